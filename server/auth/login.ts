@@ -1,0 +1,40 @@
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { Refusal } from '../refusal.ts';
+import { emailKey } from '../users/email.ts';
+import { hashPassword, needsRehash, verifyPassword } from './passwords.ts';
+import type { OpenedSession } from './registration.ts';
+import { openSession } from './sessions.ts';
+
+/**
+ * Opens a session for whoever knows the password. An unknown address costs as much as a wrong password.
+ * @throws Refusal `credentials_incorrect`
+ */
+export async function login(engine: Engine, email: string, password: string): Promise<OpenedSession> {
+  const account = await engine.db
+    .selectFrom('users')
+    .select(['id', 'user_id', 'password_hash'])
+    .where('email_key', '=', emailKey(email))
+    .executeTakeFirst();
+  const isRight = await verifyPassword(account?.password_hash ?? null, password);
+  if (!account?.password_hash || !isRight) throw credentialsIncorrect();
+
+  const verified = account.password_hash;
+  const rehashed = needsRehash(verified) ? await hashPassword(password) : verified;
+  const token = await transact(engine.db, async (trx) => {
+    // The password may have changed while it was being verified: then this login used the old one.
+    const { numUpdatedRows } = await trx
+      .updateTable('users')
+      .set({ password_hash: rehashed })
+      .where('id', '=', account.id)
+      .where('password_hash', '=', verified)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) throw credentialsIncorrect();
+    return openSession(trx, account.id);
+  });
+  return { userId: account.user_id, token };
+}
+
+function credentialsIncorrect(): Refusal {
+  return new Refusal('credentials_incorrect', 'The address or the password is not right.');
+}

@@ -1,0 +1,29 @@
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { emailKey } from '../users/email.ts';
+import { checkNewPassword, hashPassword } from './passwords.ts';
+
+/**
+ * Gives the account with this address a new password and ends its sessions: for the operator, when somebody has
+ * forgotten theirs. Answers whether there is such an account.
+ * @throws Refusal `password_…`
+ */
+export async function setPassword(engine: Engine, email: string, password: string): Promise<boolean> {
+  const account = await engine.db
+    .selectFrom('users')
+    .select(['id', 'username', 'email'])
+    .where('email_key', '=', emailKey(email))
+    .executeTakeFirst();
+  if (!account) return false;
+  checkNewPassword(password, account, '/password');
+  const password_hash = await hashPassword(password);
+  return transact(engine.db, async (trx) => {
+    const { numUpdatedRows } = await trx
+      .updateTable('users')
+      .set({ password_hash })
+      .where('id', '=', account.id)
+      .executeTakeFirst();
+    await trx.deleteFrom('sessions').where('user', '=', account.id).execute();
+    return numUpdatedRows === 1n;
+  });
+}

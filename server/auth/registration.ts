@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { Refusal } from '../refusal.ts';
+import { parseEmail } from '../users/email.ts';
+import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts';
+import { parseUsername } from '../users/username.ts';
+import { checkNewPassword, hashPassword } from './passwords.ts';
+import { openSession } from './sessions.ts';
+
+/** A session that has just been opened. */
+export interface OpenedSession {
+  userId: string;
+  token: string;
+}
+
+/**
+ * Creates an account and opens its first session.
+ * @throws Refusal for a name, address or password that breaks its rules, and for a name or address that is taken
+ */
+export async function register(
+  engine: Engine,
+  { username, email, password }: { username: string; email: string; password: string },
+): Promise<OpenedSession> {
+  await refuseTakenUsername(engine.db, username);
+  const name = parseUsername(username);
+  const address = parseEmail(email);
+  checkNewPassword(password, { username, email }, '/password');
+  await refuseTakenEmail(engine, address.key);
+  const passwordHash = await hashPassword(password);
+
+  const userId = randomUUID();
+  const now = new Date().toISOString();
+  try {
+    const token = await transact(engine.db, async (trx) => {
+      const { id } = await trx
+        .insertInto('users')
+        .values({
+          user_id: userId,
+          username: name.name,
+          username_key: name.key,
+          username_skeleton: name.skeleton,
+          email: address.email,
+          email_key: address.key,
+          password_hash: passwordHash,
+          bio: '',
+          picture: null,
+          is_verified: 0,
+          created_at: now,
+          updated_at: now,
+        })
+        .returning('id')
+        .executeTakeFirstOrThrow();
+      return openSession(trx, id);
+    });
+    return { userId, token };
+  } catch (error) {
+    if (!engine.isUniqueViolation(error)) throw error;
+    // Another registration was faster, with the same address or the same name.
+    await refuseTakenEmail(engine, address.key);
+    throw usernameTaken();
+  }
+}
+
+async function refuseTakenEmail(engine: Engine, key: string): Promise<void> {
+  const row = await engine.db.selectFrom('users').select('id').where('email_key', '=', key).executeTakeFirst();
+  if (row) {
+    throw new Refusal('email_taken', 'An account with that address exists. Sign in, or use another address.', [
+      { pointer: '/email', message: 'is taken' },
+    ]);
+  }
+}

@@ -1,0 +1,109 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { Refusal } from '../refusal.ts';
+
+/** Who sends a request: a user, by one of their sessions. `user` and `session` are internal numbers. */
+export interface Caller {
+  user: number;
+  userId: string;
+  session: number;
+}
+
+/** How long sessions last, in seconds. */
+export interface SessionLifetimes {
+  /** Without being used. */
+  idle: number;
+  /** In any case. */
+  absolute: number;
+}
+
+/** Makes tokens recognisable, to people and to scanners for leaked secrets. */
+const TOKEN_PREFIX = 'sps_';
+
+/** A session's last use is written down at most this often, in seconds, so that reading does not mean writing. */
+const USE_PRECISION = 3600;
+
+/** Opens a session. Only the hash of its token is kept, so the token can be shown this once. */
+export async function openSession(db: Database, user: number): Promise<string> {
+  const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
+  const now = new Date().toISOString();
+  await db
+    .insertInto('sessions')
+    .values({ token_hash: hashToken(token), user, created_at: now, last_used_at: now })
+    .execute();
+  return token;
+}
+
+/** The caller whose session the token opens; undefined if there is none, or none any more. */
+export async function findCaller(
+  engine: Engine,
+  token: string,
+  lifetimes: SessionLifetimes,
+): Promise<Caller | undefined> {
+  const now = Date.now();
+  const row = await engine.db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user')
+    .select(['sessions.id as session', 'sessions.last_used_at', 'users.id as user', 'users.user_id as userId'])
+    .where('token_hash', '=', hashToken(token))
+    .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idle))
+    .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absolute))
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { last_used_at, ...caller } = row;
+  if (last_used_at < secondsBefore(now, USE_PRECISION)) await noteUse(engine, caller.session);
+  return caller;
+}
+
+/** Writes down that the session was used. A database that takes no writes must not keep people from reading. */
+async function noteUse(engine: Engine, session: number): Promise<void> {
+  try {
+    await engine.db
+      .updateTable('sessions')
+      .set({ last_used_at: new Date().toISOString() })
+      .where('id', '=', session)
+      .execute();
+  } catch (error) {
+    if (!engine.isUnavailable(error)) throw error;
+  }
+}
+
+/**
+ * Makes sure, in a transaction, that the caller's session is still open: since the request began it may have ended,
+ * with its account or without.
+ * @throws Refusal `unauthenticated`
+ */
+export async function requireSession(trx: DatabaseTransaction, { session }: Caller): Promise<void> {
+  const row = await trx.selectFrom('sessions').select('id').where('id', '=', session).executeTakeFirst();
+  if (!row) throw new Refusal('unauthenticated', 'The session has ended. Sign in again.');
+}
+
+export async function endSession(engine: Engine, { session }: Caller): Promise<void> {
+  await engine.db.deleteFrom('sessions').where('id', '=', session).execute();
+}
+
+export async function endAllSessions(engine: Engine, { user }: Caller): Promise<void> {
+  await engine.db.deleteFrom('sessions').where('user', '=', user).execute();
+}
+
+/** Forgets the sessions that have run out. */
+export async function deleteExpiredSessions(engine: Engine, lifetimes: SessionLifetimes): Promise<void> {
+  const now = Date.now();
+  await engine.db
+    .deleteFrom('sessions')
+    .where((where) =>
+      where.or([
+        where('last_used_at', '<=', secondsBefore(now, lifetimes.idle)),
+        where('created_at', '<=', secondsBefore(now, lifetimes.absolute)),
+      ]),
+    )
+    .execute();
+}
+
+function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function secondsBefore(now: number, seconds: number): string {
+  return new Date(now - seconds * 1000).toISOString();
+}

@@ -1,0 +1,12 @@
+import type { Engine } from '../database/engine.ts';
+import { emailKey } from '../users/email.ts';
+
+/** Marks the account with this address as verified. Answers whether there is one. */
+export async function verifyAccount(engine: Engine, email: string): Promise<boolean> {
+  const { numUpdatedRows } = await engine.db
+    .updateTable('users')
+    .set({ is_verified: 1 })
+    .where('email_key', '=', emailKey(email))
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}

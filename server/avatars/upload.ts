@@ -1,0 +1,106 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
+import type { FastifyRequest } from 'fastify';
+import { Refusal } from '../refusal.ts';
+
+const maxFileBytes = 5 * 1024 * 1024;
+/** What may stand around the file: boundaries, part headers, a preamble. */
+const maxRequestBytes = maxFileBytes + 64 * 1024;
+
+/** For `register(multipart, multipartOptions)`. A second part, file or not, stops the reading. */
+export const multipartOptions = {
+  limits: { fileSize: maxFileBytes, files: 1, fields: 0, parts: 2, headerPairs: 32 },
+  throwFileSizeLimit: false,
+} satisfies FastifyMultipartOptions;
+
+/**
+ * Reads the one part of a `multipart/form-data` request, a file named `avatar` of at most 5 MiB, into memory.
+ * Of a request that it refuses, and of what follows the form, only so much more is read as lets the client read
+ * the answer; then the connection is cut.
+ *
+ * @throws Refusal avatar_too_large, avatar_missing, or invalid_request (malformed, incomplete, more than one part)
+ */
+export async function readAvatarUpload(request: FastifyRequest): Promise<Buffer> {
+  const { raw } = request;
+  try {
+    if (Number(raw.headers['content-length']) > maxRequestBytes) throw tooLarge();
+    return await Promise.race([readAvatarPart(request.parts()), refuseExcess(raw)]);
+  } finally {
+    drain(raw);
+  }
+}
+
+async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> {
+  let avatar: Buffer | undefined;
+  try {
+    for await (const part of parts) {
+      if (part.type !== 'file' || part.fieldname !== 'avatar') throw missing();
+      avatar = await part.toBuffer();
+      if (part.file.truncated) throw tooLarge();
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? error : malformed(error);
+  }
+  if (avatar === undefined || avatar.length === 0) throw missing();
+  return avatar;
+}
+
+/** Counts what arrives, whatever the parser makes of it: a preamble has no limit of its own. */
+function refuseExcess(raw: IncomingMessage): Promise<never> {
+  return new Promise((_, reject) => {
+    let bytes = 0;
+    raw.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > maxRequestBytes) reject(tooLarge());
+    });
+  });
+}
+
+/**
+ * Reads and forgets the rest of a request, within bounds, and then cuts the connection. Neither leaving the rest
+ * unread nor closing at once would do: the first stalls the client and keeps the server from closing, the second
+ * can cost the client the answer.
+ */
+export function drain(raw: IncomingMessage, maxBytes = 16 * 1024 * 1024, maxMs = 30_000): void {
+  if (raw.readableEnded || raw.destroyed) return;
+  let left = maxBytes;
+  const deadline = setTimeout(() => raw.destroy(), maxMs).unref();
+  raw.once('close', () => clearTimeout(deadline));
+  raw.unpipe();
+  raw.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) raw.destroy();
+  });
+  raw.resume();
+}
+
+function tooLarge(): Refusal {
+  return new Refusal(
+    'avatar_too_large',
+    'The picture may have at most 5,242,880 bytes (5 MiB), and the form around it 65,536 bytes more.',
+    [{ pointer: '/avatar', message: 'must have at most 5,242,880 bytes' }],
+  );
+}
+
+function missing(): Refusal {
+  return new Refusal(
+    'avatar_missing',
+    'The form must have exactly one part: a file named avatar, with a file name and at least one byte.',
+    [{ pointer: '/avatar', message: 'must be a file' }],
+  );
+}
+
+function malformed(cause: unknown): Refusal {
+  const refusal = tooManyParts.has((cause as { code?: unknown }).code)
+    ? new Refusal('invalid_request', 'The form must have exactly one part: a file named avatar.', [
+        { pointer: '/avatar', message: 'must be the only part' },
+      ])
+    : new Refusal(
+        'invalid_request',
+        'The body is no complete multipart/form-data form. It must start and end with the boundary that Content-Type names.',
+      );
+  refusal.cause = cause;
+  return refusal;
+}
+
+const tooManyParts = new Set<unknown>(['FST_FILES_LIMIT', 'FST_FIELDS_LIMIT', 'FST_PARTS_LIMIT']);

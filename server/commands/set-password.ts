@@ -1,0 +1,40 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { setPassword } from '../auth/password-reset.ts';
+import { readConfigOrExit } from '../config.ts';
+import { openDatabase } from '../database/open.ts';
+import { Refusal } from '../refusal.ts';
+
+const [email, ...rest] = process.argv.slice(2);
+if (email === undefined || rest.length > 0) {
+  console.error('Usage: npm run set-password -- ADDRESS   (asks for the password, or reads it from standard input)');
+  process.exit(1);
+}
+
+await using engine = await openDatabase(readConfigOrExit(), { maintains: false });
+try {
+  if (await setPassword(engine, email, await readPassword())) {
+    console.log('The password is set, and all sessions of the account have ended.');
+  } else {
+    console.error(`There is no account with the address ${email}.`);
+    process.exitCode = 1;
+  }
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
+
+/** One line of standard input, not shown while it is typed. */
+async function readPassword(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write('New password (not shown): ');
+  const terminal = createInterface({
+    input: process.stdin,
+    output: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    terminal: process.stdin.isTTY,
+  });
+  const line = await terminal.question('');
+  terminal.close();
+  if (process.stdin.isTTY) process.stderr.write('\n');
+  return line;
+}

@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import type { FastifyBaseLogger } from 'fastify';
+import { openAvatarFolder } from './avatars/folder.ts';
+import type { AvatarStore } from './avatars/store.ts';
+import type { Config } from './config.ts';
+import type { Engine } from './database/engine.ts';
+import { openDatabase } from './database/open.ts';
+import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
+import { type Limits, openLimits } from './limits.ts';
+
+/** What the application works with. Built once, and closed with `await using`. */
+export interface Context extends AsyncDisposable {
+  config: Config;
+  log: FastifyBaseLogger;
+  engine: Engine;
+  avatars: AvatarStore;
+  limits: Limits;
+  housekeeping: Housekeeping;
+}
+
+/**
+ * @param maintains whether this process keeps the database's files in order: one process a database
+ */
+export async function openContext(
+  config: Config,
+  log: FastifyBaseLogger,
+  { maintains = true }: { maintains?: boolean } = {},
+): Promise<Context> {
+  await using opened = new AsyncDisposableStack();
+  const engine = opened.use(await openDatabase(config, { maintains }));
+  const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
+  const limits = opened.adopt(await openLimits(config), (each) => each.close());
+  const housekeeping = opened.adopt(startHousekeeping({ config, log, engine, avatars }), (each) => each.stop());
+  const disposal = opened.move();
+  return {
+    ...{ config, log, engine, avatars, limits, housekeeping },
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  };
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+/** What the server needs to know of an operation beyond its schemas, read off `openapi.yaml`. */
+export interface Operation {
+  operationId: string;
+  method: string;
+  /** As in the contract: `/api/spaces/{space_id}`. */
+  path: string;
+  /** Whether a token must, may or need not come with a request. */
+  authentication: 'required' | 'optional' | 'none';
+  /** The content type of its request body; null if it takes none. */
+  bodyType: string | null;
+  isBodyRequired: boolean;
+  /** Anyone may call it and nothing changes. */
+  isPublicRead: boolean;
+}
+
+interface Document {
+  security?: object[];
+  servers: { url: string }[];
+  paths: Record<string, Record<string, OperationObject>>;
+}
+
+interface OperationObject {
+  operationId: string;
+  security?: object[];
+  requestBody?: { required?: boolean; content: Record<string, unknown> };
+}
+
+const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
+
+/** The contract's text. */
+export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
+
+/** The contract as an object, new at each call: some who take it change it. */
+export function readContract(): Document {
+  return parse(contractText) as Document;
+}
+
+export const operations: readonly Operation[] = Object.entries(readContract().paths).flatMap(([path, item]) =>
+  Object.entries(item)
+    .filter(([method]) => METHODS.includes(method))
+    .map(([method, operation]) => {
+      const security = operation.security ?? readContract().security ?? [];
+      const isOptional = security.length === 0 || security.some((each) => Object.keys(each).length === 0);
+      return {
+        operationId: operation.operationId,
+        method: method.toUpperCase(),
+        path,
+        authentication: security.length === 0 ? 'none' : isOptional ? 'optional' : 'required',
+        bodyType: Object.keys(operation.requestBody?.content ?? {})[0] ?? null,
+        isBodyRequired: operation.requestBody?.required ?? false,
+        isPublicRead: method === 'get' && isOptional,
+      };
+    }),
+);

@@ -1,0 +1,149 @@
+import type { ColumnType, Generated } from 'kysely';
+
+/**
+ * The tables, alike in every database. Conventions:
+ * - `id` is a table's internal number and never leaves the server; `user_id`, `space_id`, `message_id` are
+ *   the identifiers that the API speaks of. Columns named after a table (`space`, `author`) hold its `id`.
+ * - Times are ISO 8601 text in UTC with milliseconds, so that they sort and travel as they are.
+ * - `*_key` columns hold text folded by the server; no database folds anything.
+ */
+export interface Schema {
+  users: Users;
+  sessions: Sessions;
+  spaces: Spaces;
+  participations: Participations;
+  tags: Tags;
+  space_tags: SpaceTags;
+  messages: Messages;
+  appreciations: Appreciations;
+  public_spaces: PublicSpaces;
+  tag_hits: TagHits;
+  known_words: KnownWords;
+  known_word_deletions: KnownWordDeletions;
+  discarded_avatars: DiscardedAvatars;
+  pending_purges: PendingPurges;
+}
+
+interface Users {
+  id: Generated<number>;
+  user_id: string;
+  username: string;
+  username_key: string;
+  username_skeleton: string;
+  email: string;
+  email_key: string;
+  /** Argon2id in PHC form; null for an imported account that has no password yet. */
+  password_hash: string | null;
+  bio: string;
+  /** File name in the avatar store; null for the default picture. */
+  picture: string | null;
+  /** 0 or 1. */
+  is_verified: number;
+  created_at: string;
+  /** When username, bio or picture last changed. */
+  updated_at: string;
+}
+
+interface Sessions {
+  id: Generated<number>;
+  /** Hex SHA-256 of the access token. */
+  token_hash: string;
+  user: number;
+  created_at: string;
+  last_used_at: string;
+}
+
+interface Spaces {
+  id: Generated<number>;
+  space_id: string;
+  creator: number;
+  title: string;
+  description: string;
+  visibility: 'public' | 'private';
+  /** Set for private spaces. */
+  invitation_code: string | null;
+  /** Participations that have not been left; kept in step within the transaction that changes them. */
+  participant_count: number;
+  created_at: string;
+}
+
+interface Participations {
+  space: number;
+  user: number;
+  joined_at: string;
+  left_at: string | null;
+}
+
+interface Tags {
+  id: Generated<number>;
+  tag_key: string;
+}
+
+interface SpaceTags {
+  space: number;
+  tag: number;
+  /** Place in the creator's order, from 0. */
+  position: number;
+  /** The creator's spelling. */
+  tag_name: string;
+}
+
+interface Messages {
+  id: Generated<number>;
+  message_id: string;
+  space: number;
+  author: number;
+  text: string;
+  word_count: number;
+  created_at: string;
+}
+
+interface Appreciations {
+  message: number;
+  user: number;
+  /** The message's author, copied so that an author's appreciations are counted from one index. */
+  author: number;
+  created_at: string;
+}
+
+/** One row a public space: what search walks over and answers with. */
+interface PublicSpaces {
+  /** The order of every search: ascending is popular first, then newest. See `search/documents.ts`. */
+  key: number;
+  space: number;
+  /** The title's folded words. */
+  title_key: string;
+  /** The space as JSON text, up to the creator and from after the participant count on. */
+  head: string;
+  tail: string;
+}
+
+interface TagHits {
+  tag: number;
+  key: number;
+}
+
+/** The words that corrections may choose from, with the number of public spaces that hold each. */
+interface KnownWords {
+  id: Generated<number>;
+  word: string;
+  spaces: number;
+}
+
+/** A known word's beginning with up to two letters left out: similar words share one. */
+interface KnownWordDeletions {
+  deletion: string;
+  word: number;
+}
+
+/** Pictures that nobody shows any more, or that an upload has not yet claimed: removed once `remove_after` has passed. */
+interface DiscardedAvatars {
+  picture: string;
+  remove_after: string;
+}
+
+/** Erasures whose traces in index and log files are still to be overwritten. */
+interface PendingPurges {
+  id: ColumnType<number, never, never>;
+  requested_at: string;
+}

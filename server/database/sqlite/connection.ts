@@ -1,0 +1,230 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type TransactionSettings,
+} from 'kysely';
+import { refuseInsideTransaction } from '../transaction.ts';
+import { isBusy } from './errors.ts';
+
+/** How long a writer waits for its turn before the service says that it is unavailable, in milliseconds. */
+const WRITER_PATIENCE = 30_000;
+
+/** Versions before this one can lose committed data in WAL mode. */
+const OLDEST_SQLITE = '3.51.3';
+
+/** Opens a database file for reading and writing, durable and leaving no deleted bytes behind. */
+export function openFile(file: string): Sqlite.Database {
+  // Waiting for a lock inside SQLite blocks the event loop, so the driver waits instead.
+  const handle = new Sqlite(file, { timeout: 0 });
+  handle.pragma('journal_mode = WAL');
+  handle.pragma('synchronous = FULL');
+  handle.pragma('foreign_keys = ON');
+  handle.pragma('secure_delete = ON');
+  handle.pragma('cache_size = -32768');
+  handle.pragma('temp_store = MEMORY');
+  const version = handle.prepare('SELECT sqlite_version()').pluck().get() as string;
+  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0) {
+    throw new Error(`SQLite ${version} is too old: ${OLDEST_SQLITE} or newer is needed.`);
+  }
+  return handle;
+}
+
+/**
+ * Kysely on one SQLite file, with what Kysely's own SQLite driver lacks: transactions take the write lock when
+ * they begin, a busy file is waited for without blocking the event loop, statements are prepared once, and
+ * reads outside transactions have a handle of their own, so that they never wait for a writer.
+ */
+export function sqliteDialect(file: string): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new SqliteDriver(file),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+class SqliteDriver implements Driver {
+  readonly #file: string;
+  #writer: Handle | undefined;
+  #reader: Handle | undefined;
+  readonly #turn = new Turn();
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async init(): Promise<void> {
+    this.#writer = new Handle(openFile(this.#file));
+    this.#reader = new Handle(openFile(this.#file));
+    this.#reader.sqlite.pragma('query_only = ON');
+  }
+
+  async acquireConnection(): Promise<SqliteConnection> {
+    refuseInsideTransaction();
+    if (!this.#writer || !this.#reader) throw new Error('The database is closed.');
+    return new SqliteConnection(this.#file, this.#writer, this.#reader, this.#turn);
+  }
+
+  async beginTransaction(connection: SqliteConnection, settings: TransactionSettings): Promise<void> {
+    if (settings.accessMode === 'read only') connection.beginReading();
+    else await connection.begin();
+  }
+
+  async commitTransaction(connection: SqliteConnection): Promise<void> {
+    connection.commit();
+  }
+
+  async rollbackTransaction(connection: SqliteConnection): Promise<void> {
+    connection.rollback();
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.#writer?.sqlite.close();
+    this.#reader?.sqlite.close();
+    this.#writer = undefined;
+    this.#reader = undefined;
+  }
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #file: string;
+  readonly #writer: Handle;
+  readonly #reader: Handle;
+  readonly #turn: Turn;
+  /** The handle of the transaction that this connection is in. */
+  #transaction: Handle | undefined;
+
+  constructor(file: string, writer: Handle, reader: Handle, turn: Turn) {
+    this.#file = file;
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#turn = turn;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#transaction) return this.#transaction.execute(query);
+    if (this.#reader.reads(query.sql)) return this.#reader.execute(query);
+    await this.#turn.take();
+    try {
+      return await whileBusy(() => this.#writer.execute<R>(query));
+    } finally {
+      this.#turn.give();
+    }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    for (const row of (this.#transaction ?? this.#reader).iterate<R>(query)) yield { rows: [row] };
+  }
+
+  async begin(): Promise<void> {
+    await this.#turn.take();
+    try {
+      await whileBusy(() => this.#writer.sqlite.exec('BEGIN IMMEDIATE'));
+    } catch (error) {
+      this.#turn.give();
+      throw error;
+    }
+    this.#transaction = this.#writer;
+  }
+
+  /** Begins a transaction that only reads, on a handle of its own: it may last, and nobody waits for it. */
+  beginReading(): void {
+    this.#transaction = new Handle(openFile(this.#file));
+    this.#transaction.sqlite.pragma('query_only = ON');
+    this.#transaction.sqlite.exec('BEGIN');
+  }
+
+  commit(): void {
+    this.#transaction?.sqlite.exec('COMMIT');
+    this.#end();
+  }
+
+  rollback(): void {
+    // SQLite has already rolled back after some errors, a full disk among them.
+    if (this.#transaction?.sqlite.inTransaction) this.#transaction.sqlite.exec('ROLLBACK');
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#transaction === this.#writer) this.#turn.give();
+    else this.#transaction?.sqlite.close();
+    this.#transaction = undefined;
+  }
+}
+
+/** A SQLite handle and the statements prepared on it. */
+class Handle {
+  readonly sqlite: Sqlite.Database;
+  readonly #statements = new Map<string, Sqlite.Statement>();
+
+  constructor(sqlite: Sqlite.Database) {
+    this.sqlite = sqlite;
+  }
+
+  reads(sql: string): boolean {
+    return this.#prepare(sql).readonly;
+  }
+
+  async execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const statement = this.#prepare(query.sql);
+    if (statement.reader) return { rows: statement.all(query.parameters) as R[] };
+    const { changes, lastInsertRowid } = statement.run(query.parameters);
+    return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
+  }
+
+  /** Rows one by one, on a statement of its own: a shared one would be busy until the last row. */
+  iterate<R>(query: CompiledQuery): IterableIterator<R> {
+    return this.sqlite.prepare(query.sql).iterate(query.parameters) as IterableIterator<R>;
+  }
+
+  #prepare(sql: string): Sqlite.Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.sqlite.prepare(sql);
+      // Queries with lists of values have a text for each length: bounded, lest they pile up.
+      if (this.#statements.size >= 500) this.#statements.clear();
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+/** Lets one writer of this process at a time go to the file, in the order of asking. */
+class Turn {
+  #taken = false;
+  readonly #waiting: (() => void)[] = [];
+
+  async take(): Promise<void> {
+    if (this.#taken) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#taken = true;
+  }
+
+  give(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#taken = false;
+  }
+}
+
+/** Tries again while another process or thread holds the write lock. */
+async function whileBusy<T>(attempt: () => T): Promise<Awaited<T>> {
+  const deadline = Date.now() + WRITER_PATIENCE;
+  for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isBusy(error) || Date.now() > deadline) throw error;
+      await sleep(pause * (0.5 + Math.random()));
+    }
+  }
+}

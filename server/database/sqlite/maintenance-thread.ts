@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { sql } from 'kysely';
+import type { Database, Engine } from '../engine.ts';
+import { type Task, tasks } from '../tasks.ts';
+import { transact } from '../transaction.ts';
+import { openFile } from './connection.ts';
+import { connect, engineOn } from './engine.ts';
+import { isUnavailable } from './errors.ts';
+import type { MaintenanceSettings, Order, Outcome } from './maintenance.ts';
+
+/** How often to look whether the file has changed, in milliseconds. */
+const INTERVAL = 250;
+
+/** Pages of index that one merge step writes: small enough that a writer hardly notices the wait. */
+const STEP = 64;
+
+/** A pause between steps, so that writers get their turn, in milliseconds. */
+const PAUSE = 5;
+
+const indexes = ['title_words', 'all_words'] as const;
+
+const { file, maintains } = workerData as MaintenanceSettings;
+const port = parentPort;
+if (!port) throw new Error('This module runs as a worker thread.');
+
+const db = connect(file);
+const engine: Engine = engineOn(db, (task, input) => tasks[task](engine, input));
+
+let stopping = false;
+let running: Promise<unknown> = Promise.resolve();
+
+port.on('message', (order: Order) => {
+  if (order.kind === 'stop') stopping = true;
+  else running = running.then(() => runTask(order));
+});
+
+async function runTask({ id, task, input }: Extract<Order, { kind: 'run' }>): Promise<void> {
+  const outcome: Outcome = { id };
+  try {
+    await tasks[task as Task](engine, input as never);
+  } catch (error) {
+    const { name, message, code } = error as Error & { code?: string };
+    outcome.error = { name, message, code };
+  }
+  port?.postMessage(outcome);
+}
+
+let seen: number | undefined;
+while (!stopping) {
+  if (maintains) {
+    try {
+      await maintain();
+    } catch (error) {
+      // A full disk or a lock that others hold for long: there is another round.
+      if (!isUnavailable(error)) throw error;
+    }
+  }
+  await sleep(INTERVAL);
+}
+await running;
+await db.destroy();
+port.close();
+
+/** Overwrites what was erased, or else merges the index, if anything was written since the last look. */
+async function maintain(): Promise<void> {
+  if ((await dataVersion()) === seen) return;
+  const purges = await db.selectFrom('pending_purges').select('id').execute();
+  if (purges.length > 0) await purge(purges.map(({ id }) => id));
+  else for (const index of indexes) await mergeSteps(index);
+  if (!stopping) seen = await dataVersion();
+}
+
+/**
+ * Leaves no byte of what was deleted in the files. Deleted words stay in an index until its old segments are
+ * merged away, which a negative step begins for all of them; overwritten pages stay in the log until it is cut.
+ */
+async function purge(requests: number[]): Promise<void> {
+  for (const index of indexes) {
+    await mergeStep(index, -STEP);
+    await mergeSteps(index);
+  }
+  if (stopping) return;
+  await cutLog();
+  await db.deleteFrom('pending_purges').where('id', 'in', requests).execute();
+}
+
+async function mergeSteps(index: (typeof indexes)[number]): Promise<void> {
+  while (!stopping && (await mergeStep(index, STEP))) await sleep(PAUSE);
+}
+
+/** One merge step. Answers whether there may be more to do. */
+async function mergeStep(index: (typeof indexes)[number], pages: number): Promise<boolean> {
+  return transact(db, async (trx) => {
+    const before = await totalChanges(trx);
+    await sql`INSERT INTO ${sql.table(index)} (${sql.ref(index)}, rank)
+      VALUES ('merge', ${sql.lit(pages)})`.execute(trx);
+    // FTS5's own sign that nothing was left to merge: fewer than two changes.
+    return (await totalChanges(trx)) - before >= 2;
+  });
+}
+
+/** Copies the write-ahead log into the file and empties it, once no reader needs it any more. */
+async function cutLog(): Promise<void> {
+  const handle = openFile(file);
+  try {
+    while (!stopping) {
+      const [result] = handle.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+      if (result?.busy === 0) return;
+      await sleep(PAUSE);
+    }
+  } finally {
+    handle.close();
+  }
+}
+
+/** A number that changes when another connection has written to the file. */
+async function dataVersion(): Promise<number | undefined> {
+  const { rows } = await sql<{ data_version: number }>`PRAGMA data_version`.execute(db);
+  return rows[0]?.data_version;
+}
+
+async function totalChanges(connection: Database): Promise<number> {
+  const { rows } = await sql<{ changes: number }>`SELECT total_changes() AS changes`.execute(connection);
+  return rows[0]?.changes ?? 0;
+}

@@ -1,0 +1,69 @@
+import { Worker } from 'node:worker_threads';
+import type { Engine } from '../engine.ts';
+
+/** What the thread is told when it starts. */
+export interface MaintenanceSettings {
+  file: string;
+  maintains: boolean;
+}
+
+/** A task for the thread, or the wish that it ends. */
+export type Order = { kind: 'run'; id: number; task: string; input: unknown } | { kind: 'stop' };
+
+/** That a task has ended: well, or with what it threw. */
+export interface Outcome {
+  id: number;
+  error?: { name: string; message: string; code?: string };
+}
+
+/** Starts the thread that does what would hold up requests: erasures, index merges, cutting the log. */
+export function startMaintenance(settings: MaintenanceSettings): {
+  run: Engine['run'];
+  stop: () => Promise<void>;
+} {
+  const waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+  let last = 0;
+  let stopping = false;
+  let exited: Promise<void>;
+  let worker = start();
+
+  function start(): Worker {
+    const thread = new Worker(new URL('./maintenance-thread.ts', import.meta.url), {
+      workerData: settings,
+    });
+    let failure = new Error('The maintenance thread has ended.');
+    thread.on('message', ({ id, error }: Outcome) => {
+      const task = waiting.get(id);
+      waiting.delete(id);
+      if (!error) task?.resolve();
+      else task?.reject(Object.assign(new Error(error.message), error));
+    });
+    thread.on('error', (error: Error) => {
+      failure = error;
+      process.emitWarning(error);
+    });
+    exited = new Promise((resolve) => {
+      thread.on('exit', () => {
+        for (const { reject } of waiting.values()) reject(failure);
+        waiting.clear();
+        if (!stopping) worker = start();
+        resolve();
+      });
+    });
+    return thread;
+  }
+
+  return {
+    run: (task, input) =>
+      new Promise((resolve, reject) => {
+        const id = ++last;
+        waiting.set(id, { resolve, reject });
+        worker.postMessage({ kind: 'run', id, task, input } satisfies Order);
+      }),
+    async stop() {
+      stopping = true;
+      worker.postMessage({ kind: 'stop' } satisfies Order);
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import { parseDocument } from 'yaml';
+import type { Context } from './context.ts';
+import { contractText } from './contract.ts';
+
+/** Serves the contract as it is for this server, at `/openapi.yaml`, and a page to read and try it, at `/docs`. */
+export async function serveDocumentation(app: FastifyInstance, { config }: Pick<Context, 'config'>): Promise<void> {
+  const document = parseDocument(contractText);
+  document.setIn(['servers'], [{ url: config.publicUrl }]);
+  const text = document.toString();
+
+  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/yaml').send(text),
+  );
+  await app.register(swagger, {
+    mode: 'static',
+    specification: { document: document.toJS() },
+  });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: true,
+    uiConfig: { deepLinking: true, persistAuthorization: true, docExpansion: 'list' },
+    theme: { title: 'space-service' },
+  });
+}

@@ -1,0 +1,103 @@
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { readSnapshot } from '../database/transaction.ts';
+import type {
+  AppreciationRecord,
+  ExchangeRecord,
+  MessageRecord,
+  ParticipantRecord,
+  SpaceRecord,
+  UserRecord,
+} from './records.ts';
+
+/**
+ * Hands every record of the database to `write`, as of one moment, in an order in which they can be imported again.
+ * Sessions are not among them, and neither are the files of pictures.
+ */
+export async function exportRecords(
+  engine: Engine,
+  write: (record: ExchangeRecord) => Promise<void>,
+): Promise<void> {
+  await readSnapshot(engine.db, async (snapshot) => {
+    for (const records of [users, spaces, participants, messages, appreciations]) {
+      for await (const record of records(snapshot)) await write(record);
+    }
+  });
+}
+
+async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
+  const rows = db
+    .selectFrom('users')
+    .select(['user_id', 'username', 'email', 'password_hash', 'bio', 'picture', 'is_verified'])
+    .select(['created_at', 'updated_at'])
+    .orderBy('id')
+    .stream();
+  for await (const { password_hash, picture, is_verified, ...row } of rows) {
+    yield {
+      type: 'user',
+      ...row,
+      ...(password_hash !== null && { password_hash }),
+      ...(picture !== null && { picture }),
+      is_verified: is_verified === 1,
+    };
+  }
+}
+
+async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
+  const rows = db
+    .selectFrom('spaces')
+    .innerJoin('users', 'users.id', 'spaces.creator')
+    .select(['spaces.id', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
+    .select(['spaces.description', 'spaces.visibility', 'spaces.invitation_code', 'spaces.created_at'])
+    .orderBy('spaces.id')
+    .stream();
+  for await (const { id, invitation_code, ...row } of rows) {
+    const tags = await db
+      .selectFrom('space_tags')
+      .select('tag_name')
+      .where('space', '=', id)
+      .orderBy('position')
+      .execute();
+    yield {
+      type: 'space',
+      ...row,
+      ...(invitation_code !== null && { invitation_code }),
+      tags: tags.map(({ tag_name }) => tag_name),
+    };
+  }
+}
+
+async function* participants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
+  const rows = db
+    .selectFrom('participations')
+    .innerJoin('spaces', 'spaces.id', 'participations.space')
+    .innerJoin('users', 'users.id', 'participations.user')
+    .select(['spaces.space_id', 'users.user_id', 'participations.joined_at', 'participations.left_at'])
+    .orderBy('participations.space')
+    .orderBy('participations.user')
+    .stream();
+  for await (const row of rows) yield { type: 'participant', ...row };
+}
+
+async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
+  const rows = db
+    .selectFrom('messages')
+    .innerJoin('spaces', 'spaces.id', 'messages.space')
+    .innerJoin('users', 'users.id', 'messages.author')
+    .select(['messages.message_id', 'spaces.space_id', 'users.user_id as author_id'])
+    .select(['messages.text', 'messages.created_at'])
+    .orderBy('messages.id')
+    .stream();
+  for await (const row of rows) yield { type: 'message', ...row };
+}
+
+async function* appreciations(db: DatabaseTransaction): AsyncIterable<AppreciationRecord> {
+  const rows = db
+    .selectFrom('appreciations')
+    .innerJoin('messages', 'messages.id', 'appreciations.message')
+    .innerJoin('users', 'users.id', 'appreciations.user')
+    .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
+    .orderBy('appreciations.message')
+    .orderBy('appreciations.user')
+    .stream();
+  for await (const row of rows) yield { type: 'appreciation', ...row };
+}

@@ -1,0 +1,80 @@
+import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import { callerOf } from '../authentication.ts';
+import { readAvatarUpload } from '../avatars/upload.ts';
+import type { Context } from '../context.ts';
+import { changeBio } from '../profile/bio.ts';
+import { deleteAccount } from '../profile/deletion.ts';
+import { changePassword } from '../profile/password.ts';
+import { changePicture, removePicture } from '../profile/picture.ts';
+import { readProfile } from '../profile/profile.ts';
+import { changeUsername } from '../profile/username.ts';
+
+type Operations =
+  | 'getProfile'
+  | 'changeUsername'
+  | 'changeBio'
+  | 'changeProfilePicture'
+  | 'removeProfilePicture'
+  | 'changePassword'
+  | 'deleteAccount';
+
+export function profileHandlers({
+  config,
+  engine,
+  avatars,
+  limits,
+  housekeeping,
+}: Context): Pick<RouteHandlers, Operations> {
+  return {
+    getProfile: async (request, reply) => {
+      const profile = await readProfile(engine, callerOf(request), config.avatarBase);
+      return reply.code(200).send(profile);
+    },
+
+    changeUsername: async (request, reply) => {
+      const caller = callerOf(request);
+      const username = await limits.username(reply, caller.userId, () =>
+        changeUsername(engine, caller, request.body.username),
+      );
+      return reply.code(200).send({ message: `Your username is now ${username}.` });
+    },
+
+    changeBio: async (request, reply) => {
+      await changeBio(engine, callerOf(request), request.body.bio);
+      return reply.code(200).send({ message: 'Your bio has been changed.' });
+    },
+
+    changeProfilePicture: async (request, reply) => {
+      const caller = callerOf(request);
+      const image = await readAvatarUpload(request);
+      const profile_picture = await limits.picture(reply, caller.userId, () =>
+        changePicture(engine, avatars, caller, image, config.avatarBase),
+      );
+      await housekeeping.run();
+      return reply.code(200).send({ profile_picture });
+    },
+
+    removeProfilePicture: async (request, reply) => {
+      const profile_picture = await removePicture(engine, callerOf(request), config.avatarBase);
+      await housekeeping.run();
+      return reply.code(200).send({ profile_picture });
+    },
+
+    changePassword: async (request, reply) => {
+      const caller = callerOf(request);
+      const { currentPassword, newPassword } = request.body;
+      await limits.password(reply, String(caller.session), () =>
+        changePassword(engine, caller, currentPassword, newPassword),
+      );
+      return reply
+        .code(200)
+        .send({ message: 'Your password has been changed, and every other session has ended.' });
+    },
+
+    deleteAccount: async (request, reply) => {
+      await deleteAccount(engine, callerOf(request));
+      await housekeeping.run();
+      return reply.code(200).send({ message: 'Your account and everything in it has been deleted.' });
+    },
+  };
+}

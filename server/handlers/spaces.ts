@@ -1,0 +1,62 @@
+import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import { callerOf } from '../authentication.ts';
+import type { Context } from '../context.ts';
+import { clientKey } from '../limits.ts';
+import { deleteSpace } from '../spaces/deletion.ts';
+import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
+import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
+import { linkNextPage } from './pages.ts';
+
+type Operations =
+  | 'createSpace'
+  | 'getSpace'
+  | 'updateSpace'
+  | 'deleteSpace'
+  | 'listParticipations'
+  | 'joinSpace'
+  | 'leaveSpace';
+
+export function spacesHandlers({ config, engine, limits }: Context): Pick<RouteHandlers, Operations> {
+  return {
+    createSpace: async (request, reply) => {
+      const space = await createSpace(engine, callerOf(request), request.body, config.avatarBase);
+      return reply.code(201).send(space);
+    },
+
+    getSpace: (request, reply) =>
+      limits.publicRead(reply, clientKey(request.ip), async () => {
+        const space = await readSpace(engine, request.caller, request.params.space_id, config.avatarBase);
+        return reply.code(200).send(space);
+      }),
+
+    updateSpace: async (request, reply) => {
+      const { space_id } = request.params;
+      const space = await updateSpace(engine, callerOf(request), space_id, request.body, config.avatarBase);
+      return reply.code(200).send(space);
+    },
+
+    deleteSpace: async (request, reply) => {
+      await deleteSpace(engine, callerOf(request), request.params.space_id);
+      return reply.code(200).send({ message: 'The space and its messages have been deleted.' });
+    },
+
+    listParticipations: async (request, reply) => {
+      const { limit = 20, cursor } = request.query ?? {};
+      const page = await listParticipations(engine, callerOf(request), { limit, cursor }, config.avatarBase);
+      linkNextPage(request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
+
+    joinSpace: async (request, reply) => {
+      const { space_id } = request.params;
+      const invitation = request.body?.invitation_code;
+      const participation = await joinSpace(engine, callerOf(request), space_id, invitation, config.avatarBase);
+      return reply.code(200).send(participation);
+    },
+
+    leaveSpace: async (request, reply) => {
+      await leaveSpace(engine, callerOf(request), request.params.space_id);
+      return reply.code(200).send({ message: 'You have left the space.' });
+    },
+  };
+}

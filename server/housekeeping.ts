@@ -1,0 +1,41 @@
+import { deleteExpiredSessions } from './auth/sessions.ts';
+import type { Context } from './context.ts';
+import { removeDiscardedPictures } from './profile/picture.ts';
+
+const INTERVAL = 60_000;
+
+export interface Housekeeping {
+  /** Does now what is due. Never fails: what could not be done is logged, and tried again later. */
+  run(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Removes what nobody needs any more, now and then: files of discarded pictures, sessions that have run out. */
+export function startHousekeeping({
+  config,
+  log,
+  engine,
+  avatars,
+}: Pick<Context, 'config' | 'log' | 'engine' | 'avatars'>): Housekeeping {
+  let last = Promise.resolve();
+  const run = () => {
+    last = last.then(async () => {
+      try {
+        await removeDiscardedPictures(engine, avatars);
+        await deleteExpiredSessions(engine, config.sessions);
+      } catch (error) {
+        log.error({ err: error }, 'housekeeping failed, and will be tried again');
+      }
+    });
+    return last;
+  };
+  const timer = setInterval(run, INTERVAL).unref();
+  void run();
+  return {
+    run,
+    async stop() {
+      clearInterval(timer);
+      await last;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { FastifyReply } from 'fastify';
+import ipaddr from 'ipaddr.js';
+import {
+  BurstyRateLimiter,
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterRes,
+  RateLimiterSQLite,
+} from 'rate-limiter-flexible';
+import type { Config } from './config.ts';
+import { HttpProblem, statuses } from './problems.ts';
+import { Refusal } from './refusal.ts';
+
+/**
+ * Does `work` if the limit allows it, for whom `key` names. What the contract refuses as invalid (400) does not
+ * count; of some limits, neither does what succeeds.
+ * @throws HttpProblem `too_many_requests`
+ */
+export type Limit = <T>(reply: FastifyReply, key: string, work: () => Promise<T>) => Promise<T>;
+
+export interface Limits {
+  /** Failures, by address and client. */
+  login: Limit;
+  /** By client. */
+  register: Limit;
+  /** By account. */
+  username: Limit;
+  /** By account. */
+  picture: Limit;
+  /** Failures, by session. */
+  password: Limit;
+  /** By client; counted in each process for itself. */
+  publicRead: Limit;
+  close(): void;
+}
+
+const MINUTE = 60;
+
+/** Opens the limits, whose counts all processes on the data folder share. */
+export async function openLimits(
+  config: Pick<Config, 'dataDir' | 'rateLimits' | 'publicRateLimit'>,
+): Promise<Limits> {
+  if (!config.rateLimits) {
+    const none: Limit = (_reply, _key, work) => work();
+    return {
+      ...{ login: none, register: none, username: none, picture: none, password: none },
+      publicRead: none,
+      close() {},
+    };
+  }
+  await mkdir(config.dataDir, { recursive: true });
+  const storeClient = new Sqlite(join(config.dataDir, 'limits.sqlite'), { timeout: 1000 });
+  storeClient.pragma('journal_mode = WAL');
+  // A count that a power failure loses does no harm.
+  storeClient.pragma('synchronous = OFF');
+  const store = (name: string, points: number, duration: number) =>
+    new Promise<RateLimiterSQLite>((resolve, reject) => {
+      const limiter: RateLimiterSQLite = new RateLimiterSQLite(
+        {
+          ...{ storeClient, storeType: 'better-sqlite3', tableName: name, keyPrefix: '' },
+          ...{ points, duration, clearExpiredByTimeout: true },
+        },
+        (error?: Error) => (error ? reject(error) : setImmediate(() => resolve(limiter))),
+      );
+    });
+
+  const manyTries = await store('password', 100, 500);
+  const thenSlowly = await store('password_slowly', 1, 5);
+  return {
+    login: limit(await store('login', 30, 5 * MINUTE), { countsFailures: true }),
+    register: limit(await store('register', 60, MINUTE)),
+    username: limit(await store('username', 20, 5 * MINUTE)),
+    picture: limit(await store('picture', 60, 30 * MINUTE)),
+    password: limit(manyTries, { countsFailures: true, afterwards: thenSlowly }),
+    publicRead: config.publicRateLimit
+      ? limit(new RateLimiterMemory({ points: config.publicRateLimit, duration: MINUTE }))
+      : (_reply, _key, work) => work(),
+    close: () => storeClient.close(),
+  };
+}
+
+function limit(
+  limiter: RateLimiterAbstract,
+  { countsFailures = false, afterwards }: { countsFailures?: boolean; afterwards?: RateLimiterAbstract } = {},
+): Limit {
+  const limiters = afterwards ? [limiter, afterwards] : [limiter];
+  const gate = afterwards ? new BurstyRateLimiter(limiter, afterwards) : limiter;
+
+  return async (reply, key, work) => {
+    // The store must not tell who was here, nor keep what an erased account was called.
+    const hash = createHash('sha256').update(key).digest('base64url');
+    // Counted before the work is done, so that many at once cannot all slip through.
+    let isRefused = false;
+    const state = await gate.consume(hash).catch((rejection: unknown) => {
+      if (!(rejection instanceof RateLimiterRes)) throw rejection;
+      isRefused = true;
+      return rejection;
+    });
+    const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
+    reply.headers({
+      'ratelimit-limit': limiter.points,
+      'ratelimit-remaining': state.remainingPoints,
+      'ratelimit-reset': seconds,
+    });
+    if (isRefused) throw tooMany(seconds);
+
+    try {
+      const result = await work();
+      if (countsFailures) for (const each of limiters) await each.delete(hash);
+      return result;
+    } catch (error) {
+      if (error instanceof Refusal && statuses[error.code] === 400) await limiter.reward(hash);
+      throw error;
+    }
+  };
+}
+
+/** Whom a limit by client counts: an IPv4 address, or the /64 block that an IPv6 address is one of very many in. */
+export function clientKey(address: string): string {
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4' ? parsed.toString() : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':');
+}
+
+function tooMany(seconds: number): HttpProblem {
+  return new HttpProblem(
+    'too_many_requests',
+    `Too many requests. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
+    { headers: { 'retry-after': String(seconds) } },
+  );
+}

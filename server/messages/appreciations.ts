@@ -1,0 +1,49 @@
+import type { Message } from '../../generated/types.gen.ts';
+import { requireSession, type Caller } from '../auth/sessions.ts';
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { Refusal } from '../refusal.ts';
+import { findMessage, readMessage } from './messages.ts';
+
+/**
+ * Marks a message of someone else's with the caller's appreciation; does nothing if it is.
+ * @throws Refusal `message_not_found`, `own_message`
+ */
+export async function appreciate(
+  engine: Engine,
+  caller: Caller,
+  messageId: string,
+  avatarBase: string,
+): Promise<Message> {
+  return transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    const { id, author } = await findMessage(trx, caller, messageId);
+    if (author === caller.user) {
+      throw new Refusal('own_message', 'You wrote this message. Appreciations come from others.');
+    }
+    await trx
+      .insertInto('appreciations')
+      .values({ message: id, user: caller.user, author, created_at: new Date().toISOString() })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    return readMessage(trx, id, avatarBase);
+  });
+}
+
+/**
+ * Takes the caller's appreciation back; does nothing if there is none.
+ * @throws Refusal `message_not_found`
+ */
+export async function withdrawAppreciation(
+  engine: Engine,
+  caller: Caller,
+  messageId: string,
+  avatarBase: string,
+): Promise<Message> {
+  return transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    const { id } = await findMessage(trx, caller, messageId);
+    await trx.deleteFrom('appreciations').where('message', '=', id).where('user', '=', caller.user).execute();
+    return readMessage(trx, id, avatarBase);
+  });
+}

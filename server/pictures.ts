@@ -1,0 +1,26 @@
+import { join } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import { defaultAvatarName, isAvatarName } from './avatars/store.ts';
+import type { Context } from './context.ts';
+
+/** Serves pictures at `/avatars/…`, for any site to show. A picture never changes under its name. */
+export async function serveAvatars(app: FastifyInstance, { config }: Pick<Context, 'config'>): Promise<void> {
+  await app.register(fastifyStatic, {
+    root: join(config.dataDir, 'avatars'),
+    prefix: '/avatars/',
+    index: false,
+    redirect: false,
+    cacheControl: false,
+    allowedPath: (path) => isAvatarName(path.slice(1)) || path === `/${defaultAvatarName}`,
+    setHeaders: (reply, path) => {
+      reply.header('cross-origin-resource-policy', 'cross-origin');
+      reply.header(
+        'cache-control',
+        path.endsWith(defaultAvatarName)
+          ? 'public, max-age=86400'
+          : 'public, max-age=31536000, immutable',
+      );
+    },
+  });
+}

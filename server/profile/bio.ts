@@ -1,0 +1,20 @@
+import { requireSession, type Caller } from '../auth/sessions.ts';
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { parseBio } from '../users/bio.ts';
+
+/**
+ * Replaces the caller's bio.
+ * @throws Refusal `bio_invalid`
+ */
+export async function changeBio(engine: Engine, caller: Caller, text: string): Promise<void> {
+  const bio = parseBio(text);
+  await transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    await trx
+      .updateTable('users')
+      .set({ bio, updated_at: new Date().toISOString() })
+      .where('id', '=', caller.user)
+      .execute();
+  });
+}

@@ -1,0 +1,50 @@
+import { checkNewPassword, hashPassword, verifyPassword } from '../auth/passwords.ts';
+import { requireSession, type Caller } from '../auth/sessions.ts';
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { Refusal } from '../refusal.ts';
+
+/**
+ * Changes the caller's password and ends all their other sessions.
+ * @throws Refusal `password_…` if the new one breaks a rule, `current_password_incorrect`
+ */
+export async function changePassword(
+  engine: Engine,
+  caller: Caller,
+  currentPassword: string,
+  newPassword: string,
+): Promise<void> {
+  const account = await engine.db
+    .selectFrom('users')
+    .select(['username', 'email', 'password_hash'])
+    .where('id', '=', caller.user)
+    .executeTakeFirst();
+  if (!account) throw new Refusal('unauthenticated', 'The account has been deleted.');
+  checkNewPassword(newPassword, account, '/newPassword');
+  const verified = account.password_hash;
+  if (!(await verifyPassword(verified, currentPassword))) throw currentPasswordIncorrect();
+
+  const password_hash = await hashPassword(newPassword);
+  await transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    // If another change was faster, the password given is not the current one any more.
+    const { numUpdatedRows } = await trx
+      .updateTable('users')
+      .set({ password_hash })
+      .where('id', '=', caller.user)
+      .where('password_hash', '=', verified)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) throw currentPasswordIncorrect();
+    await trx
+      .deleteFrom('sessions')
+      .where('user', '=', caller.user)
+      .where('id', '<>', caller.session)
+      .execute();
+  });
+}
+
+function currentPasswordIncorrect(): Refusal {
+  return new Refusal('current_password_incorrect', 'The current password is not right. Nothing was changed.', [
+    { pointer: '/currentPassword', message: 'is not right' },
+  ]);
+}

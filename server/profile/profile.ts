@@ -1,0 +1,26 @@
+import type { Profile } from '../../generated/types.gen.ts';
+import type { Caller } from '../auth/sessions.ts';
+import { avatarUrl } from '../avatars/store.ts';
+import type { Engine } from '../database/engine.ts';
+import { Refusal } from '../refusal.ts';
+import { readStats } from './stats.ts';
+
+/**
+ * The caller's own profile, with statistics as of now.
+ * @throws Refusal `unauthenticated` if the account has just been deleted
+ */
+export async function readProfile(engine: Engine, { user }: Caller, avatarBase: string): Promise<Profile> {
+  const row = await engine.db
+    .selectFrom('users')
+    .select(['user_id', 'username', 'email', 'bio', 'picture', 'is_verified', 'created_at', 'updated_at'])
+    .where('id', '=', user)
+    .executeTakeFirst();
+  if (!row) throw new Refusal('unauthenticated', 'The account has been deleted.');
+  const { picture, is_verified, ...profile } = row;
+  return {
+    ...profile,
+    profile_picture: avatarUrl(avatarBase, picture),
+    is_verified: is_verified === 1,
+    stats: await readStats(engine.db, user),
+  };
+}

@@ -1,0 +1,32 @@
+import { requireSession, type Caller } from '../auth/sessions.ts';
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { parseUsername } from '../users/username.ts';
+import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts';
+
+/**
+ * Gives the caller another username, and answers with it as it is stored.
+ * @throws Refusal `username_taken`, `username_reserved`, `username_invalid`
+ */
+export async function changeUsername(engine: Engine, caller: Caller, username: string): Promise<string> {
+  await refuseTakenUsername(engine.db, username, caller.user);
+  const { name, key, skeleton } = parseUsername(username);
+  try {
+    await transact(engine.db, async (trx) => {
+      await requireSession(trx, caller);
+      await trx
+        .updateTable('users')
+        .set({
+          username: name,
+          username_key: key,
+          username_skeleton: skeleton,
+          updated_at: new Date().toISOString(),
+        })
+        .where('id', '=', caller.user)
+        .execute();
+    });
+  } catch (error) {
+    throw engine.isUniqueViolation(error) ? usernameTaken() : error;
+  }
+  return name;
+}

@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { ExchangeRecord } from '../exchange/records.ts';
+
+/** The account that the demonstration signs in with. */
+export const DEMO_ACCOUNT = { userId: 'sample-user-1', email: 'ada@example.com' };
+
+interface Person {
+  username: string;
+  bio: string;
+  verified: boolean;
+  languages: string[];
+}
+
+interface Conversation {
+  title: string;
+  description: string;
+  tags: string[];
+  language: string;
+  visibility?: 'public' | 'private';
+  messages: string[];
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+/**
+ * Sample people, spaces and conversations, as records to import: the same at each call, but for the times, which
+ * lead up to `now`.
+ * @param passwordHash with which all sample people can sign in
+ */
+export function* sampleRecords(passwordHash: string, now: Date): Iterable<ExchangeRecord> {
+  const random = randomNumbers(7);
+  const people = read<Person[]>('people.yaml').map((person, i) => ({ ...person, id: `sample-user-${i + 1}` }));
+  for (const [i, { id, username, bio, verified }] of people.entries()) {
+    yield {
+      type: 'user',
+      user_id: id,
+      username,
+      email: i === 0 ? DEMO_ACCOUNT.email : `person${i + 1}@example.com`,
+      password_hash: passwordHash,
+      bio,
+      is_verified: verified,
+      created_at: before(now, 200 * DAY - i * DAY),
+    };
+  }
+
+  const conversations = readdirSync(new URL('spaces/', import.meta.url))
+    .sort()
+    .flatMap((file) => read<Conversation[]>(`spaces/${file}`));
+  for (const [i, conversation] of shuffle(conversations, random).entries()) {
+    const spaceId = `sample-space-${i + 1}`;
+    const age = ((conversations.length - i) / conversations.length) * 150 * DAY;
+    const speakers = shuffle(
+      people.filter(({ languages }) => languages.includes(conversation.language)),
+      random,
+    ).slice(0, 5);
+    const listeners = shuffle(
+      people.filter((person) => !speakers.includes(person)),
+      random,
+    ).slice(0, Math.floor(random() ** 2 * 20));
+    const [creator] = speakers;
+    if (!creator) throw new Error(`Nobody in the sample speaks ${conversation.language}.`);
+
+    yield {
+      type: 'space',
+      space_id: spaceId,
+      creator_id: creator.id,
+      title: conversation.title,
+      description: conversation.description,
+      visibility: conversation.visibility ?? 'public',
+      tags: conversation.tags,
+      created_at: before(now, age),
+    };
+    for (const person of [...speakers, ...listeners]) {
+      yield { type: 'participant', space_id: spaceId, user_id: person.id, joined_at: before(now, age - MINUTE) };
+    }
+    yield* messagesOf(conversation, { spaceId, speakers, listeners, age, now, random });
+  }
+}
+
+function* messagesOf(
+  { messages }: Conversation,
+  setting: {
+    spaceId: string;
+    speakers: { id: string }[];
+    listeners: { id: string }[];
+    age: number;
+    now: Date;
+    random: () => number;
+  },
+): Iterable<ExchangeRecord> {
+  const { spaceId, speakers, listeners, age, now, random } = setting;
+  for (const [i, text] of messages.entries()) {
+    const messageId = `${spaceId}-message-${i + 1}`;
+    const author = speakers[i % speakers.length] as { id: string };
+    // The conversation takes up half of the time since the space was made.
+    const sent = age - 2 * MINUTE - (age / 2) * (i / messages.length);
+    yield {
+      type: 'message',
+      message_id: messageId,
+      space_id: spaceId,
+      author_id: author.id,
+      text,
+      created_at: before(now, sent),
+    };
+    for (const reader of [...speakers, ...listeners]) {
+      if (reader === author || random() > 0.15) continue;
+      yield {
+        type: 'appreciation',
+        message_id: messageId,
+        user_id: reader.id,
+        created_at: before(now, sent - random() * 30 * MINUTE),
+      };
+    }
+  }
+}
+
+function read<T>(file: string): T {
+  return parse(readFileSync(new URL(file, import.meta.url), 'utf8')) as T;
+}
+
+function before(now: Date, milliseconds: number): string {
+  return new Date(now.getTime() - Math.max(0, milliseconds)).toISOString();
+}
+
+/** The same numbers from 0 to 1 for the same seed (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function shuffle<T>(items: readonly T[], random: () => number): T[] {
+  return items
+    .map((item) => ({ item, place: random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}

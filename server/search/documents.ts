@@ -1,0 +1,96 @@
+import type { Database, Engine } from '../database/engine.ts';
+import { forgetWords, learnWords } from './correction.ts';
+import { fragmentsOf, readFragments } from './results.ts';
+import { indexWords, titleKey } from './words.ts';
+
+/**
+ * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a
+ * space; then newest. Indexes hold their rows by this key, so a page is read off from where it begins.
+ */
+export function documentKey(space: number, participants: number): number {
+  // More than 32 bits: multiplied, since JavaScript's shifts are narrower.
+  return popularityStep(participants) * 2 ** 32 + (2 ** 32 - 1 - space);
+}
+
+/** From 40 (nobody) down to 0 (a million participants and more). */
+function popularityStep(participants: number): number {
+  return Math.max(0, 40 - Math.floor(2 * Math.log2(1 + participants)));
+}
+
+/**
+ * Brings the index in step with the space as it is stored now. To be called in the transaction that changes the
+ * space, after the change.
+ */
+export async function indexSpace(engine: Engine, db: Database, space: number): Promise<void> {
+  const row = await db
+    .selectFrom('spaces')
+    .select(['space_id', 'title', 'description', 'visibility', 'participant_count'])
+    .where('id', '=', space)
+    .executeTakeFirstOrThrow();
+  const tags = await db
+    .selectFrom('space_tags')
+    .select(['tag', 'tag_name'])
+    .where('space', '=', space)
+    .orderBy('position')
+    .execute();
+  await unindexSpace(engine, db, space);
+  if (row.visibility !== 'public') return;
+
+  const key = documentKey(space, row.participant_count);
+  await db
+    .insertInto('public_spaces')
+    .values({ key, space, title_key: titleKey(row.title), ...fragmentsOf(row, tags) })
+    .execute();
+  if (tags.length > 0) {
+    await db
+      .insertInto('tag_hits')
+      .values(tags.map(({ tag }) => ({ tag, key })))
+      .execute();
+  }
+  const words = wordsOf(row);
+  await engine.text.add(db, key, words);
+  await learnWords(db, words.all);
+}
+
+/** Takes the space out of the index, if it is there. */
+export async function unindexSpace(engine: Engine, db: Database, space: number): Promise<void> {
+  const row = await db
+    .deleteFrom('public_spaces')
+    .where('space', '=', space)
+    .returning(['key', 'head', 'tail'])
+    .executeTakeFirst();
+  if (!row) return;
+  const indexed = readFragments(row);
+  await engine.text.remove(db, row.key);
+  await forgetWords(db, wordsOf(indexed).all);
+  const tags = indexed.tags.map(({ tag }) => tag);
+  if (tags.length > 0) {
+    await db.deleteFrom('tag_hits').where('key', '=', row.key).where('tag', 'in', tags).execute();
+  }
+}
+
+/** Moves the space to where its number of participants puts it now. Most changes of the number move nothing. */
+export async function moveSpace(engine: Engine, db: Database, space: number): Promise<void> {
+  const row = await db
+    .selectFrom('public_spaces')
+    .innerJoin('spaces', 'spaces.id', 'public_spaces.space')
+    .select(['public_spaces.key', 'public_spaces.head', 'public_spaces.tail', 'spaces.participant_count'])
+    .where('public_spaces.space', '=', space)
+    .executeTakeFirst();
+  if (!row) return;
+  const key = documentKey(space, row.participant_count);
+  if (key === row.key) return;
+  const indexed = readFragments(row);
+  await db.updateTable('public_spaces').set({ key }).where('key', '=', row.key).execute();
+  const tags = indexed.tags.map(({ tag }) => tag);
+  if (tags.length > 0) {
+    await db.updateTable('tag_hits').set({ key }).where('key', '=', row.key).where('tag', 'in', tags).execute();
+  }
+  await engine.text.remove(db, row.key);
+  await engine.text.add(db, key, wordsOf(indexed));
+}
+
+function wordsOf({ title, description }: { title: string; description: string }) {
+  const words = { title: indexWords(title), description: indexWords(description) };
+  return { title: words.title, all: [...new Set([...words.title, ...words.description])] };
+}

@@ -1,0 +1,157 @@
+import { type RawBuilder, sql } from 'kysely';
+import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../cursor.ts';
+import type { Engine } from '../database/engine.ts';
+import { correctWord } from './correction.ts';
+import { resultJson, type SearchResultJson } from './results.ts';
+import { matches, type QueryWord, queryWords, titleKey } from './words.ts';
+
+/**
+ * Results come in tiers, within each in the order of keys. A space is in the first tier that fits it: its title
+ * equals the query; its title holds all words; its title and description together do.
+ */
+const TIERS = ['equal', 'title', 'all'] as const;
+
+/** Where the index cannot decide alone, at most so many of the rows that it finds are looked at for one page. */
+const MOST_EXAMINED = 2_000;
+
+/** Where a page begins: the tier, the key before it, and the query as corrected, empty if it was not. */
+type Position = readonly [tier: number, after: number, corrected: string];
+
+interface Row {
+  key: number;
+  title: string;
+  description: string;
+  result: SearchResultJson;
+}
+
+/**
+ * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
+ * @param query      any text; no more than its first 12 words count
+ * @param avatarBase what the names of pictures are appended to
+ * @throws Refusal `invalid_cursor`
+ */
+export async function searchText(
+  engine: Engine,
+  query: string,
+  { limit, cursor }: PageRequest,
+  avatarBase: string,
+): Promise<Page<SearchResultJson>> {
+  const search = (text: string, from: Position) => readPage(engine, text, from, limit, avatarBase);
+  if (cursor !== undefined) {
+    const position = decodeCursor<Position>(cursor, isPosition);
+    return search(position[2] || query, position);
+  }
+  const page = await search(query, [0, -1, '']);
+  if (page.items.length > 0 || page.next !== null) return page;
+  const corrected = await correctQuery(engine, query);
+  return corrected === undefined ? page : search(corrected, [0, -1, corrected]);
+}
+
+async function readPage(
+  engine: Engine,
+  query: string,
+  [firstTier, firstAfter, corrected]: Position,
+  limit: number,
+  avatarBase: string,
+): Promise<Page<SearchResultJson>> {
+  const words = queryWords(query);
+  const hits: { position: Position; result: SearchResultJson }[] = [];
+  const page = (next: Position | undefined) => ({
+    items: hits.slice(0, limit).map(({ result }) => result),
+    next: next ? encodeCursor(next) : null,
+  });
+  if (words.length === 0) return page(undefined);
+
+  let examined = 0;
+  let [tier, after] = [firstTier, firstAfter];
+  while (tier < TIERS.length) {
+    const wanted = limit + 1 - hits.length;
+    const rows = await readTier(engine, tier, query, words, after, wanted, avatarBase);
+    for (const row of rows) {
+      after = row.key;
+      if (isInTier(tier, words, row)) hits.push({ position: [tier, row.key, corrected], result: row.result });
+    }
+    if (hits.length > limit) return page(hits[limit - 1]?.position);
+    examined += rows.length;
+    if (examined > MOST_EXAMINED) return page([tier, after, corrected]);
+    if (rows.length < wanted) [tier, after] = [tier + 1, -1];
+  }
+  return page(undefined);
+}
+
+async function readTier(
+  engine: Engine,
+  tier: number,
+  query: string,
+  words: QueryWord[],
+  after: number,
+  limit: number,
+  avatarBase: string,
+): Promise<Row[]> {
+  const title = titleKey(query);
+  let keys: RawBuilder<{ key: number }>;
+  let isNew = sql<boolean>`public_spaces.title_key <> ${title}`;
+  if (TIERS[tier] === 'equal') {
+    keys = sql`(SELECT key FROM public_spaces WHERE title_key = ${title} AND key > ${after})`;
+    isNew = sql`1 = 1`;
+  } else if (TIERS[tier] === 'title') {
+    keys = engine.text.matches('title', words, after);
+  } else {
+    keys = engine.text.matches('all', words, after);
+    if (!mustVerify(words)) isNew = sql`NOT ${engine.text.holds('title', words, sql`hits.key`)}`;
+  }
+  const { rows } = await sql<Row>`
+    SELECT hits.key, spaces.title, spaces.description, ${resultJson(avatarBase)} AS result
+    FROM ${keys} AS hits
+    JOIN public_spaces ON public_spaces.key = hits.key
+    JOIN spaces ON spaces.id = public_spaces.space
+    JOIN users ON users.id = spaces.creator
+    WHERE ${isNew}
+    ORDER BY hits.key
+    LIMIT ${limit}`.execute(engine.readDb);
+  return rows;
+}
+
+/** The index knows the words of a document but not the order of characters in an unspaced run. */
+function mustVerify(words: QueryWord[]): boolean {
+  return words.some(({ verify }) => verify);
+}
+
+function isInTier(tier: number, words: QueryWord[], { title, description }: Row): boolean {
+  if (!mustVerify(words) || TIERS[tier] === 'equal') return true;
+  if (TIERS[tier] === 'title') return matches(words, title);
+  return !matches(words, title) && matches(words, `${title}\n${description}`);
+}
+
+/** The query with every unknown word replaced by the known one it resembles; undefined if that cannot be done. */
+async function correctQuery(engine: Engine, query: string): Promise<string | undefined> {
+  const corrected: string[] = [];
+  let isChanged = false;
+  for (const word of queryWords(query)) {
+    const isKnown = await isAnywhere(engine, word);
+    const replacement = isKnown ? word.word : await correctWord(engine.readDb, word.word);
+    if (replacement === undefined) return undefined;
+    corrected.push(replacement);
+    isChanged ||= !isKnown;
+  }
+  return isChanged ? corrected.join(' ') : undefined;
+}
+
+async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
+  const { rows } = await sql`SELECT 1 FROM ${engine.text.matches('all', [word], -1)} AS hits LIMIT 1`.execute(
+    engine.readDb,
+  );
+  return rows.length > 0;
+}
+
+function isPosition(parts: unknown[]): parts is [number, number, string] {
+  const [tier, after, corrected] = parts;
+  return (
+    parts.length === 3 &&
+    Number.isInteger(tier) &&
+    (tier as number) >= 0 &&
+    (tier as number) < TIERS.length &&
+    Number.isSafeInteger(after) &&
+    typeof corrected === 'string'
+  );
+}

@@ -1,0 +1,254 @@
+/**
+ * Turns text into words: the same words for the index and for the query, on either database, so that
+ * what is stored and what is looked for can never be folded or split in two ways.
+ *
+ * - A word is found by its beginning.
+ * - A word joined by signs (`node.js`, `wi-fi`, `l'eau`, `foo_bar`, `R&B`) is indexed without them, from
+ *   each of its parts to its end: `nodejs`, `js`. So `nodejs`, `node.j`, `node` and `js` all find it.
+ *   Asked for, its parts may stand together or apart: `wi-fi` finds `wifi` and `Wi Fi`.
+ * - `++` or `#` after a letter, a dot before a first letter and dots between digits belong to the
+ *   word: `c++`, `.net`, `3.14`.
+ * - An emoji is a word, whatever its skin tone or presentation.
+ * - A run of a script written without spaces is found by any part of it. It is indexed as its
+ *   overlapping pairs and its last character: `東京都` as `東京`, `京都`, `都`.
+ *
+ * Where spaces are written, boundaries are those of Unicode's UAX 29 or finer. They are a pattern and
+ * not `Intl.Segmenter`, whose dictionaries change with the ICU version while an index stays.
+ */
+
+/** The ASCII characters besides letters and digits that an indexed word may hold. */
+export const WORD_SIGNS = '+#.';
+
+/** In code points. Longer words are cut, in the index and in the query alike. */
+export const MAX_WORD_LENGTH = 64;
+
+/** One word of a query. */
+export interface QueryWord {
+  /** Folded, without the signs that join it; for an unspaced script, the run. */
+  word: string;
+  /** A text must have every term of one of these lists. */
+  anyOf: Term[][];
+  /** The terms are necessary but not sufficient: ask `matches` about every text they find. */
+  verify: boolean;
+}
+
+/** An indexed word, or the beginning of one. */
+export interface Term {
+  text: string;
+  beginning: boolean;
+}
+
+// Patterns are built of these; `v` flag throughout.
+const UNSPACED_SCRIPTS = 'Hani Hira Kana Bopo Thai Laoo Khmr Mymr Lana Tale Talu Tavt Java Bali'
+  .split(' ')
+  .map((script) => `\\p{sc=${script}}`)
+  .join('');
+/** With the marks of length and repetition that Han and kana share. */
+const UNSPACED = String.raw`[[${UNSPACED_SCRIPTS}\u3006\u302A-\u302F\u3031-\u3035\u3099\u309A\u30FC]&&[\p{L}\p{M}\p{N}]]`;
+/** Letters and digits, with the `++` or `#` that a letter may be followed by. */
+const PART = String.raw`[[\p{L}\p{N}]--${UNSPACED}][[\p{L}\p{M}\p{N}]--${UNSPACED}]*(?:(?<=[\p{L}\p{M}])(?:\+\+|#))?`;
+/** The last two are Hebrew's geresh and gershayim. */
+const JOINERS = String.raw`'"&\/:_·\-\u2010\u05F3\u05F4`;
+/** Between two parts of one word. After a sign, nothing needs to be. */
+const JOINT = String.raw`[${JOINERS}]|(?<=[\p{L}\p{M}])\.(?=\p{L})|(?<=\p{N})[.,](?=\p{N})|(?<=[+#])`;
+const LEADING_DOT = String.raw`(?<![.\p{L}\p{M}\p{N}])\.(?=\p{L})`;
+/** The tags spell the flags of England, Scotland and Wales. */
+const PICTOGRAPH = String.raw`[\p{ExtPict}--[©®]][\u{E0020}-\u{E007F}]*`;
+
+const TOKEN = new RegExp(
+  [
+    `(?:${LEADING_DOT})?${PART}(?:(?:${JOINT})${PART})*`,
+    `${UNSPACED}+(?:[・·]${UNSPACED}+)*`,
+    String.raw`\p{RI}{2}|${PICTOGRAPH}(?:\u200D${PICTOGRAPH})*`,
+  ].join('|'),
+  'gv',
+);
+const PLAIN = /^[a-z0-9]+$/;
+const RUN = new RegExp(`^${UNSPACED}`, 'v');
+/**
+ * Where a token comes apart; also between Hangul and other letters (`K팝`). A dot stays with the letters
+ * that follow it (`.net`) or the digits before it (`3.`, `14`).
+ */
+const BOUNDARY = new RegExp(
+  [
+    String.raw`[${JOINERS},・\u200D]|(?=\.\p{L})|(?<=\.)(?=\p{N})|(?<=[+#])(?=[\p{L}\p{N}])`,
+    String.raw`(?<=\p{sc=Hang})(?=[[\p{L}\p{N}]--\p{sc=Hang}])`,
+    String.raw`(?<=[[\p{L}\p{M}\p{N}]--\p{sc=Hang}])(?=\p{sc=Hang})`,
+  ].join('|'),
+  'v',
+);
+/** The article of `l'eau` or `d'art`, which nobody looks for. */
+const ELISION = /^[cdjlmnst]'(?=\p{L}{3})/v;
+const CORRECTABLE = new RegExp(String.raw`^(?:[\p{L}--${UNSPACED}]\p{M}*){4,}$`, 'v');
+
+const ASCII = /^[\0-\x7F]*$/;
+const IGNORED = new RegExp(
+  [
+    // Invisible characters, but for those that make one emoji of several.
+    String.raw`[\p{DI}--[\u200D\u{E0020}-\u{E007F}]]`,
+    String.raw`(?<!\p{ExtPict}[\uFE0F\p{EMod}]*)\u200D|\u200D(?!\p{ExtPict})`,
+    String.raw`(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]{0,5})[\u{E0020}-\u{E007F}]`,
+    // Skin tones.
+    String.raw`\p{EMod}`,
+    // What Hebrew and Arabic usually leave out: vowel signs and the stretching of a word.
+    String.raw`[[\u0591-\u05C7\u064B-\u0652\u0670]&&\p{Mn}]|\u0640`,
+  ].join('|'),
+  'gv',
+);
+const MARKED = /([\p{sc=Latn}\p{sc=Grek}\p{sc=Cyrl}])\p{Mn}+/gv;
+/** What Unicode's normalisation leaves apart although people type one for the other. */
+const SAME = new Map(
+  "ß=ss æ=ae œ=oe þ=th ø=o ł=l đ=d ð=d ħ=h ŧ=t ŋ=n ı=i ς=σ ♯=# ‘=' ’=' ‛=' ʻ=' ʼ='"
+    .split(' ')
+    .map((pair) => pair.split('=') as [string, string]),
+);
+const SPECIAL = new RegExp(`[${[...SAME.keys()].join('')}]`, 'gv');
+
+/**
+ * Brings what people mean as the same to the same characters: compatibility forms (NFKC), case, marks
+ * on Latin, Greek and Cyrillic letters, apostrophes. Idempotent, and the same in every locale.
+ */
+export function fold(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  return text
+    .toWellFormed()
+    .replaceAll('´', "'")
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(IGNORED, '')
+    .replace(MARKED, '$1')
+    .replace(SPECIAL, (character) => SAME.get(character) ?? character)
+    .normalize('NFC');
+}
+
+/** The distinct words to index for a text. */
+export function indexWords(text: string): string[] {
+  const words = new Set<string>();
+  for (const token of tokens(text)) {
+    if (PLAIN.test(token)) {
+      words.add(cut(token));
+    } else if (RUN.test(token)) {
+      const run = joined(token);
+      for (const pair of pairs(run)) words.add(pair);
+      words.add(Array.from(run).at(-1) ?? run);
+    } else {
+      const parts = token.split(BOUNDARY);
+      for (const [i, part] of parts.entries()) {
+        const rest = together(parts.slice(i, i + MAX_WORD_LENGTH));
+        words.add(cut(rest));
+        if (part.startsWith('.')) words.add(cut(`.${rest}`));
+      }
+    }
+  }
+  return [...words];
+}
+
+/**
+ * The distinct words that a query asks for, the first `limit` of them with at most `limit` terms in a
+ * list. A text must have them all.
+ */
+export function queryWords(query: string, limit = 12): QueryWord[] {
+  const words = new Map<string, QueryWord>();
+  for (const token of tokens(query)) {
+    if (words.size === limit) break;
+    const word = RUN.test(token) ? runWord(token, limit) : spacedWord(token, limit);
+    words.set(word.word, word);
+  }
+  return [...words.values()];
+}
+
+function runWord(token: string, limit: number): QueryWord {
+  const word = joined(token);
+  const found = [...new Set(pairs(word))].slice(0, limit);
+  const terms = found.length
+    ? found.map((text) => ({ text, beginning: false }))
+    : [beginning(word)];
+  // Pairs know no order: 東京 and 京都 are in 京都東京, and 東京都 is not.
+  return { word, anyOf: [terms], verify: terms[0]?.text !== word };
+}
+
+function spacedWord(token: string, limit: number): QueryWord {
+  const word = cut(joined(token));
+  const anyOf = [[beginning(word)]];
+  const parts = token.replace(ELISION, '').split(BOUNDARY);
+  // A single letter begins too many words to stand for a part: who's does not mean who and s….
+  if (parts[0] !== token && !parts.some((part) => /^\p{L}$|\.$/v.test(part))) {
+    anyOf.push(parts.slice(0, limit).map((part) => beginning(cut(withoutDot(part)))));
+  }
+  return { word, anyOf, verify: false };
+}
+
+/** Whether a text has every one of the words: what the index means, decided on the text itself. */
+export function matches(words: readonly QueryWord[], text: string): boolean {
+  const indexed = indexWords(text);
+  const runs = tokens(text)
+    .filter((token) => RUN.test(token))
+    .map(joined);
+  const has = ({ text, beginning }: Term) =>
+    indexed.some((word) => (beginning ? word.startsWith(text) : word === text));
+  return words.every(({ word, anyOf, verify }) =>
+    verify ? runs.some((run) => run.includes(word)) : anyOf.some((terms) => terms.every(has)),
+  );
+}
+
+/** The words of a title in order, one space between: titles with equal keys are the same title. */
+export function titleKey(title: string): string {
+  return tokens(title).map(joined).join(' ');
+}
+
+/** What makes two tags the same tag. Keeps punctuation (`c++`, `a/b`, `100%`); may be empty. */
+export function tagKey(name: string): string {
+  return fold(name)
+    .replace(/[\s\p{Cc}]+/gv, ' ')
+    .replace(/^[# ]+| $/g, '');
+}
+
+/** Words that `correction` may replace: four letters or more and nothing else, in a spaced script. */
+export function isCorrectable(word: string): boolean {
+  return CORRECTABLE.test(word);
+}
+
+/** A fixed locale: without one, the count would depend on the machine's. */
+const SEGMENTER = new Intl.Segmenter('en', { granularity: 'word' });
+/** What SEGMENTER calls words in ASCII text, ten times as fast. */
+const ASCII_WORD =
+  /[a-z0-9](?:[a-z0-9_]|(?<=[a-z])[:.'](?=[a-z])|(?<=[0-9])[,;.'](?=[0-9]))*|(?<!_)__+(?!\w)/gi;
+
+/** How many words a message has (UAX 29, unspaced scripts by dictionary). Emoji are none. */
+export function countWords(text: string): number {
+  if (ASCII.test(text)) return text.match(ASCII_WORD)?.length ?? 0;
+  let count = 0;
+  for (const { isWordLike } of SEGMENTER.segment(text)) if (isWordLike) count += 1;
+  return count;
+}
+
+function tokens(text: string): string[] {
+  return fold(text).match(TOKEN) ?? [];
+}
+
+/** The whole word of a token. Only a dot that it begins with is left of those before letters. */
+function joined(token: string): string {
+  return (token.startsWith('.') ? '.' : '') + together(token.split(BOUNDARY));
+}
+
+function together(parts: string[]): string {
+  return parts.map(withoutDot).join('');
+}
+
+function withoutDot(part: string): string {
+  return part.startsWith('.') ? part.slice(1) : part;
+}
+
+function pairs(run: string): string[] {
+  const characters = Array.from(run);
+  return characters.slice(1).map((character, i) => characters[i] + character);
+}
+
+function beginning(text: string): Term {
+  return { text, beginning: true };
+}
+
+function cut(word: string): string {
+  if (word.length <= MAX_WORD_LENGTH) return word;
+  return Array.from(word).slice(0, MAX_WORD_LENGTH).join('');
+}

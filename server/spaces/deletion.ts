@@ -1,0 +1,36 @@
+import type { Caller } from '../auth/sessions.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { unindexSpace } from '../search/documents.ts';
+import { findOwnSpace } from './spaces.ts';
+import { deleteUnusedTags } from './tags.ts';
+
+/**
+ * Deletes a space of the caller's. A large one takes a while, so it does not happen on this thread.
+ * @throws Refusal `space_not_found`, `not_space_creator`
+ */
+export async function deleteSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
+  const { id } = await findOwnSpace(engine.db, caller, spaceId);
+  await engine.run('eraseSpace', id);
+}
+
+/** Deletes a space with its messages, their appreciations, its memberships and tags, in one transaction. */
+export async function eraseSpace(engine: Engine, space: number): Promise<void> {
+  await transact(engine.db, async (trx) => {
+    await eraseSpaceRows(engine, trx, space);
+    await deleteUnusedTags(trx);
+  });
+}
+
+/** The rows of a space, children first: deleting a row whose children are gone has nothing to look for. */
+export async function eraseSpaceRows(engine: Engine, trx: Database, space: number): Promise<void> {
+  await unindexSpace(engine, trx, space);
+  await trx
+    .deleteFrom('appreciations')
+    .where('message', 'in', (eb) => eb.selectFrom('messages').select('id').where('space', '=', space))
+    .execute();
+  await trx.deleteFrom('messages').where('space', '=', space).execute();
+  await trx.deleteFrom('participations').where('space', '=', space).execute();
+  await trx.deleteFrom('space_tags').where('space', '=', space).execute();
+  await trx.deleteFrom('spaces').where('id', '=', space).execute();
+}

@@ -1,0 +1,238 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
+import { requireSession, type Caller } from '../auth/sessions.ts';
+import { avatarUrl } from '../avatars/store.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { Refusal } from '../refusal.ts';
+import { indexSpace } from '../search/documents.ts';
+import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
+
+/**
+ * Creates a space, whose first participant the caller becomes.
+ * @throws Refusal `invalid_request`
+ */
+export async function createSpace(
+  engine: Engine,
+  caller: Caller,
+  creation: SpaceCreation,
+  avatarBase: string,
+): Promise<Space> {
+  const title = parseTitle(creation.title);
+  const description = parseDescription(creation.description);
+  const tags = parseTags(creation.tags);
+  const now = new Date().toISOString();
+  return transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    const { id } = await trx
+      .insertInto('spaces')
+      .values({
+        space_id: randomUUID(),
+        creator: caller.user,
+        title,
+        description,
+        ...visibilityOf(creation.visibility),
+        participant_count: 1,
+        created_at: now,
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    await trx
+      .insertInto('participations')
+      .values({ space: id, user: caller.user, joined_at: now, left_at: null })
+      .execute();
+    await setTags(trx, id, tags);
+    await indexSpace(engine, trx, id);
+    return readSpaceRow(trx, id, caller, avatarBase);
+  });
+}
+
+/**
+ * A space that the caller may see: any public one, and private ones they take part in.
+ * @throws Refusal `space_not_found`
+ */
+export async function readSpace(
+  engine: Engine,
+  caller: Caller | null,
+  spaceId: string,
+  avatarBase: string,
+): Promise<Space> {
+  const { id } = await findSpace(engine.db, caller, spaceId);
+  return readSpaceRow(engine.db, id, caller, avatarBase);
+}
+
+/**
+ * Changes the given fields of a space of the caller's.
+ * @throws Refusal `space_not_found`, `not_space_creator`, `invalid_request`
+ */
+export async function updateSpace(
+  engine: Engine,
+  caller: Caller,
+  spaceId: string,
+  update: SpaceUpdate,
+  avatarBase: string,
+): Promise<Space> {
+  return transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    const space = await findOwnSpace(trx, caller, spaceId);
+    const changes = {
+      ...(update.title !== undefined && { title: parseTitle(update.title) }),
+      ...(update.description !== undefined && { description: parseDescription(update.description) }),
+      // A space that stays private keeps its invitation code.
+      ...(update.visibility !== undefined &&
+        update.visibility !== space.visibility &&
+        visibilityOf(update.visibility)),
+    };
+    if (Object.keys(changes).length > 0) {
+      await trx.updateTable('spaces').set(changes).where('id', '=', space.id).execute();
+    }
+    if (update.tags !== undefined) await setTags(trx, space.id, parseTags(update.tags));
+    await indexSpace(engine, trx, space.id);
+    await deleteUnusedTags(trx);
+    return readSpaceRow(trx, space.id, caller, avatarBase);
+  });
+}
+
+/** A space as other domains need to know it. */
+export interface FoundSpace {
+  id: number;
+  creator: number;
+  visibility: 'public' | 'private';
+  invitationCode: string | null;
+  /** Whether the caller takes part now. */
+  isParticipant: boolean;
+}
+
+/**
+ * Finds a space that the caller may see.
+ * @throws Refusal `space_not_found`
+ */
+export async function findSpace(db: Database, caller: Caller | null, spaceId: string): Promise<FoundSpace> {
+  const space = await findAnySpace(db, caller, spaceId);
+  if (space.visibility === 'private' && !space.isParticipant) throw spaceNotFound();
+  return space;
+}
+
+/**
+ * Finds a space whether or not the caller may see it.
+ * @throws Refusal `space_not_found`
+ */
+export async function findAnySpace(db: Database, caller: Caller | null, spaceId: string): Promise<FoundSpace> {
+  const row = await db
+    .selectFrom('spaces')
+    .leftJoin('participations', (join) =>
+      join
+        .onRef('participations.space', '=', 'spaces.id')
+        .on('participations.user', '=', caller?.user ?? 0)
+        .on('participations.left_at', 'is', null),
+    )
+    .select(['id', 'creator', 'visibility', 'invitation_code as invitationCode', 'participations.joined_at'])
+    .where('space_id', '=', spaceId)
+    .executeTakeFirst();
+  if (!row) throw spaceNotFound();
+  const { joined_at, ...space } = row;
+  return { ...space, isParticipant: joined_at !== null };
+}
+
+/**
+ * Finds a space that the caller created.
+ * @throws Refusal `space_not_found`, `not_space_creator`
+ */
+export async function findOwnSpace(db: Database, caller: Caller, spaceId: string): Promise<FoundSpace> {
+  const space = await findSpace(db, caller, spaceId);
+  if (space.creator !== caller.user) {
+    throw new Refusal('not_space_creator', 'Only its creator can change or delete a space.');
+  }
+  return space;
+}
+
+export function spaceNotFound(): Refusal {
+  return new Refusal('space_not_found', 'There is no such space, or it is private.');
+}
+
+/** Spaces by their internal numbers, as `viewer` sees them. */
+export async function readSpaceRows(
+  db: Database,
+  ids: readonly number[],
+  viewer: Caller | null,
+  avatarBase: string,
+): Promise<Map<number, Space>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('spaces')
+    .innerJoin('users', 'users.id', 'spaces.creator')
+    .select([
+      'spaces.id',
+      'spaces.creator',
+      'spaces.space_id',
+      'spaces.title',
+      'spaces.description',
+      'spaces.visibility',
+      'spaces.participant_count',
+      'spaces.created_at',
+      'spaces.invitation_code',
+      'users.user_id',
+      'users.username',
+      'users.picture',
+    ])
+    .where('spaces.id', 'in', ids)
+    .execute();
+  const tags = await readTags(db, ids);
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      {
+        space_id: row.space_id,
+        title: row.title,
+        description: row.description,
+        visibility: row.visibility,
+        creator: {
+          user_id: row.user_id,
+          username: row.username,
+          profile_picture: avatarUrl(avatarBase, row.picture),
+        },
+        participant_count: row.participant_count,
+        tags: tags.get(row.id) ?? [],
+        created_at: row.created_at,
+        invitation_code: row.creator === viewer?.user ? row.invitation_code : null,
+      },
+    ]),
+  );
+}
+
+async function readSpaceRow(
+  db: Database,
+  id: number,
+  viewer: Caller | null,
+  avatarBase: string,
+): Promise<Space> {
+  const space = (await readSpaceRows(db, [id], viewer, avatarBase)).get(id);
+  if (!space) throw spaceNotFound();
+  return space;
+}
+
+function visibilityOf(visibility: 'public' | 'private') {
+  return { visibility, invitation_code: visibility === 'private' ? randomBytes(12).toString('base64url') : null };
+}
+
+/** @throws Refusal `invalid_request` */
+export function parseTitle(text: string): string {
+  const title = text.trim();
+  if (title === '' || /[\p{Cc}\u2028\u2029]/u.test(title)) {
+    throw new Refusal('invalid_request', 'A title is one line that is not blank, without control characters.', [
+      { pointer: '/title', message: 'is blank or has control characters' },
+    ]);
+  }
+  return title;
+}
+
+/** @throws Refusal `invalid_request` */
+export function parseDescription(text: string): string {
+  const description = text.replace(/\r\n?/gu, '\n').trim();
+  if (/[^\P{Cc}\n]/u.test(description)) {
+    throw new Refusal('invalid_request', 'A description has no control characters but line breaks.', [
+      { pointer: '/description', message: 'has control characters' },
+    ]);
+  }
+  return description;
+}

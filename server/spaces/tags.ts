@@ -1,0 +1,64 @@
+import { sql } from 'kysely';
+import type { Tag } from '../../generated/types.gen.ts';
+import type { Database } from '../database/engine.ts';
+import { Refusal } from '../refusal.ts';
+import { tagKey } from '../search/words.ts';
+
+/** A tag as its space's creator wrote it, and what makes it the same tag as others. */
+export interface TagName {
+  name: string;
+  key: string;
+}
+
+/**
+ * Reads the tags given for a space: without the leading `#`, each tag once, in the first spelling.
+ * @throws Refusal `invalid_request`
+ */
+export function parseTags(names: readonly string[]): TagName[] {
+  const tags = new Map<string, TagName>();
+  for (const [i, text] of names.entries()) {
+    const name = text.replace(/^[\s#]+|\s+$/gu, '').replace(/\s+/gu, ' ');
+    const key = tagKey(name);
+    if (key === '' || /\p{Cc}/u.test(name)) {
+      throw new Refusal('invalid_request', 'A tag has at least one character besides #, and no control characters.', [
+        { pointer: `/tags/${i}`, message: 'is empty or has control characters' },
+      ]);
+    }
+    if (!tags.has(key)) tags.set(key, { name, key });
+  }
+  return [...tags.values()];
+}
+
+/** Makes these the tags of a space, in this order. */
+export async function setTags(db: Database, space: number, tags: readonly TagName[]): Promise<void> {
+  await db.deleteFrom('space_tags').where('space', '=', space).execute();
+  for (const [position, { name, key }] of tags.entries()) {
+    const { id } = await db
+      .insertInto('tags')
+      .values({ tag_key: key })
+      .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key: key }))
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    await db.insertInto('space_tags').values({ space, tag: id, position, tag_name: name }).execute();
+  }
+}
+
+/** The tags of each of the spaces. */
+export async function readTags(db: Database, spaces: readonly number[]): Promise<Map<number, Tag[]>> {
+  const tags = new Map<number, Tag[]>(spaces.map((space) => [space, []]));
+  if (spaces.length === 0) return tags;
+  const rows = await db
+    .selectFrom('space_tags')
+    .select(['space', 'tag as tag_id', 'tag_name'])
+    .where('space', 'in', spaces)
+    .orderBy('space')
+    .orderBy('position')
+    .execute();
+  for (const { space, ...tag } of rows) tags.get(space)?.push(tag);
+  return tags;
+}
+
+/** Forgets the tags that no space carries any more. */
+export async function deleteUnusedTags(db: Database): Promise<void> {
+  await sql`DELETE FROM tags WHERE NOT EXISTS (SELECT 1 FROM space_tags WHERE space_tags.tag = tags.id)`.execute(db);
+}

@@ -1,0 +1,19 @@
+import type { User } from '../../generated/types.gen.ts';
+import { avatarUrl } from '../avatars/store.ts';
+import type { Engine } from '../database/engine.ts';
+import { Refusal } from '../refusal.ts';
+
+/**
+ * What others see of a user.
+ * @throws Refusal `user_not_found`
+ */
+export async function readUser(engine: Engine, userId: string, avatarBase: string): Promise<User> {
+  const row = await engine.readDb
+    .selectFrom('users')
+    .select(['user_id', 'username', 'bio', 'picture', 'created_at'])
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  if (!row) throw new Refusal('user_not_found', 'There is no such user.');
+  const { picture, ...user } = row;
+  return { ...user, profile_picture: avatarUrl(avatarBase, picture) };
+}

@@ -1,0 +1,216 @@
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  countWords,
+  fold,
+  indexWords,
+  MAX_WORD_LENGTH,
+  matches,
+  queryWords,
+  tagKey,
+  titleKey,
+  WORD_SIGNS,
+} from '../../server/search/words.ts';
+
+/** What makes splitting hard: signs, marks, invisible characters, emoji, half characters. */
+const TRICKY = [
+  ...Array.from('aBcsIıİßøŁæſŉﬁΣςΆёйЁ0159²½٣०ｱﾞがゝ々ー〇・·東京都タワのไทยน้ำ်ကكـشَאָ״עहिनक़한국ĳ'),
+  ...Array.from(' \n\0_-.,:;/&\'"’´ʼ+#*@()!?…®™♯�'),
+  ...['c++', 'c#', '.net', 'node.js', "l'eau", '3.14', '1,000', 'e\u0301', '\u0301', '\u0345'],
+  ...[
+    '\u00AD',
+    '\u200B',
+    '\u200C',
+    '\u200D',
+    '\u200F',
+    '\uFE0F',
+    '\u{E0100}',
+    '\u{E0067}',
+    '\u20E3',
+  ],
+  ...['👍', '🏽', '❤', '👩', '💻', '🏴', '🇩', '🇪', '\u{E007F}', '\uD83D', '\uDE00', '\uD800'],
+];
+const tricky = fc
+  .array(fc.constantFrom(...TRICKY), { maxLength: 24 })
+  .map((parts) => parts.join(''));
+const anyText = fc.oneof(tricky, fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
+const halfCharacters = fc
+  .array(fc.integer({ min: 0, max: 0xffff }))
+  .map((units) => String.fromCharCode(...units));
+const runs = fc
+  .array(fc.constantFrom(...'東京都庁タワーのガがゝ々ไทยน้ำเພາສາខ្មែរမြန်မာ'), {
+    minLength: 1,
+    maxLength: 30,
+  })
+  .map((characters) => fold(characters.join('')));
+
+const check = (property: fc.IProperty<[string]>, numRuns = 2_000) =>
+  fc.assert(property, { numRuns });
+
+describe('fold', () => {
+  test('folds what is folded to itself', () => {
+    check(
+      fc.property(anyText, (text) => {
+        expect(fold(fold(text))).toBe(fold(text));
+      }),
+    );
+  });
+
+  test('folds every character to itself when folded', () => {
+    const wrong: string[] = [];
+    for (let code = 0; code <= 0x10ffff; code += 1) {
+      const folded = fold(`a${String.fromCodePoint(code)}b`);
+      if (fold(folded) !== folded || folded.normalize('NFC') !== folded)
+        wrong.push(code.toString(16));
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('makes no difference to words, titles, tags', () => {
+    check(
+      fc.property(anyText, (text) => {
+        expect(indexWords(fold(text))).toEqual(indexWords(text));
+        expect(queryWords(fold(text))).toEqual(queryWords(text));
+        expect(titleKey(fold(text))).toBe(titleKey(text));
+        expect(tagKey(fold(text))).toBe(tagKey(text));
+        expect(tagKey(tagKey(text))).toBe(tagKey(text));
+      }),
+    );
+  });
+});
+
+describe('words', () => {
+  test('hold nothing that an index or its query language could take for something else', () => {
+    const safe = new RegExp(`^[a-z0-9${WORD_SIGNS}\\u{80}-\\u{10FFFF}]+$`, 'u');
+    check(
+      fc.property(fc.oneof(anyText, halfCharacters), (text) => {
+        const terms = queryWords(text).flatMap(({ anyOf }) => anyOf.flat());
+        for (const word of [...indexWords(text), ...terms.map(({ text }) => text)]) {
+          expect(word).toMatch(safe);
+          expect(word.isWellFormed() && !/\s/.test(word)).toBe(true);
+          expect(Array.from(word).length).toBeLessThanOrEqual(MAX_WORD_LENGTH);
+        }
+      }),
+    );
+  });
+
+  test('reach an FTS5 index as they are', () => {
+    const database = new Database(':memory:');
+    database.exec(`
+      CREATE VIRTUAL TABLE words USING fts5(
+        text, content='', contentless_delete=1, detail=none, tokenize="ascii tokenchars '${WORD_SIGNS}'");
+      CREATE VIRTUAL TABLE temp.stored USING fts5vocab(main, words, row)`);
+    const insert = database.prepare('INSERT INTO words (text) VALUES (?)');
+    const stored = database.prepare('SELECT term FROM stored').pluck();
+    const empty = database.prepare("INSERT INTO words (words) VALUES ('delete-all')");
+    check(
+      fc.property(anyText, (text) => {
+        insert.run(indexWords(text).join(' '));
+        expect(new Set(stored.all())).toEqual(new Set(indexWords(text)));
+        empty.run();
+      }),
+      500,
+    );
+    database.close();
+  });
+
+  test('are the same in number, and each once, however the text is limited', () => {
+    check(
+      fc.property(anyText, (text) => {
+        expect(new Set(indexWords(text)).size).toBe(indexWords(text).length);
+        const all = queryWords(text, Number.POSITIVE_INFINITY).map(({ word }) => word);
+        expect(new Set(all).size).toBe(all.length);
+        expect(queryWords(text).map(({ word }) => word)).toEqual(all.slice(0, 12));
+      }),
+    );
+  });
+});
+
+describe('a text', () => {
+  test('is found by itself', () => {
+    check(
+      fc.property(anyText, (text) => {
+        expect(matches(queryWords(text, Number.POSITIVE_INFINITY), text)).toBe(true);
+      }),
+    );
+  });
+
+  test('is found by every beginning of what stands between its spaces', () => {
+    check(
+      fc.property(anyText, (text) => {
+        for (const chunk of fold(text).split(/\s+/)) {
+          const characters = Array.from(chunk);
+          for (let length = 1; length <= characters.length; length += 1) {
+            const beginning = characters.slice(0, length).join('');
+            expect([beginning, matches(queryWords(beginning), text)]).toEqual([beginning, true]);
+          }
+        }
+      }),
+    );
+  });
+
+  test('is found by every word that Intl.Segmenter sees in it', () => {
+    // No script puts marks on Hangul.
+    const written = tricky.filter((text) => !/\p{sc=Hang}\p{M}/v.test(fold(text)));
+    const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
+    check(
+      fc.property(written, (text) => {
+        for (const { segment, isWordLike } of segmenter.segment(fold(text))) {
+          if (isWordLike)
+            expect([segment, matches(queryWords(segment), text)]).toEqual([segment, true]);
+        }
+      }),
+    );
+  });
+
+  test('is found by every part of a run of an unspaced script, and by nothing else of it', () => {
+    fc.assert(
+      fc.property(runs, fc.nat(), fc.nat(), runs, (run, from, length, other) => {
+        const characters = Array.from(run);
+        const start = from % characters.length;
+        const part = characters.slice(start, start + 1 + length).join('');
+        expect(matches(queryWords(part), `Latin ${run}, more`)).toBe(true);
+        const words = queryWords(other);
+        if (words.length === 1) expect(matches(words, run)).toBe(run.includes(other));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('has the terms of the words that it is verified to have', () => {
+    check(
+      fc.property(anyText, (text) => {
+        const indexed = indexWords(text);
+        for (const { anyOf, verify } of queryWords(text)) {
+          if (!verify) continue;
+          for (const { text } of anyOf.flat()) expect(indexed).toContain(text);
+        }
+      }),
+    );
+  });
+});
+
+describe('countWords', () => {
+  test('counts what Intl.Segmenter calls words', () => {
+    const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
+    const ascii = fc
+      .array(fc.constantFrom(...Array.from("abYZ0189___''\"..,,;:-+ \r\n\t\0\x7f")))
+      .map((characters) => characters.join(''));
+    check(
+      fc.property(fc.oneof(ascii, anyText, fc.string({ unit: 'binary-ascii' })), (text) => {
+        const words = [...segmenter.segment(text)].filter(({ isWordLike }) => isWordLike);
+        expect(countWords(text)).toBe(words.length);
+      }),
+      5_000,
+    );
+  });
+
+  test('takes any string', () => {
+    check(
+      fc.property(halfCharacters, (text) => {
+        expect(countWords(text)).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,395 @@
+import { describe, expect, test } from 'vitest';
+import {
+  countWords,
+  fold,
+  indexWords,
+  isCorrectable,
+  MAX_WORD_LENGTH,
+  matches,
+  queryWords,
+  tagKey,
+  titleKey,
+} from '../../server/search/words.ts';
+
+const finds = (query: string, text: string) => matches(queryWords(query), text);
+
+/** Queries with a text that they find. */
+const found: [language: string, query: string, text: string][] = [
+  ['English', 'garden', 'Gardening for beginners'],
+  ['English', 'BOOK club', 'The Club of old books'],
+  ['English', "who's", 'Who’s who?'],
+  ['English', 'whos', "Who's who?"],
+  ['English', "who's", 'whos there'],
+  ['English', 'oreilly', 'O’Reilly readers'],
+  ['English', "children's books", 'Childrens Books'],
+  ['English', 'wifi', 'Wi-Fi help'],
+  ['English', 'wi-fi', 'Free WiFi'],
+  ['English', 'wi-fi', 'Wi Fi'],
+  ['English', 'wi‑fi', 'Wi-Fi'],
+  ['English', 'machine-learning', 'Machine Learning'],
+  ['English', 'machine_learning', 'Machine Learning'],
+  ['English', 'of-the-art', 'state-of-the-art'],
+  ['English', 'e-mail', 'Email etiquette'],
+  ['English', 'kpop', 'K-Pop'],
+  ['English', 'acdc', 'AC/DC fans'],
+  ['English', 'd&d', 'D&D on Fridays'],
+  ['English', 'usa', 'Made in the U.S.A.'],
+  ['English', 'next', 'The end.Next chapter'],
+  ['English', '"exact" (words)! *', 'Exact words'],
+  ['English', 'efficient', 'Eﬃcient'],
+  ['English', 'lego®', 'Lego builders'],
+  ['English', 'naive cafe', 'Naïve Café'],
+  ['English', 'microsoft', 'Ｍｉｃｒｏｓｏｆｔ'],
+  ['German', 'andre', 'André'],
+  ['German', 'oach', 'Öach'],
+  ['German', 'Öach', 'oach'],
+  ['German', 'strasse', 'Straße'],
+  ['German', 'STRASSE', 'Große Straße'],
+  ['German', 'GROẞE', 'große'],
+  ['German', 'Donau', 'Donau\u00ADdampf\u00ADschiff'],
+  ['German', 'donaudampf', 'Donau\u00ADdampf\u00ADschiff'],
+  ['French', 'eau', "L'eau vive"],
+  ['French', "l'eau", "Les chemins d'eau"],
+  ['French', 'l´eau', 'l’eau'],
+  ['French', "histoire de l'art", "Histoire de l'Art"],
+  ['French', "l'histoire de l'art", 'Histoire des arts, de Lascaux à nos jours'],
+  ['French', 'coeur', 'Cœur'],
+  ['French', 'deja vu', 'Déjà-vu'],
+  ['French', 'aujourdhui', "Aujourd'hui"],
+  ['Catalan', 'col·lecció', 'Collecció'],
+  ['Turkish', 'istanbul', 'İstanbul'],
+  ['Turkish', 'İSTANBUL', 'istanbul'],
+  ['Turkish', 'istanbul', 'ISTANBUL'],
+  ['Turkish', 'ışık', 'IŞIK'],
+  ['Turkish', 'isik', 'ışık'],
+  ['Turkish', "İstanbul'da", 'İstanbulda yaşam'],
+  ['Polish', 'lodz', 'Łódź'],
+  ['Polish', 'zazolc gesla jazn', 'Zażółć gęślą jaźń'],
+  ['Danish', 'kobenhavn', 'København'],
+  ['Icelandic', 'thordur', 'Þórður'],
+  ['Greek', 'ελλαδα', 'Ελλάδα'],
+  ['Greek', 'ΟΔΟΣ', 'οδός'],
+  ['Greek', 'οδοσ', 'ΟΔΟΣ'],
+  ['Greek', 'ΠΡΟΪΌΝΤΑ', 'προϊόντα'],
+  ['Russian', 'елка', 'Ёлка'],
+  ['Russian', 'Андреи', 'Андрей'],
+  ['Russian', 'МОСКВ', 'Москва'],
+  ['Ukrainian', "м'ясо", 'М’ясо'],
+  ['Ukrainian', 'мʼясо', "м'ясо"],
+  ['Arabic', 'محمد', 'مُحَمَّد'],
+  ['Arabic', 'سلام', 'ســلام'],
+  ['Arabic', 'لا', 'ﻻ'],
+  ['Persian', 'می‌خواهم', 'میخواهم'],
+  ['Hebrew', 'שלום', 'שָׁלוֹם'],
+  ['Hebrew', 'צהל', 'צה״ל'],
+  ['Hebrew', 'צה"ל', 'צהל'],
+  ['Hindi', 'हिन्दी', 'हिन्दी सीखें'],
+  ['Hindi', 'क़लम', 'क\u093Cलम'],
+  ['Thai', 'ไทย', 'เรียนภาษาไทยกัน'],
+  ['Thai', 'น้ำ', 'แม่น้ำ'],
+  ['Khmer', 'ភាសាខ្មែរ', 'រៀន\u200Bភាសា\u200Bខ្មែរ'],
+  ['Chinese', '京', '东京都'],
+  ['Chinese', '学习', '机器学习课程'],
+  ['Chinese', '葛城', '葛\u{E0100}城'],
+  ['Chinese', '手机', 'iPhone手机壳'],
+  ['Chinese', 'iphone', 'iPhone手机壳'],
+  ['Chinese', '达芬奇', '列奥纳多·达·芬奇'],
+  ['Japanese', '東京', '東京都'],
+  ['Japanese', '京都', '東京都'],
+  ['Japanese', '都', '東京都'],
+  ['Japanese', 'スターウォーズ', 'スター・ウォーズ'],
+  ['Japanese', 'ｶﾞﾝﾀﾞﾑ', '機動戦士ガンダム'],
+  ['Japanese', '食べ', '人々が食べる'],
+  ['Japanese', '2024', '2024年'],
+  ['Korean', '한국', '한국어를 배우자'],
+  ['Korean', 'k팝', 'K-팝'],
+  ['Korean', '팝', 'K팝'],
+  ['Korean', 'react', '리액트React를'],
+  ['Korean', '한국'.normalize('NFD'), '한국어'],
+  ['Vietnamese', 'da nang', 'Đà Nẵng'],
+  ['Vietnamese', 'Việt'.normalize('NFD'), 'Việt Nam'],
+  ['Hawaiian', "hawai'i", 'Hawaiʻi'],
+  ['Hawaiian', 'hawaii', 'Hawaiʻi'],
+  ['emoji', '❤', 'We ❤️ tea'],
+  ['emoji', '❤️', 'We ❤ tea'],
+  ['emoji', '👍', 'Yes👍🏽!'],
+  ['emoji', '👍🏽', '👍🏿'],
+  ['emoji', '👩‍💻', 'Women who code 👩🏾‍💻'],
+  ['emoji', '💻', '👩🏾‍💻'],
+  ['emoji', '🇩🇪', '🇫🇷🇩🇪'],
+  ['emoji', '🏳️‍🌈', 'Pride 🏳‍🌈'],
+  ['emoji', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', 'Highlands 🏴󠁧󠁢󠁳󠁣󠁴󠁿'],
+  ['emoji', '🎂', '🎉🎉🎂'],
+  ['code', 'c++', 'Modern C++'],
+  ['code', 'C++', 'C++17 and later'],
+  ['code', 'c++17', 'C++ 17'],
+  ['code', 'c++', 'C/C++'],
+  ['code', 'c', 'C++'],
+  ['code', 'c#', 'C♯ and F#'],
+  ['code', '.net', 'The .NET runtime'],
+  ['code', '.net', 'ASP.NET'],
+  ['code', 'net', '.NET'],
+  ['code', 'js', 'Node.js'],
+  ['code', 'node.js', 'Node.js'],
+  ['code', 'node.js', 'NodeJS'],
+  ['code', 'node.js', 'Node JS'],
+  ['code', 'nodejs', 'Node.js'],
+  ['code', 'node.', 'Node.js'],
+  ['code', 'foo_b', 'foo_bar'],
+  ['code', 'bar', '__foo_bar__'],
+  ['code', 'example.com', 'https://www.example.com/a/b'],
+  ['code', 'someone@example.com', 'Write to someone@example.com.'],
+  ['code', '#chess', 'Chess'],
+  ['numbers', 'event1699999123', 'event1699999123'],
+  ['numbers', 'iphone1', 'iPhone15'],
+  ['numbers', '3.14', 'π = 3.14159'],
+  ['numbers', '1000', '1,000 true fans'],
+  ['numbers', '2024', 'On 12.05.2024'],
+  ['numbers', 'covid19', 'COVID-19'],
+  ['numbers', 'formula-1', 'Formula 1'],
+  ['numbers', '1', '1️⃣ first'],
+  ['numbers', 'm2', '50 m²'],
+];
+
+/** Queries with a text that they must not find. */
+const notFound: [language: string, query: string, text: string][] = [
+  ['English', 'arden', 'Gardening'],
+  ['English', 'book club', 'Books only'],
+  ['English', "who's", 'The who: songs'],
+  ['English', "it's", 'item store'],
+  ['English', 'd&d', 'Dogs and dragons'],
+  ['English', 'k-pop', 'Pop for kids'],
+  ['Hindi', 'का', 'कि'],
+  ['Hindi', 'कल', 'क़ल'],
+  ['Thai', 'ไทยภาษา', 'ภาษาไทย'],
+  ['Japanese', '東京都', '京都東京'],
+  ['Japanese', '東京都', '東京 京都'],
+  ['Japanese', 'か', 'がく'],
+  ['Chinese', '京东', '东京都'],
+  ['Korean', '국어', '한국어'],
+  ['emoji', '🇩🇪', '🇪🇩🇪🇸'],
+  ['emoji', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', '🏴󠁧󠁢󠁥󠁮󠁧󠁿'],
+  ['emoji', '❤️', '🧡'],
+  ['code', 'c++', 'C and Java'],
+  ['code', 'c++', 'CPlus'],
+  ['code', 'c#', 'C'],
+  ['code', '.net', 'Network of friends'],
+  ['code', 'f#', 'fsharp'],
+  ['numbers', 'event1699999123', 'event1699999124'],
+  ['numbers', '2.0', 'Web 2024'],
+  ['numbers', '3.14', '3 apples, 14 pears'],
+];
+
+describe('searching', () => {
+  test.each(found)('%s: %j finds %j', (_, query, text) => {
+    expect(finds(query, text)).toBe(true);
+  });
+
+  test.each(notFound)('%s: %j does not find %j', (_, query, text) => {
+    expect(finds(query, text)).toBe(false);
+  });
+});
+
+describe('fold', () => {
+  test('leaves the marks of other scripts alone', () => {
+    for (const text of ['हिन्दी', 'ภาษาไทย', 'がぎぐ', '한국어', 'தமிழ்', 'བོད་ཡིག']) {
+      expect(fold(text)).toBe(text.normalize('NFC'));
+    }
+  });
+
+  test('does not depend on the locale of the machine', () => {
+    expect(fold('TITLE')).toBe('title');
+    expect(fold('ı İ I i')).toBe('i i i i');
+  });
+
+  test('makes one apostrophe of all', () => {
+    expect(fold("' ’ ‘ ‛ ʼ ʻ ´ ＇")).toBe("' ' ' ' ' ' ' '");
+  });
+
+  test('replaces lone surrogates', () => {
+    expect(fold('a\uD800b')).toBe('a\uFFFDb');
+  });
+});
+
+describe('indexWords', () => {
+  test.each([
+    ['', []],
+    [' -- ?! \0\n', []],
+    ['The the THE', ['the']],
+    ['Node.js', ['nodejs', 'js', '.js']],
+    ['state-of-the-art', ['stateoftheart', 'oftheart', 'theart', 'art']],
+    ['c++ c++17 C#', ['c++', 'c++17', '17', 'c#']],
+    ['.NET ...and', ['.net', 'net', 'and']],
+    ['v1.2, 1,000 and 3.', ['v1.2', '2', '1000', '000', 'and', '3']],
+    ['東京都', ['東京', '京都', '都']],
+    ['東', ['東']],
+    ['👩🏽‍💻👍🏽', ['👩💻', '💻', '👍']],
+  ])('of %j are %j', (text, words) => {
+    expect(new Set(indexWords(text))).toEqual(new Set(words));
+  });
+
+  test('are cut to the greatest length, as in queries', () => {
+    const long = 'u𐐨'.repeat(MAX_WORD_LENGTH);
+    const [word = ''] = indexWords(long);
+    expect(Array.from(word)).toHaveLength(MAX_WORD_LENGTH);
+    expect(queryWords(long).map(({ word }) => word)).toEqual([word]);
+    expect(finds(long, long)).toBe(true);
+  });
+
+  test.each([
+    'a',
+    'a.',
+    'a-',
+    'a#',
+    '1,',
+    '_',
+    '東',
+    '👩\u200D',
+    '\u{E0041}',
+    'a\u0301',
+    '\u0E31',
+    '+#',
+  ])('of %j repeated take no time that grows with the square of its length', (piece) => {
+    const text = `${piece.repeat(100_000 / piece.length)}a`;
+    const started = performance.now();
+    indexWords(text);
+    queryWords(text);
+    countWords(text);
+    tagKey(text);
+    // It is a few hundred milliseconds, and more than ten times that for a quadratic pattern.
+    expect(performance.now() - started).toBeLessThan(2_500);
+  });
+});
+
+describe('queryWords', () => {
+  const terms = (query: string) =>
+    queryWords(query).map(({ anyOf }) =>
+      anyOf.map((all) => all.map(({ text, beginning }) => text + (beginning ? '*' : ''))),
+    );
+
+  test('asks for each word once, by its beginning', () => {
+    expect(terms('Red red WINE')).toEqual([[['red*']], [['wine*']]]);
+  });
+
+  test('takes a joined word together or apart', () => {
+    expect(terms('machine-learning')).toEqual([[['machinelearning*'], ['machine*', 'learning*']]]);
+    expect(terms("l'eau")).toEqual([[['leau*'], ['eau*']]]);
+    expect(terms("who's")).toEqual([[['whos*']]]);
+    expect(terms('3.14')).toEqual([[['3.14*']]]);
+  });
+
+  test('asks for a run by its pairs, and verifies only what pairs cannot tell', () => {
+    expect(terms('京')).toEqual([[['京*']]]);
+    expect(terms('東京')).toEqual([[['東京']]]);
+    expect(terms('東京都')).toEqual([[['東京', '京都']]]);
+    expect(queryWords('京 東京 東京都 ああ あああ').map(({ verify }) => verify)).toEqual([
+      ...[false, false, true, false, true],
+    ]);
+  });
+
+  test('is limited in words, and in terms of each', () => {
+    const query = Array.from({ length: 40 }, (_, i) => `word${i}`);
+    expect(queryWords(query.join(' '))).toHaveLength(12);
+    expect(queryWords(query.join(' '), 3).map(({ word }) => word)).toEqual(query.slice(0, 3));
+    const many = [
+      ...queryWords(query.join('-')),
+      ...queryWords('いろはにほへとちりぬるをわかよたれそ'),
+    ];
+    for (const { anyOf } of many) {
+      for (const terms of anyOf) expect(terms.length).toBeLessThanOrEqual(12);
+    }
+  });
+
+  test('asks for nothing where there are no words', () => {
+    expect(queryWords('')).toEqual([]);
+    expect(queryWords(' * "" (\0) … ')).toEqual([]);
+  });
+});
+
+describe('titleKey', () => {
+  test.each([
+    ['Hello, World!', 'hello world'],
+    ['  C++:  the basics ', 'C++ (The Basics)'],
+    ['Node.js', 'nodejs'],
+    ['Wi-Fi', 'WiFi'],
+    ['Who’s who?', "who's who"],
+    ['東京都 2024年', '東京都、2024 年'],
+    ['👍🏽 Café', '👍 cafe'],
+  ])('%j equals %j', (title, query) => {
+    expect(titleKey(title)).toBe(titleKey(query));
+  });
+
+  test.each([
+    ['.NET', 'net'],
+    ['C++', 'C'],
+    ['one two', 'two one'],
+    ['very very good', 'very good'],
+    ['東京都', '東京'],
+  ])('%j does not equal %j', (title, query) => {
+    expect(titleKey(title)).not.toBe(titleKey(query));
+  });
+
+  test('is empty without words', () => {
+    expect(titleKey('?! …')).toBe('');
+  });
+});
+
+describe('tagKey', () => {
+  test.each([
+    ['#Chess', 'chess'],
+    ['  Board \t\n games ', 'board games'],
+    ['# ＃spaced', 'spaced'],
+    ['C++', 'c++'],
+    ['C#', 'c#'],
+    ['a/b', 'a/b'],
+    ['100%', '100%'],
+    ['Café', 'cafe'],
+    ['東京', '東京'],
+    ['❤️', '❤'],
+    ['rust\u200B\u{E0041}', 'rust'],
+    ['a\0b', 'a b'],
+    [' # ', ''],
+    ['', ''],
+  ])('of %j is %j', (name, key) => {
+    expect(tagKey(name)).toBe(key);
+  });
+});
+
+describe('isCorrectable', () => {
+  test.each(['word', 'москва', 'हिन्दुस्तान', 'nodejs'])('%j is', (word) => {
+    expect(isCorrectable(word)).toBe(true);
+  });
+
+  test.each([
+    'abc',
+    'event1',
+    '2024',
+    'c++lang',
+    '.net',
+    '東京都民',
+    'ภาษาไทย',
+    '👍👍👍👍',
+    'किमी',
+    '',
+  ])('%j is not', (word) => {
+    expect(isCorrectable(word)).toBe(false);
+  });
+});
+
+describe('countWords', () => {
+  test.each([
+    ['', 0],
+    ['Hello, world!', 2],
+    ["Who's there? It's me.", 4],
+    ['foo_bar node.js 3.14 1,000', 4],
+    ['e-mail', 2],
+    ['… _ -- !', 0],
+    ['Grüße aus Köln', 3],
+    ['東京都', 2],
+    ['ภาษาไทย', 2],
+    ['👍 ❤️', 0],
+    ['👍 yes', 1],
+  ])('of %j is %i', (text, count) => {
+    expect(countWords(text)).toBe(count);
+  });
+});

@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import { buildApp } from '../../server/app.ts';
+import { readConfig } from '../../server/config.ts';
+import { type Context, openContext } from '../../server/context.ts';
+import { type Exchange, validateExchange } from './contract.ts';
+
+/** A running application on a database of its own, and clients for it. Close it with `await using`. */
+export interface TestApp extends AsyncDisposable {
+  url: string;
+  app: FastifyInstance;
+  context: Context;
+  /** `fetch` on a path of the application. Holds the exchange against the contract. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** A generated client, signed in with the token if there is one. Holds every exchange against the contract. */
+  client(token?: string): Client;
+  /** Signs a new user up. */
+  register(username?: string): Promise<TestUser>;
+}
+
+export interface TestUser {
+  userId: string;
+  username: string;
+  email: string;
+  password: string;
+  token: string;
+  client: Client;
+  /** `Authorization`, for a plain `fetch`. */
+  headers: Record<string, string>;
+}
+
+/** @param settings environment variables; limits are off unless they say otherwise */
+export async function startApp(settings: Record<string, string> = {}): Promise<TestApp> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
+  const port = await freePort();
+  const config = readConfig({ DATA_DIR: dataDir, PORT: String(port), RATE_LIMITS: 'off', ...settings });
+  const context = await openContext(config, pino({ level: 'silent' }));
+  const app = await buildApp(context);
+  await app.listen({ host: config.host, port });
+
+  const url = `http://127.0.0.1:${port}`;
+  const validated: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    const sent = request.clone();
+    const response = await fetch(request);
+    await validate(sent, response.clone());
+    return response;
+  };
+  const client = (token?: string) =>
+    createClient(createConfig({ baseUrl: url, fetch: validated, ...(token && { auth: token }) }));
+  let users = 0;
+
+  return {
+    url,
+    app,
+    context,
+    client,
+    fetch: (path, init) => validated(url + path, init),
+    async register(username = `user${(users += 1)}`) {
+      const email = `${encodeURIComponent(username).replaceAll('%', '')}@example.com`;
+      const password = 'correct horse battery';
+      const { data } = await api.register({
+        client: client(),
+        body: { username, email, password },
+        throwOnError: true,
+      });
+      return {
+        ...{ userId: data.user_id, username, email, password, token: data.access_token },
+        client: client(data.access_token),
+        headers: { authorization: `Bearer ${data.access_token}` },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await context[Symbol.asyncDispose]();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+async function validate(request: Request, response: Response): Promise<void> {
+  const type = request.headers.get('content-type') ?? undefined;
+  const isJson = type?.startsWith('application/json');
+  const exchange: Exchange = {
+    method: request.method,
+    url: request.url,
+    requestType: type,
+    requestBody: isJson ? (await request.text()) || undefined : undefined,
+    status: response.status,
+    headers: response.headers,
+    body: await response.text(),
+  };
+  validateExchange(exchange);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,175 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { Ajv, type ValidateFunction } from 'ajv';
+import addFormats from 'ajv-formats';
+import { contractText } from '../../server/contract.ts';
+import { parse } from 'yaml';
+
+/** One request and its answer, as a client saw them. */
+export interface Exchange {
+  method: string;
+  url: string;
+  /** The JSON text of the request's body; undefined for none, and for other types. */
+  requestBody?: string | undefined;
+  requestType?: string | undefined;
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+interface Media {
+  schema: object;
+}
+interface Response {
+  headers?: Record<string, { required?: boolean }>;
+  content?: Record<string, Media>;
+}
+interface Operation {
+  operationId: string;
+  parameters?: { name: string; in: string; required?: boolean; schema: object }[];
+  requestBody?: { required?: boolean; content: Record<string, Media> };
+  responses: Record<string, Response>;
+}
+
+/** Where the processes of a test run note the exchanges they validated. */
+export const NOTES = 'node_modules/.cache/exchanges';
+
+const contract = resolveReferences(parse(contractText));
+const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: false });
+(addFormats as unknown as (ajv: Ajv) => void)(ajv);
+ajv.addFormat('binary', true);
+const coercing = new Ajv({ strict: false, coerceTypes: true });
+(addFormats as unknown as (ajv: Ajv) => void)(coercing);
+const validators = new Map<object, ValidateFunction>();
+
+/** Every operation of the contract with every status that it declares. */
+export function declaredStatuses(): string[] {
+  return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap((item) =>
+    Object.values(item)
+      .filter((operation) => operation.operationId)
+      .flatMap(({ operationId, responses }) => Object.keys(responses).map((status) => `${operationId} ${status}`)),
+  );
+}
+
+/**
+ * Holds an exchange against the contract: the answer's status, type, headers and body must be declared, and a request
+ * that was accepted must be valid. What is not in the contract (pages, pictures, unknown paths) must at least fail
+ * with a problem document.
+ * @throws Error that says what is wrong
+ */
+export function validateExchange(exchange: Exchange): void {
+  const { pathname, searchParams } = new URL(exchange.url);
+  const found = findOperation(exchange.method, pathname);
+  const type = exchange.headers.get('content-type') ?? '';
+  const wrong = (what: string) =>
+    new Error(`${exchange.method} ${pathname} -> ${exchange.status}: ${what}\n${exchange.body.slice(0, 500)}`);
+
+  if (!found) {
+    if (exchange.status >= 400) {
+      const fault = faultOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
+      if (type !== 'application/problem+json' || fault) throw wrong(`not a problem document: ${type} ${fault}`);
+    }
+    return;
+  }
+
+  const { operation, parameters } = found;
+  const response = operation.responses[exchange.status];
+  if (!response) throw wrong('this status is not declared');
+  for (const [name, { required }] of Object.entries(response.headers ?? {})) {
+    if (required && !exchange.headers.has(name)) throw wrong(`the header ${name} is missing`);
+  }
+  if (exchange.method !== 'HEAD') {
+    const media = response.content?.[type];
+    if (!media) throw wrong(`the type ${type} is not declared`);
+    const fault = faultOf(media.schema, JSON.parse(exchange.body));
+    if (fault) throw wrong(fault);
+  }
+  if (exchange.status < 400) {
+    const fault = requestFault(operation, parameters, searchParams, exchange);
+    if (fault) throw wrong(`accepted an invalid request: ${fault}`);
+  }
+  note(`${operation.operationId} ${exchange.status}`);
+}
+
+function requestFault(
+  { parameters = [], requestBody }: Operation,
+  path: Record<string, string>,
+  query: URLSearchParams,
+  { requestBody: text, requestType }: Exchange,
+): string | undefined {
+  for (const { name, in: place, required, schema } of parameters) {
+    const value = place === 'path' ? path[name] : (query.get(name) ?? undefined);
+    if (value === undefined) {
+      if (required) return `${name} is missing`;
+      continue;
+    }
+    const validate = coercing.compile({ type: 'object', properties: { value: schema } });
+    if (!validate({ value })) return `${name} ${coercing.errorsText(validate.errors)}`;
+  }
+  if (requestBody?.content['application/json']) {
+    if (text === undefined) return requestBody.required ? 'the body is missing' : undefined;
+    if (requestType?.split(';')[0] !== 'application/json') return `the body has the type ${requestType}`;
+    return faultOf(requestBody.content['application/json'].schema, JSON.parse(text));
+  }
+  return undefined;
+}
+
+function findOperation(method: string, pathname: string) {
+  const paths = Object.entries(contract.paths as Record<string, Record<string, Operation>>)
+    // The most concrete template first.
+    .sort(([a], [b]) => a.split('{').length - b.split('{').length);
+  for (const [template, item] of paths) {
+    const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+    const values = new RegExp(`^${template.replace(/\{\w+\}/g, '([^/]*)')}$`).exec(pathname)?.slice(1);
+    if (!values) continue;
+    const operation = item[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
+    if (!operation) return undefined;
+    const shared = (item as unknown as Operation).parameters ?? [];
+    return {
+      operation: { ...operation, parameters: [...shared, ...(operation.parameters ?? [])] },
+      parameters: Object.fromEntries(names.map((name, i) => [name, decode(values[i] ?? '')])),
+    };
+  }
+  return undefined;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function faultOf(schema: object, value: unknown): string | undefined {
+  let validate = validators.get(schema);
+  if (!validate) {
+    validate = ajv.compile(schema);
+    validators.set(schema, validate);
+  }
+  return validate(value) ? undefined : ajv.errorsText(validate.errors);
+}
+
+function note(line: string): void {
+  mkdirSync(NOTES, { recursive: true });
+  appendFileSync(`${NOTES}/${process.pid}`, `${line}\n`);
+}
+
+/** The document with every `$ref` replaced by what it names; the contract has no cycles. */
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
+function resolveReferences(root: any): any {
+  // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document
+  const resolve = (node: any): any => {
+    if (Array.isArray(node)) return node.map(resolve);
+    if (typeof node !== 'object' || node === null) return node;
+    if (typeof node.$ref === 'string') {
+      const target = node.$ref
+        .slice(2)
+        .split('/')
+        // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document
+        .reduce((at: any, key: string) => at[key], root);
+      return resolve(target);
+    }
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, resolve(value)]));
+  };
+  return resolve(root);
+}
