@@ -1,28 +1,36 @@
 import { readFileSync } from 'node:fs';
-import { hash, verify } from '@node-rs/argon2';
+import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limitConcurrency } from '../concurrency.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, type RefusalCode } from '../refusal.ts';
 
-/** Code points. */
-const LENGTH = { least: 8, most: 256 };
+/** In code points: the shortest in NFC, the longest as sent. */
+const MIN_LENGTH = 8;
+const MAX_LENGTH = 256;
 
-/** Argon2id (algorithm 2) with the least cost that OWASP names for it: memory in KiB, passes, lanes. */
-const COST = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+/** Argon2id, as OWASP's Password Storage Cheat Sheet has it: 19 MiB, 2 passes, 1 lane. */
+const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+/** In KiB. What a hash from elsewhere may ask for: more could bring the process down. */
+const MAX_MEMORY_COST = 262_144;
+
+/** In the form of a hash, at the cost of a hash, and the hash of nothing. */
+const NOBODYS_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+/** Argon2 works in libuv's threads, which pictures and files need too. */
+const hashing = limitConcurrency(4);
 
 /**
- * The 3,000 commonest of the passwords that are long enough, by their frequency in published leaks, commonest first.
- * From @zxcvbn-ts/language-common 4.1.3, MIT licence.
+ * The 3,000 commonest passwords of 8 characters or more, commonest first, folded. From
+ * @zxcvbn-ts/language-common 4.1.3 (MIT, see common-passwords.LICENSE.txt).
  */
-const commonPasswords = new Set(
-  readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8').trim().split('\n').map(foldPassword),
+const COMMON = new Set(
+  readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
+    .trimEnd()
+    .split('\n'),
 );
 
-/** Hashing shares libuv's few threads with everything else that waits for them. */
-const inTurn = limitConcurrency(4);
-
 /**
- * Judges a new password.
- * @param pointer where in the request it stands
+ * Refuses a password that nobody should have, or that this account should not have.
+ * @param pointer where in the request the password is
  * @throws Refusal `password_invalid`, `password_too_common`, `password_names_you`
  */
 export function checkNewPassword(
@@ -30,56 +38,82 @@ export function checkNewPassword(
   { username, email }: { username: string; email: string },
   pointer: string,
 ): void {
-  const length = [...password.normalize('NFC')].length;
-  if (!password.isWellFormed() || length < LENGTH.least || length > LENGTH.most) {
-    throw new Refusal(
+  const refuse = (code: RefusalCode, detail: string, message: string) =>
+    new Refusal(code, detail, [{ pointer, message }]);
+
+  if (!isPossible(password) || length(password.normalize('NFC')) < MIN_LENGTH) {
+    throw refuse(
       'password_invalid',
-      `A password has ${LENGTH.least} to ${LENGTH.most} characters of any kind.`,
-      [{ pointer, message: `must have ${LENGTH.least} to ${LENGTH.most} characters` }],
+      `A password has ${MIN_LENGTH} to ${MAX_LENGTH} characters of any kind, in well-formed Unicode.`,
+      `must have ${MIN_LENGTH} to ${MAX_LENGTH} characters`,
     );
   }
-  const folded = foldPassword(password);
-  if ([username, email, email.split('@', 1)[0] ?? ''].map(foldPassword).includes(folded)) {
-    throw new Refusal('password_names_you', 'A password is not your own username or address.', [
-      { pointer, message: 'is your username or address' },
-    ]);
-  }
-  if (commonPasswords.has(folded)) {
-    throw new Refusal(
+  const folded = fold(password);
+  if (COMMON.has(folded)) {
+    throw refuse(
       'password_too_common',
-      'This is one of the 3,000 commonest passwords, which are tried first. Choose another.',
-      [{ pointer, message: 'is among the commonest passwords' }],
+      'That is one of the 3,000 commonest passwords, however it is capitalised. Choose one that is harder to guess.',
+      'is one of the commonest passwords',
+    );
+  }
+  const [localPart = ''] = email.split('@');
+  if ([username, email, localPart].map(fold).includes(folded)) {
+    throw refuse(
+      'password_names_you',
+      'The password is your username or e-mail address, or the part of it before the @. Choose another.',
+      'must not be your username or address',
     );
   }
 }
 
-/** Answers with Argon2id in PHC form. */
+/** Hashes a password that `checkNewPassword` let pass. Answers with the hash in PHC form. */
 export function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(password.normalize('NFC'), COST));
+  return hashing(() => hash(password.normalize('NFC'), COST));
 }
-
-/** The hash of a password that nobody has. */
-const dummyHash = hashPassword(crypto.randomUUID());
 
 /**
- * Whether `password` is the one that was hashed. Without a hash it never is, which takes as long to find out.
- * @throws Error if the hash is not one
+ * Whether a password is the one that was hashed. Where there is no hash it takes as long, and is false.
+ * @throws Error for a stored hash that is none: that is a fault of the data, not of who signs in
  */
-export async function verifyPassword(passwordHash: string | null, password: string): Promise<boolean> {
-  const known = passwordHash ?? (await dummyHash);
-  // Half a surrogate pair would be hashed like any other: two different passwords could be the same.
-  const isRight = await inTurn(() => verify(known, password.toWellFormed().normalize('NFC')));
-  return isRight && passwordHash !== null && password.isWellFormed();
+export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
+  const possible = isPossible(password);
+  const candidate = possible ? password.normalize('NFC') : '';
+  const isRight = await hashing(() => verify(stored ?? NOBODYS_HASH, candidate));
+  return isRight && possible && stored !== null;
 }
 
-/** Whether a hash was made at a lower cost than today's. */
-export function needsRehash(passwordHash: string): boolean {
-  const cost = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$/.exec(passwordHash);
-  if (!cost) return true;
-  const [, memory, passes] = cost.map(Number) as [number, number, number];
-  return memory < COST.memoryCost || passes < COST.timeCost;
+/** Whether a hash, verified before, was made at a lower cost than today's. */
+export function needsRehash(stored: string): boolean {
+  const { memoryCost, timeCost, parallelism } = parseOptions(stored);
+  return (
+    !stored.startsWith('$argon2id$v=19$') ||
+    memoryCost < COST.memoryCost ||
+    timeCost < COST.timeCost ||
+    parallelism < COST.parallelism
+  );
 }
 
-function foldPassword(text: string): string {
+/** Whether a text from elsewhere can be stored as a hash: Argon2 in PHC form, of at most 256 MiB. */
+export function isPasswordHash(text: string): boolean {
+  try {
+    return parseOptions(text).memoryCost <= MAX_MEMORY_COST;
+  } catch {
+    return false;
+  }
+}
+
+/** How many passwords wait to be hashed or verified. */
+export const waitingPasswords = hashing.waiting;
+
+/** Whether it can be anyone's password. Asked before NFC, which takes quadratic time on rows of marks. */
+function isPossible(password: string): boolean {
+  return length(password) <= MAX_LENGTH && password.isWellFormed();
+}
+
+function length(text: string): number {
+  return Array.from(text).length;
+}
+
+function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase();
 }
