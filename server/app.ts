@@ -46,7 +46,10 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   countRequests(app, context);
 
   await app.register(helmet, {
-    contentSecurityPolicy: { directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+    },
     // Whether this is reached by TLS is for the proxy that does it to say.
     strictTransportSecurity: false,
   });

@@ -16,7 +16,7 @@ export async function readBodies(app: FastifyInstance): Promise<void> {
     parseJson(app, request, body),
   );
   // What an operation does not ask for is not looked at.
-  app.addContentTypeParser('*', async () => undefined);
+  app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
 }
 
 /**
