@@ -13,6 +13,7 @@ import { operations, readContract } from './contract.ts';
 import { serveDocumentation } from './documentation.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { serveHealth } from './health.ts';
+import { logRequests, warnOfUntrustedProxy } from './logging.ts';
 import { countRequests } from './metrics.ts';
 import { serveAvatars } from './pictures.ts';
 import { HttpProblem, sendProblem, unavailable } from './problems.ts';
@@ -34,6 +35,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     routerOptions: { maxParamLength: 16_384 },
     return503OnClosing: false,
     frameworkErrors: fail,
+    // One line a request, below.
+    disableRequestLogging: true,
   });
   app.decorateRequest('caller', null);
   app.setErrorHandler(fail);
@@ -43,6 +46,8 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   answerBrokenRequests(app);
   refuseOddHeaders(app);
   sendPlainJsonTypes(app);
+  logRequests(app);
+  warnOfUntrustedProxy(app, config);
   countRequests(app, context);
 
   await app.register(helmet, {

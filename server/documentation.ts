@@ -24,7 +24,7 @@ export async function serveDocumentation(app: FastifyInstance, { config }: Pick<
     // Whether TLS is in front is not known here, and the page sends the contract to nobody.
     transformStaticCSP: (header) =>
       header.replace(' upgrade-insecure-requests;', '').replace(' validator.swagger.io', ''),
-    uiConfig: { deepLinking: true, persistAuthorization: true, docExpansion: 'list', validatorUrl: null },
+    uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: true, docExpansion: 'list', validatorUrl: null },
     theme: { title: 'space-service' },
   });
 }
