@@ -10,7 +10,9 @@ for (const { path, description, action } of breaking) {
   console.error(`breaking: ${path.join('/')}: ${description ?? action}`);
 }
 if (breaking.length > 0) {
-  console.error('Make the change an addition, or release a new major version and copy openapi.yaml to codegen/released.yaml.');
+  console.error(
+    'Make the change an addition, or release a new major version and copy openapi.yaml to codegen/released.yaml.',
+  );
   process.exitCode = 1;
 }
 

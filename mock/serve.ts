@@ -4,7 +4,10 @@ import { parseArgs } from 'node:util';
 
 // Serves the contract's examples: no data, no database, every documented answer.
 const { values } = parseArgs({
-  options: { host: { type: 'string', default: '127.0.0.1' }, port: { type: 'string', default: '4010' } },
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '4010' },
+  },
 });
 const url = `http://${values.host}:${values.port}`;
 console.log(`The mock answers at ${url} with the examples of openapi.yaml. Stop it with Ctrl+C.
@@ -27,9 +30,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 while (!isStopping) {
   const startedAt = Date.now();
-  prism = spawn('prism', ['mock', 'openapi.yaml', '--host', values.host, '--port', values.port, '--cors'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  prism = spawn(
+    'prism',
+    ['mock', 'openapi.yaml', '--host', values.host, '--port', values.port, '--cors'],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  );
   const [code] = await once(prism, 'exit');
   if (isStopping) break;
   // A malformed multipart body makes Prism crash: it is up again at once. But one that does not even start stays down.

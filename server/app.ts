@@ -91,7 +91,8 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
   const contract = readContract();
   for (const { path, method, bodyType } of operations) {
     // A multipart body is read as a stream by its handler: there is no object to validate.
-    if (bodyType === 'multipart/form-data') delete contract.paths[path]?.[method.toLowerCase()]?.requestBody;
+    if (bodyType === 'multipart/form-data')
+      delete contract.paths[path]?.[method.toLowerCase()]?.requestBody;
   }
   await api.register(openapiGlue, {
     specification: contract,
@@ -118,7 +119,9 @@ function refuseOtherMethods(api: FastifyInstance): void {
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const allowed = operations.filter((each) => each.path === path).map(({ method }) => method);
     if (allowed.includes('GET')) allowed.push('HEAD');
-    const others = api.supportedMethods.filter((method) => ![...allowed, 'OPTIONS'].includes(method));
+    const others = api.supportedMethods.filter(
+      (method) => ![...allowed, 'OPTIONS'].includes(method),
+    );
     api.route({
       method: others,
       url: routeOf(path),
@@ -143,7 +146,9 @@ function routeOf(path: string): string {
 /** JSON is UTF-8 and its types define no charset, so the answers name the types as the contract does. */
 function sendPlainJsonTypes(app: FastifyInstance): void {
   app.addHook('onSend', async (_request, reply) => {
-    const type = /^(application\/(?:problem\+)?json);/.exec(String(reply.getHeader('content-type')))?.[1];
+    const type = /^(application\/(?:problem\+)?json);/.exec(
+      String(reply.getHeader('content-type')),
+    )?.[1];
     if (type) reply.header('content-type', type);
   });
 }

@@ -24,7 +24,8 @@ export function authenticate(
     const { authorization } = request.headers;
     if (authorization === undefined && authentication === 'optional') return;
     const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1];
-    const caller = token === undefined ? undefined : await findCaller(engine, token, config.sessions);
+    const caller =
+      token === undefined ? undefined : await findCaller(engine, token, config.sessions);
     if (caller === undefined) throw unauthenticated(authorization);
     request.caller = caller;
   };

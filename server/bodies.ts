@@ -12,8 +12,10 @@ export const BODY_LIMIT = 16_384;
 export async function readBodies(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await app.register(multipart, multipartOptions);
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
-    parseJson(app, request, body),
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
   );
   // What an operation does not ask for is not looked at.
   app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
@@ -25,7 +27,11 @@ export async function readBodies(app: FastifyInstance): Promise<void> {
  */
 export function checkBody({ bodyType, isBodyRequired }: Operation): onRequestHookHandler {
   return (request, _reply, done) => {
-    const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+    const {
+      'content-type': type,
+      'content-length': length,
+      'transfer-encoding': encoding,
+    } = request.headers;
     const hasBody = encoding !== undefined || (length !== undefined && length !== '0');
     if (bodyType === null) {
       // Some clients label even empty bodies, and some send one with DELETE.
@@ -37,7 +43,9 @@ export function checkBody({ bodyType, isBodyRequired }: Operation): onRequestHoo
       return isBodyRequired ? done(bodyMissing(bodyType)) : done();
     }
     if (!isOfType(bodyType, type) || request.headers['content-encoding'] !== undefined) {
-      return done(new HttpProblem('unsupported_media_type', `Send the body as ${bodyType}, uncompressed.`));
+      return done(
+        new HttpProblem('unsupported_media_type', `Send the body as ${bodyType}, uncompressed.`),
+      );
     }
     if (bodyType === 'application/json' && Number(length) > BODY_LIMIT) return done(bodyTooLarge());
     done();
@@ -62,14 +70,19 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
   let parsed: unknown;
   app.getDefaultJsonParser('error', 'error')(request, text, (error, value) => {
     if (error) {
-      throw new HttpProblem('invalid_request', 'The body is not valid JSON, or has a key named __proto__ or constructor.');
+      throw new HttpProblem(
+        'invalid_request',
+        'The body is not valid JSON, or has a key named __proto__ or constructor.',
+      );
     }
     parsed = value;
   });
   const unstorable = findUnstorable(parsed);
   if (unstorable !== undefined) {
     throw new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
-      pointers: [{ pointer: unstorable, message: 'holds a NUL character or an unpaired surrogate' }],
+      pointers: [
+        { pointer: unstorable, message: 'holds a NUL character or an unpaired surrogate' },
+      ],
     });
   }
   return parsed;

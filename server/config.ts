@@ -69,7 +69,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   };
   const list = (name: string, isAllowed: (item: string) => boolean, allowed: string) => {
     const value = text(name, '');
-    const items = value.split(',').map((item) => item.trim()).filter(Boolean);
+    const items = value
+      .split(',')
+      .map((item) => item.trim())
+      .filter(Boolean);
     if (items.every(isAllowed)) return items;
     throw new ConfigError(name, value, allowed);
   };
@@ -105,7 +108,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     rateLimits: oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on',
-    publicRateLimit: text('PUBLIC_RATE_LIMIT', '') ? integer('PUBLIC_RATE_LIMIT', 0, 1, 1_000_000) : null,
+    publicRateLimit: text('PUBLIC_RATE_LIMIT', '')
+      ? integer('PUBLIC_RATE_LIMIT', 0, 1, 1_000_000)
+      : null,
     metricsToken: text('METRICS_TOKEN', '') || null,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {
@@ -118,5 +123,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 function isAddressBlock(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/');
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return most > 0 && rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most));
+  return (
+    most > 0 &&
+    rest.length === 0 &&
+    (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most))
+  );
 }

@@ -18,7 +18,9 @@ export const CONNECTION_LIMITS = {
 /** Refuses requests whose headers could mean different things to different servers on the way. */
 export function refuseOddHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {
-    const hosts = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length;
+    const hosts = raw.rawHeaders.filter(
+      (name, i) => i % 2 === 0 && name.toLowerCase() === 'host',
+    ).length;
     if (hosts > 1 || (hosts === 0 && raw.httpVersion !== '1.0')) {
       throw new HttpProblem('invalid_request', 'A request has exactly one Host header.');
     }

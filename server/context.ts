@@ -30,7 +30,9 @@ export async function openContext(
   const engine = opened.use(await openDatabase(config, { maintains }));
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
   const limits = opened.adopt(await openLimits(config), (each) => each.close());
-  const housekeeping = opened.adopt(startHousekeeping({ config, log, engine, avatars }), (each) => each.stop());
+  const housekeeping = opened.adopt(startHousekeeping({ config, log, engine, avatars }), (each) =>
+    each.stop(),
+  );
   const disposal = opened.move();
   return {
     ...{ config, log, engine, avatars, limits, housekeeping },

@@ -38,20 +38,22 @@ export function readContract(): Document {
   return parse(contractText) as Document;
 }
 
-export const operations: readonly Operation[] = Object.entries(readContract().paths).flatMap(([path, item]) =>
-  Object.entries(item)
-    .filter(([method]) => METHODS.includes(method))
-    .map(([method, operation]) => {
-      const security = operation.security ?? readContract().security ?? [];
-      const isOptional = security.length === 0 || security.some((each) => Object.keys(each).length === 0);
-      return {
-        operationId: operation.operationId,
-        method: method.toUpperCase(),
-        path,
-        authentication: security.length === 0 ? 'none' : isOptional ? 'optional' : 'required',
-        bodyType: Object.keys(operation.requestBody?.content ?? {})[0] ?? null,
-        isBodyRequired: operation.requestBody?.required ?? false,
-        isPublicRead: method === 'get' && isOptional,
-      };
-    }),
+export const operations: readonly Operation[] = Object.entries(readContract().paths).flatMap(
+  ([path, item]) =>
+    Object.entries(item)
+      .filter(([method]) => METHODS.includes(method))
+      .map(([method, operation]) => {
+        const security = operation.security ?? readContract().security ?? [];
+        const isOptional =
+          security.length === 0 || security.some((each) => Object.keys(each).length === 0);
+        return {
+          operationId: operation.operationId,
+          method: method.toUpperCase(),
+          path,
+          authentication: security.length === 0 ? 'none' : isOptional ? 'optional' : 'required',
+          bodyType: Object.keys(operation.requestBody?.content ?? {})[0] ?? null,
+          isBodyRequired: operation.requestBody?.required ?? false,
+          isPublicRead: method === 'get' && isOptional,
+        };
+      }),
 );

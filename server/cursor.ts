@@ -46,7 +46,14 @@ function parse(cursor: string): unknown {
 }
 
 /** Makes a page of `limit` items out of the up to `limit + 1` that were read. */
-export function pageOf<T>(items: T[], limit: number, positionOf: (item: T) => (string | number)[]): Page<T> {
+export function pageOf<T>(
+  items: T[],
+  limit: number,
+  positionOf: (item: T) => (string | number)[],
+): Page<T> {
   const last = items.length > limit ? items[limit - 1] : undefined;
-  return { items: items.slice(0, limit), next: last === undefined ? null : encodeCursor(positionOf(last)) };
+  return {
+    items: items.slice(0, limit),
+    next: last === undefined ? null : encodeCursor(positionOf(last)),
+  };
 }

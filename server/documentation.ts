@@ -6,7 +6,10 @@ import type { Context } from './context.ts';
 import { contractText } from './contract.ts';
 
 /** Serves the contract as it is for this server, at `/openapi.yaml`, and a page to read and try it, at `/docs`. */
-export async function serveDocumentation(app: FastifyInstance, { config }: Pick<Context, 'config'>): Promise<void> {
+export async function serveDocumentation(
+  app: FastifyInstance,
+  { config }: Pick<Context, 'config'>,
+): Promise<void> {
   const document = parseDocument(contractText);
   document.setIn(['servers'], [{ url: config.publicUrl }]);
   const text = document.toString();
@@ -24,7 +27,13 @@ export async function serveDocumentation(app: FastifyInstance, { config }: Pick<
     // Whether TLS is in front is not known here, and the page sends the contract to nobody.
     transformStaticCSP: (header) =>
       header.replace(' upgrade-insecure-requests;', '').replace(' validator.swagger.io', ''),
-    uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: true, docExpansion: 'list', validatorUrl: null },
+    uiConfig: {
+      layout: 'BaseLayout',
+      deepLinking: true,
+      persistAuthorization: true,
+      docExpansion: 'list',
+      validatorUrl: null,
+    },
     theme: { title: 'space-service' },
   });
 }

@@ -4,7 +4,10 @@ import type { Context } from './context.ts';
 import { unavailable } from './problems.ts';
 
 /** Serves `/healthz` (the process lives) and `/readyz` (it can serve: not stopping, and its database answers). */
-export async function serveHealth(app: FastifyInstance, { engine }: Pick<Context, 'engine'>): Promise<void> {
+export async function serveHealth(
+  app: FastifyInstance,
+  { engine }: Pick<Context, 'engine'>,
+): Promise<void> {
   let isStopping = false;
   app.addHook('preClose', async () => {
     isStopping = true;

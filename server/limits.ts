@@ -85,7 +85,10 @@ export async function openLimits(
 
 function limit(
   limiter: RateLimiterAbstract,
-  { countsFailures = false, afterwards }: { countsFailures?: boolean; afterwards?: RateLimiterAbstract } = {},
+  {
+    countsFailures = false,
+    afterwards,
+  }: { countsFailures?: boolean; afterwards?: RateLimiterAbstract } = {},
 ): Limit {
   const limiters = afterwards ? [limiter, afterwards] : [limiter];
   const gate = afterwards ? new BurstyRateLimiter(limiter, afterwards) : limiter;
@@ -122,7 +125,9 @@ function limit(
 /** Whom a limit by client counts: an IPv4 address, or the /64 block that an IPv6 address is one of very many in. */
 export function clientKey(address: string): string {
   const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv4' ? parsed.toString() : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':');
+  return parsed.kind() === 'ipv4'
+    ? parsed.toString()
+    : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':');
 }
 
 function tooMany(seconds: number): HttpProblem {

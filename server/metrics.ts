@@ -31,7 +31,10 @@ export function countRequests(app: FastifyInstance, { config }: Pick<Context, 'c
   });
   app.get('/metrics', async (request, reply) => {
     if (!isSame(request.headers.authorization ?? '', `Bearer ${metricsToken}`)) {
-      throw new Refusal('unauthenticated', 'Send METRICS_TOKEN as "Authorization: Bearer <token>".');
+      throw new Refusal(
+        'unauthenticated',
+        'Send METRICS_TOKEN as "Authorization: Bearer <token>".',
+      );
     }
     return reply.type(registry.contentType).send(await registry.metrics());
   });

@@ -5,7 +5,10 @@ import { defaultAvatarName, isAvatarName } from './avatars/store.ts';
 import type { Context } from './context.ts';
 
 /** Serves pictures at `/avatars/…`, for any site to show. A picture never changes under its name. */
-export async function serveAvatars(app: FastifyInstance, { config }: Pick<Context, 'config'>): Promise<void> {
+export async function serveAvatars(
+  app: FastifyInstance,
+  { config }: Pick<Context, 'config'>,
+): Promise<void> {
   await app.register(fastifyStatic, {
     root: join(config.dataDir, 'avatars'),
     prefix: '/avatars/',

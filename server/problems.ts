@@ -55,7 +55,10 @@ export class HttpProblem extends Error {
   constructor(
     code: ProblemCode,
     detail: string,
-    { pointers = [], headers = {} }: { pointers?: readonly Pointer[]; headers?: Record<string, string> } = {},
+    {
+      pointers = [],
+      headers = {},
+    }: { pointers?: readonly Pointer[]; headers?: Record<string, string> } = {},
   ) {
     super(detail);
     this.name = 'HttpProblem';
@@ -110,7 +113,8 @@ function challenge(request: FastifyRequest): string {
 
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
-  if (error instanceof Refusal) return new HttpProblem(error.code, error.message, { pointers: error.pointers });
+  if (error instanceof Refusal)
+    return new HttpProblem(error.code, error.message, { pointers: error.pointers });
   if (isUnavailable(error)) return unavailable();
   return frameworkProblem(error as FastifyError) ?? internal();
 }
@@ -123,7 +127,10 @@ function frameworkProblem({ code, statusCode }: Partial<FastifyError>): HttpProb
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new HttpProblem('body_too_large', 'The body may have at most 16,384 bytes.');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new HttpProblem('invalid_request', 'The body is not as long as its Content-Length says.');
+      return new HttpProblem(
+        'invalid_request',
+        'The body is not as long as its Content-Length says.',
+      );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new HttpProblem('unsupported_media_type', 'The Content-Type cannot be read.');
     case 'FST_ERR_ASYNC_CONSTRAINT':
@@ -135,7 +142,10 @@ function frameworkProblem({ code, statusCode }: Partial<FastifyError>): HttpProb
 }
 
 export function unavailable(): HttpProblem {
-  return new HttpProblem('unavailable', 'The service cannot answer right now. Try again in a few seconds.');
+  return new HttpProblem(
+    'unavailable',
+    'The service cannot answer right now. Try again in a few seconds.',
+  );
 }
 
 function internal(): HttpProblem {

@@ -3,7 +3,8 @@
  * pair. Undefined if nowhere.
  */
 export function findUnstorable(value: unknown, pointer = ''): string | undefined {
-  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0') ? undefined : pointer;
+  if (typeof value === 'string')
+    return value.isWellFormed() && !value.includes('\0') ? undefined : pointer;
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, item] of Object.entries(value)) {
     const at = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;

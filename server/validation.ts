@@ -1,5 +1,10 @@
 import { Ajv, type ErrorObject, type Options } from 'ajv';
-import type { FastifyError, FastifyRequest, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
+import type {
+  FastifyError,
+  FastifyRequest,
+  FastifySchemaCompiler,
+  onRequestAsyncHookHandler,
+} from 'fastify';
 import { HttpProblem } from './problems.ts';
 import type { Pointer } from './refusal.ts';
 import { EMAIL_PATTERN } from './users/email.ts';
@@ -25,17 +30,27 @@ const MOST_FAULTS = 20;
 
 /** Turns what validation found into a problem that points at each fault; leaves other errors as they are. */
 export function explainValidation(error: unknown, _request: FastifyRequest): unknown {
-  const { validation, validationContext: part } = error as FastifyError & { validationContext?: string };
+  const { validation, validationContext: part } = error as FastifyError & {
+    validationContext?: string;
+  };
   if (!validation) return error;
-  const pointers = (validation as ErrorObject[]).slice(0, MOST_FAULTS).map((fault) => point(fault, part));
-  return new HttpProblem('invalid_request', `The request is not valid: ${summary(pointers)}`, { pointers });
+  const pointers = (validation as ErrorObject[])
+    .slice(0, MOST_FAULTS)
+    .map((fault) => point(fault, part));
+  return new HttpProblem('invalid_request', `The request is not valid: ${summary(pointers)}`, {
+    pointers,
+  });
 }
 
-function point({ keyword, instancePath, message = 'is not valid', params }: ErrorObject, part = 'body'): Pointer {
+function point(
+  { keyword, instancePath, message = 'is not valid', params }: ErrorObject,
+  part = 'body',
+): Pointer {
   let path = instancePath;
   let text = message;
   if (keyword === 'required') [path, text] = [`${path}/${params.missingProperty}`, 'is missing'];
-  if (keyword === 'additionalProperties') [path, text] = [`${path}/${params.additionalProperty}`, 'is not known here'];
+  if (keyword === 'additionalProperties')
+    [path, text] = [`${path}/${params.additionalProperty}`, 'is not known here'];
   if (keyword === 'enum') text = `must be one of ${params.allowedValues.join(', ')}`;
   const name = path.slice(1);
   if (part === 'querystring') return { pointer: `?${name}`, message: text };
@@ -53,8 +68,12 @@ export const refuseBrokenQuery: onRequestAsyncHookHandler = async ({ raw }) => {
   try {
     decodeURIComponent(query);
   } catch {
-    throw new HttpProblem('invalid_request', 'The query string is not valid percent-encoded UTF-8.', {
-      pointers: [{ pointer: '?', message: 'is not valid percent-encoded UTF-8' }],
-    });
+    throw new HttpProblem(
+      'invalid_request',
+      'The query string is not valid percent-encoded UTF-8.',
+      {
+        pointers: [{ pointer: '?', message: 'is not valid percent-encoded UTF-8' }],
+      },
+    );
   }
 };

@@ -10,7 +10,11 @@ import { openSession } from './sessions.ts';
  * Opens a session for whoever knows the password. An unknown address costs as much as a wrong password.
  * @throws Refusal `credentials_incorrect`
  */
-export async function login(engine: Engine, email: string, password: string): Promise<OpenedSession> {
+export async function login(
+  engine: Engine,
+  email: string,
+  password: string,
+): Promise<OpenedSession> {
   const account = await engine.db
     .selectFrom('users')
     .select(['id', 'user_id', 'password_hash'])

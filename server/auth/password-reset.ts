@@ -8,7 +8,11 @@ import { checkNewPassword, hashPassword } from './passwords.ts';
  * forgotten theirs. Answers whether there is such an account.
  * @throws Refusal `password_…`
  */
-export async function setPassword(engine: Engine, email: string, password: string): Promise<boolean> {
+export async function setPassword(
+  engine: Engine,
+  email: string,
+  password: string,
+): Promise<boolean> {
   const account = await engine.db
     .selectFrom('users')
     .select(['id', 'username', 'email'])

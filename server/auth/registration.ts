@@ -3,8 +3,8 @@ import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { Refusal } from '../refusal.ts';
 import { parseEmail } from '../users/email.ts';
-import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts';
 import { parseUsername } from '../users/username.ts';
+import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts';
 import { checkNewPassword, hashPassword } from './passwords.ts';
 import { openSession } from './sessions.ts';
 
@@ -63,10 +63,16 @@ export async function register(
 }
 
 async function refuseTakenEmail(engine: Engine, key: string): Promise<void> {
-  const row = await engine.db.selectFrom('users').select('id').where('email_key', '=', key).executeTakeFirst();
+  const row = await engine.db
+    .selectFrom('users')
+    .select('id')
+    .where('email_key', '=', key)
+    .executeTakeFirst();
   if (row) {
-    throw new Refusal('email_taken', 'An account with that address exists. Sign in, or use another address.', [
-      { pointer: '/email', message: 'is taken' },
-    ]);
+    throw new Refusal(
+      'email_taken',
+      'An account with that address exists. Sign in, or use another address.',
+      [{ pointer: '/email', message: 'is taken' }],
+    );
   }
 }

@@ -44,7 +44,12 @@ export async function findCaller(
   const row = await engine.db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user')
-    .select(['sessions.id as session', 'sessions.last_used_at', 'users.id as user', 'users.user_id as userId'])
+    .select([
+      'sessions.id as session',
+      'sessions.last_used_at',
+      'users.id as user',
+      'users.user_id as userId',
+    ])
     .where('token_hash', '=', hashToken(token))
     .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idle))
     .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absolute))
@@ -74,7 +79,11 @@ async function noteUse(engine: Engine, session: number): Promise<void> {
  * @throws Refusal `unauthenticated`
  */
 export async function requireSession(trx: DatabaseTransaction, { session }: Caller): Promise<void> {
-  const row = await trx.selectFrom('sessions').select('id').where('id', '=', session).executeTakeFirst();
+  const row = await trx
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', '=', session)
+    .executeTakeFirst();
   if (!row) throw new Refusal('unauthenticated', 'The session has ended. Sign in again.');
 }
 
@@ -87,7 +96,10 @@ export async function endAllSessions(engine: Engine, { user }: Caller): Promise<
 }
 
 /** Forgets the sessions that have run out. */
-export async function deleteExpiredSessions(engine: Engine, lifetimes: SessionLifetimes): Promise<void> {
+export async function deleteExpiredSessions(
+  engine: Engine,
+  lifetimes: SessionLifetimes,
+): Promise<void> {
   const now = Date.now();
   await engine.db
     .deleteFrom('sessions')

@@ -7,7 +7,9 @@ import { exportRecords } from '../exchange/export.ts';
 
 const [file, ...rest] = process.argv.slice(2);
 if (rest.length > 0) {
-  console.error('Usage: npm run export -- FILE.ndjson   or   npm run --silent export > FILE.ndjson');
+  console.error(
+    'Usage: npm run export -- FILE.ndjson   or   npm run --silent export > FILE.ndjson',
+  );
   process.exit(1);
 }
 

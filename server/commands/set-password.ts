@@ -7,7 +7,9 @@ import { Refusal } from '../refusal.ts';
 
 const [email, ...rest] = process.argv.slice(2);
 if (email === undefined || rest.length > 0) {
-  console.error('Usage: npm run set-password -- ADDRESS   (asks for the password, or reads it from standard input)');
+  console.error(
+    'Usage: npm run set-password -- ADDRESS   (asks for the password, or reads it from standard input)',
+  );
   process.exit(1);
 }
 

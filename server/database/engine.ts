@@ -1,7 +1,6 @@
 import type { Kysely, RawBuilder, Transaction } from 'kysely';
 import type { QueryWord } from '../search/words.ts';
 import type { Schema } from './schema.ts';
-import type { Task, TaskInput } from './tasks.ts';
 
 export type Database = Kysely<Schema>;
 export type DatabaseTransaction = Transaction<Schema>;
@@ -17,11 +16,14 @@ export interface Engine {
   isUniqueViolation(error: unknown): boolean;
   /** Whether the error says that the database cannot serve now (busy, full, gone), rather than that the query is wrong. */
   isUnavailable(error: unknown): boolean;
-  /** Runs a task that takes long without holding up anything that runs here. */
-  run<T extends Task>(task: T, input: TaskInput<T>): Promise<void>;
+  /** Does what takes long, to the row with this internal number, without holding up anything that runs here. */
+  run(task: Task, id: number): Promise<void>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** Erasures may have to delete a great many rows. */
+export type Task = 'eraseAccount' | 'eraseSpace';
 
 /** Which words of a public space to look at: the title's alone, or the title's and the description's. */
 export type TextScope = 'title' | 'all';
@@ -31,7 +33,15 @@ export interface TextIndex {
   add(db: Database, key: number, words: Record<TextScope, string[]>): Promise<void>;
   remove(db: Database, key: number): Promise<void>;
   /** A subquery of the keys beyond `after` whose documents hold all `words`, ascending. */
-  matches(scope: TextScope, words: readonly QueryWord[], after: number): RawBuilder<{ key: number }>;
+  matches(
+    scope: TextScope,
+    words: readonly QueryWord[],
+    after: number,
+  ): RawBuilder<{ key: number }>;
   /** Whether the document `key` of the row at hand holds all `words`. */
-  holds(scope: TextScope, words: readonly QueryWord[], key: RawBuilder<number>): RawBuilder<boolean>;
+  holds(
+    scope: TextScope,
+    words: readonly QueryWord[],
+    key: RawBuilder<number>,
+  ): RawBuilder<boolean>;
 }

@@ -47,7 +47,12 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
     .selectFrom('spaces')
     .innerJoin('users', 'users.id', 'spaces.creator')
     .select(['spaces.id', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
-    .select(['spaces.description', 'spaces.visibility', 'spaces.invitation_code', 'spaces.created_at'])
+    .select([
+      'spaces.description',
+      'spaces.visibility',
+      'spaces.invitation_code',
+      'spaces.created_at',
+    ])
     .orderBy('spaces.id')
     .stream();
   for await (const { id, invitation_code, ...row } of rows) {
@@ -71,7 +76,12 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.id', 'participations.space')
     .innerJoin('users', 'users.id', 'participations.user')
-    .select(['spaces.space_id', 'users.user_id', 'participations.joined_at', 'participations.left_at'])
+    .select([
+      'spaces.space_id',
+      'users.user_id',
+      'participations.joined_at',
+      'participations.left_at',
+    ])
     .orderBy('participations.space')
     .orderBy('participations.user')
     .stream();

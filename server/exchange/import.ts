@@ -53,7 +53,10 @@ const MOST_BAD_LINES = 100;
 export async function importRecords(
   engine: Engine,
   lines: AsyncIterable<string>,
-  { skipBad = false, onLine = () => {} }: { skipBad?: boolean; onLine?: (lines: number) => void } = {},
+  {
+    skipBad = false,
+    onLine = () => {},
+  }: { skipBad?: boolean; onLine?: (lines: number) => void } = {},
 ): Promise<ImportReport> {
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   return transact(engine.db, async (trx) => {
@@ -104,7 +107,11 @@ async function addRecord(
   }
 }
 
-async function addUser(engine: Engine, trx: DatabaseTransaction, record: UserRecord): Promise<boolean> {
+async function addUser(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  record: UserRecord,
+): Promise<boolean> {
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
   const createdAt = timeOf(record.created_at);
@@ -135,7 +142,11 @@ async function addUser(engine: Engine, trx: DatabaseTransaction, record: UserRec
   }
 }
 
-async function addSpace(trx: DatabaseTransaction, record: SpaceRecord, spaces: Set<number>): Promise<boolean> {
+async function addSpace(
+  trx: DatabaseTransaction,
+  record: SpaceRecord,
+  spaces: Set<number>,
+): Promise<boolean> {
   const creator = await findUser(trx, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
@@ -148,13 +159,16 @@ async function addSpace(trx: DatabaseTransaction, record: SpaceRecord, spaces: S
   const row = await trx
     .insertInto('spaces')
     .values({
-      space_id: record.space_id ?? idOf('space', record.creator_id, title, description, record.created_at),
+      space_id:
+        record.space_id ?? idOf('space', record.creator_id, title, description, record.created_at),
       creator,
       title,
       description,
       visibility,
       invitation_code:
-        visibility === 'private' ? (record.invitation_code ?? randomBytes(12).toString('base64url')) : null,
+        visibility === 'private'
+          ? (record.invitation_code ?? randomBytes(12).toString('base64url'))
+          : null,
       participant_count: 0,
       created_at: createdAt,
     })
@@ -212,7 +226,8 @@ async function addMessage(trx: DatabaseTransaction, record: MessageRecord): Prom
     .insertInto('messages')
     .values({
       message_id:
-        record.message_id ?? idOf('message', record.space_id, record.author_id, record.text, record.created_at),
+        record.message_id ??
+        idOf('message', record.space_id, record.author_id, record.text, record.created_at),
       space: space.id,
       author,
       text: record.text,
@@ -224,7 +239,10 @@ async function addMessage(trx: DatabaseTransaction, record: MessageRecord): Prom
   return numInsertedOrUpdatedRows === 1n;
 }
 
-async function addAppreciation(trx: DatabaseTransaction, record: AppreciationRecord): Promise<boolean> {
+async function addAppreciation(
+  trx: DatabaseTransaction,
+  record: AppreciationRecord,
+): Promise<boolean> {
   const user = await findUser(trx, record.user_id, 'user_id');
   const message = await trx
     .selectFrom('messages')
@@ -235,7 +253,12 @@ async function addAppreciation(trx: DatabaseTransaction, record: AppreciationRec
   if (message.author === user) throw new BadLine('is an appreciation of one’s own message');
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('appreciations')
-    .values({ message: message.id, user, author: message.author, created_at: timeOf(record.created_at) })
+    .values({
+      message: message.id,
+      user,
+      author: message.author,
+      created_at: timeOf(record.created_at),
+    })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   return numInsertedOrUpdatedRows === 1n;
@@ -252,12 +275,19 @@ async function countParticipants(trx: DatabaseTransaction, space: number): Promi
 }
 
 async function findUser(trx: DatabaseTransaction, userId: string, field: string): Promise<number> {
-  const row = await trx.selectFrom('users').select('id').where('user_id', '=', userId).executeTakeFirst();
+  const row = await trx
+    .selectFrom('users')
+    .select('id')
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
   if (!row) throw new BadLine(`${field} ${userId} is not known`);
   return row.id;
 }
 
-async function findSpace(trx: DatabaseTransaction, spaceId: string): Promise<{ id: number; creator: number }> {
+async function findSpace(
+  trx: DatabaseTransaction,
+  spaceId: string,
+): Promise<{ id: number; creator: number }> {
   const row = await trx
     .selectFrom('spaces')
     .select(['id', 'creator'])

@@ -121,7 +121,10 @@ const schemas = {
 
 const ajv = new Ajv({
   allowUnionTypes: true,
-  formats: { time: (text: string) => /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)) },
+  formats: {
+    time: (text: string) =>
+      /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
+  },
 });
 const validators = Object.fromEntries(
   Object.entries(schemas).map(([type, schema]) => [type, ajv.compile(schema)]),
@@ -138,13 +141,16 @@ export function parseRecord(line: string): ExchangeRecord {
   } catch {
     throw new BadLine('is not JSON');
   }
-  const type = typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : '';
+  const type =
+    typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : '';
   const validate = Object.hasOwn(validators, type) ? validators[type] : undefined;
   if (!validate) throw new BadLine(`has a type other than ${Object.keys(schemas).join(', ')}`);
   if (!validate(value)) {
     const [fault] = validate.errors ?? [];
     const extra = fault?.params.additionalProperty;
-    throw new BadLine(`${fault?.instancePath.slice(1) || 'the record'} ${fault?.message}${extra ? ` (${extra})` : ''}`);
+    throw new BadLine(
+      `${fault?.instancePath.slice(1) || 'the record'} ${fault?.message}${extra ? ` (${extra})` : ''}`,
+    );
   }
   if (findUnstorable(value) !== undefined) throw new BadLine('holds NUL or half a surrogate pair');
   return value as ExchangeRecord;

@@ -1,5 +1,5 @@
-import type { Session } from '../../generated/types.gen.ts';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import type { Session } from '../../generated/types.gen.ts';
 import { login } from '../auth/login.ts';
 import { type OpenedSession, register } from '../auth/registration.ts';
 import { endAllSessions, endSession } from '../auth/sessions.ts';
@@ -20,21 +20,27 @@ export function authHandlers({
   });
   return {
     register: async (request, reply) => {
-      const session = await limits.register(reply, clientKey(request.ip), () => register(engine, request.body));
+      const session = await limits.register(reply, clientKey(request.ip), () =>
+        register(engine, request.body),
+      );
       return reply.code(201).send(describe(session));
     },
 
     login: async (request, reply) => {
       const { email, password } = request.body;
-      const session = await limits.login(reply, `${email.toLowerCase()} ${clientKey(request.ip)}`, () =>
-        login(engine, email, password),
+      const session = await limits.login(
+        reply,
+        `${email.toLowerCase()} ${clientKey(request.ip)}`,
+        () => login(engine, email, password),
       );
       return reply.code(200).send(describe(session));
     },
 
     logout: async (request, reply) => {
       const caller = callerOf(request);
-      await (request.query?.everywhere ? endAllSessions(engine, caller) : endSession(engine, caller));
+      await (request.query?.everywhere
+        ? endAllSessions(engine, caller)
+        : endSession(engine, caller));
       return reply.code(200).send({ message: 'You are signed out.' });
     },
   };

@@ -13,19 +13,35 @@ type Operations =
   | 'appreciateMessage'
   | 'withdrawAppreciation';
 
-export function messagesHandlers({ config, engine, limits }: Context): Pick<RouteHandlers, Operations> {
+export function messagesHandlers({
+  config,
+  engine,
+  limits,
+}: Context): Pick<RouteHandlers, Operations> {
   return {
     listMessages: (request, reply) =>
       limits.publicRead(reply, clientKey(request.ip), async () => {
         const { space_id, limit = 20, cursor } = request.query;
-        const page = await listMessages(engine, request.caller, space_id, { limit, cursor }, config.avatarBase);
+        const page = await listMessages(
+          engine,
+          request.caller,
+          space_id,
+          { limit, cursor },
+          config.avatarBase,
+        );
         linkNextPage(request, reply, page.next);
         return reply.code(200).send(page.items);
       }),
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
-      const message = await sendMessage(engine, callerOf(request), space_id, text, config.avatarBase);
+      const message = await sendMessage(
+        engine,
+        callerOf(request),
+        space_id,
+        text,
+        config.avatarBase,
+      );
       return reply.code(201).send(message);
     },
 
@@ -42,7 +58,12 @@ export function messagesHandlers({ config, engine, limits }: Context): Pick<Rout
 
     withdrawAppreciation: async (request, reply) => {
       const { message_id } = request.params;
-      const message = await withdrawAppreciation(engine, callerOf(request), message_id, config.avatarBase);
+      const message = await withdrawAppreciation(
+        engine,
+        callerOf(request),
+        message_id,
+        config.avatarBase,
+      );
       return reply.code(200).send(message);
     },
   };

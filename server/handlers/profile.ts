@@ -74,7 +74,9 @@ export function profileHandlers({
     deleteAccount: async (request, reply) => {
       await deleteAccount(engine, callerOf(request));
       await housekeeping.run();
-      return reply.code(200).send({ message: 'Your account and everything in it has been deleted.' });
+      return reply
+        .code(200)
+        .send({ message: 'Your account and everything in it has been deleted.' });
     },
   };
 }

@@ -25,7 +25,11 @@ export function searchHandlers({
     searchSpacesByTag: (request, reply) =>
       limits.publicRead(reply, clientKey(request.ip), async () => {
         const { tag } = request.params;
-        if (tag === '') throw new HttpProblem('not_found', 'There is nothing at this path. A tag has at least one character.');
+        if (tag === '')
+          throw new HttpProblem(
+            'not_found',
+            'There is nothing at this path. A tag has at least one character.',
+          );
         const { limit = 20, cursor } = request.query ?? {};
         const page = await searchTag(engine, tag, { limit, cursor }, config.avatarBase);
         return sendResults(request, reply, page);
@@ -34,7 +38,14 @@ export function searchHandlers({
 }
 
 /** Sends results as the text that they are already. */
-function sendResults(request: FastifyRequest, reply: FastifyReply, { items, next }: Page<SearchResultJson>) {
+function sendResults(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { items, next }: Page<SearchResultJson>,
+) {
   linkNextPage(request, reply, next);
-  return reply.type('application/json').code(200).send(`[${items.join(',')}]`);
+  return reply
+    .type('application/json')
+    .code(200)
+    .send(`[${items.join(',')}]`);
 }

@@ -16,7 +16,11 @@ type Operations =
   | 'joinSpace'
   | 'leaveSpace';
 
-export function spacesHandlers({ config, engine, limits }: Context): Pick<RouteHandlers, Operations> {
+export function spacesHandlers({
+  config,
+  engine,
+  limits,
+}: Context): Pick<RouteHandlers, Operations> {
   return {
     createSpace: async (request, reply) => {
       const space = await createSpace(engine, callerOf(request), request.body, config.avatarBase);
@@ -25,13 +29,24 @@ export function spacesHandlers({ config, engine, limits }: Context): Pick<RouteH
 
     getSpace: (request, reply) =>
       limits.publicRead(reply, clientKey(request.ip), async () => {
-        const space = await readSpace(engine, request.caller, request.params.space_id, config.avatarBase);
+        const space = await readSpace(
+          engine,
+          request.caller,
+          request.params.space_id,
+          config.avatarBase,
+        );
         return reply.code(200).send(space);
       }),
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await updateSpace(engine, callerOf(request), space_id, request.body, config.avatarBase);
+      const space = await updateSpace(
+        engine,
+        callerOf(request),
+        space_id,
+        request.body,
+        config.avatarBase,
+      );
       return reply.code(200).send(space);
     },
 
@@ -42,7 +57,12 @@ export function spacesHandlers({ config, engine, limits }: Context): Pick<RouteH
 
     listParticipations: async (request, reply) => {
       const { limit = 20, cursor } = request.query ?? {};
-      const page = await listParticipations(engine, callerOf(request), { limit, cursor }, config.avatarBase);
+      const page = await listParticipations(
+        engine,
+        callerOf(request),
+        { limit, cursor },
+        config.avatarBase,
+      );
       linkNextPage(request, reply, page.next);
       return reply.code(200).send(page.items);
     },
@@ -50,7 +70,13 @@ export function spacesHandlers({ config, engine, limits }: Context): Pick<RouteH
     joinSpace: async (request, reply) => {
       const { space_id } = request.params;
       const invitation = request.body?.invitation_code;
-      const participation = await joinSpace(engine, callerOf(request), space_id, invitation, config.avatarBase);
+      const participation = await joinSpace(
+        engine,
+        callerOf(request),
+        space_id,
+        invitation,
+        config.avatarBase,
+      );
       return reply.code(200).send(participation);
     },
 

@@ -1,5 +1,5 @@
 import type { Message } from '../../generated/types.gen.ts';
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { Refusal } from '../refusal.ts';
@@ -43,7 +43,11 @@ export async function withdrawAppreciation(
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const { id } = await findMessage(trx, caller, messageId);
-    await trx.deleteFrom('appreciations').where('message', '=', id).where('user', '=', caller.user).execute();
+    await trx
+      .deleteFrom('appreciations')
+      .where('message', '=', id)
+      .where('user', '=', caller.user)
+      .execute();
     return readMessage(trx, id, avatarBase);
   });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import { avatarUrl } from '../avatars/store.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../cursor.ts';
 import type { Database, Engine } from '../database/engine.ts';
@@ -51,7 +51,10 @@ export async function sendMessage(
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
-      throw new Refusal('not_a_participant', 'Only participants send messages. Join the space first.');
+      throw new Refusal(
+        'not_a_participant',
+        'Only participants send messages. Join the space first.',
+      );
     }
     const { id } = await trx
       .insertInto('messages')
@@ -73,7 +76,11 @@ export async function sendMessage(
  * Deletes a message of the caller's, and its appreciations.
  * @throws Refusal `message_not_found`, `not_message_author`
  */
-export async function deleteMessage(engine: Engine, caller: Caller, messageId: string): Promise<void> {
+export async function deleteMessage(
+  engine: Engine,
+  caller: Caller,
+  messageId: string,
+): Promise<void> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);

@@ -18,7 +18,11 @@ export async function deleteAccount(engine: Engine, { user }: Caller): Promise<v
  */
 export async function eraseAccount(engine: Engine, user: number): Promise<void> {
   await transact(engine.db, async (trx) => {
-    const account = await trx.selectFrom('users').select('picture').where('id', '=', user).executeTakeFirst();
+    const account = await trx
+      .selectFrom('users')
+      .select('picture')
+      .where('id', '=', user)
+      .executeTakeFirst();
     if (!account) return;
 
     const own = await trx.selectFrom('spaces').select('id').where('creator', '=', user).execute();
@@ -35,7 +39,10 @@ export async function eraseAccount(engine: Engine, user: number): Promise<void> 
     await deleteUnusedTags(trx);
 
     if (account.picture !== null) await discardPicture(trx, account.picture);
-    await trx.insertInto('pending_purges').values({ requested_at: new Date().toISOString() }).execute();
+    await trx
+      .insertInto('pending_purges')
+      .values({ requested_at: new Date().toISOString() })
+      .execute();
   });
 }
 

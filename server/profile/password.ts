@@ -1,5 +1,5 @@
 import { checkNewPassword, hashPassword, verifyPassword } from '../auth/passwords.ts';
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { Refusal } from '../refusal.ts';
@@ -44,7 +44,9 @@ export async function changePassword(
 }
 
 function currentPasswordIncorrect(): Refusal {
-  return new Refusal('current_password_incorrect', 'The current password is not right. Nothing was changed.', [
-    { pointer: '/currentPassword', message: 'is not right' },
-  ]);
+  return new Refusal(
+    'current_password_incorrect',
+    'The current password is not right. Nothing was changed.',
+    [{ pointer: '/currentPassword', message: 'is not right' }],
+  );
 }

@@ -1,4 +1,4 @@
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import { renderAvatar } from '../avatars/image.ts';
 import { type AvatarStore, avatarUrl, newAvatarName } from '../avatars/store.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
@@ -36,7 +36,11 @@ export async function changePicture(
 }
 
 /** Takes the caller back to the default picture, and answers with its URL. */
-export async function removePicture(engine: Engine, caller: Caller, avatarBase: string): Promise<string> {
+export async function removePicture(
+  engine: Engine,
+  caller: Caller,
+  avatarBase: string,
+): Promise<string> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     await replacePicture(trx, caller, null);
@@ -44,8 +48,16 @@ export async function removePicture(engine: Engine, caller: Caller, avatarBase: 
   return avatarUrl(avatarBase, null);
 }
 
-async function replacePicture(trx: DatabaseTransaction, { user }: Caller, picture: string | null): Promise<void> {
-  const old = await trx.selectFrom('users').select('picture').where('id', '=', user).executeTakeFirst();
+async function replacePicture(
+  trx: DatabaseTransaction,
+  { user }: Caller,
+  picture: string | null,
+): Promise<void> {
+  const old = await trx
+    .selectFrom('users')
+    .select('picture')
+    .where('id', '=', user)
+    .executeTakeFirst();
   if (!old || old.picture === picture) return;
   if (old.picture !== null) await discardPicture(trx, old.picture);
   await trx

@@ -9,10 +9,23 @@ import { readStats } from './stats.ts';
  * The caller's own profile, with statistics as of now.
  * @throws Refusal `unauthenticated` if the account has just been deleted
  */
-export async function readProfile(engine: Engine, { user }: Caller, avatarBase: string): Promise<Profile> {
+export async function readProfile(
+  engine: Engine,
+  { user }: Caller,
+  avatarBase: string,
+): Promise<Profile> {
   const row = await engine.db
     .selectFrom('users')
-    .select(['user_id', 'username', 'email', 'bio', 'picture', 'is_verified', 'created_at', 'updated_at'])
+    .select([
+      'user_id',
+      'username',
+      'email',
+      'bio',
+      'picture',
+      'is_verified',
+      'created_at',
+      'updated_at',
+    ])
     .where('id', '=', user)
     .executeTakeFirst();
   if (!row) throw new Refusal('unauthenticated', 'The account has been deleted.');

@@ -1,4 +1,4 @@
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { parseUsername } from '../users/username.ts';
@@ -8,7 +8,11 @@ import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts'
  * Gives the caller another username, and answers with it as it is stored.
  * @throws Refusal `username_taken`, `username_reserved`, `username_invalid`
  */
-export async function changeUsername(engine: Engine, caller: Caller, username: string): Promise<string> {
+export async function changeUsername(
+  engine: Engine,
+  caller: Caller,
+  username: string,
+): Promise<string> {
   await refuseTakenUsername(engine.db, username, caller.user);
   const { name, key, skeleton } = parseUsername(username);
   try {

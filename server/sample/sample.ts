@@ -31,7 +31,10 @@ const DAY = 24 * 60 * MINUTE;
  */
 export function* sampleRecords(passwordHash: string, now: Date): Iterable<ExchangeRecord> {
   const random = randomNumbers(7);
-  const people = read<Person[]>('people.yaml').map((person, i) => ({ ...person, id: `sample-user-${i + 1}` }));
+  const people = read<Person[]>('people.yaml').map((person, i) => ({
+    ...person,
+    id: `sample-user-${i + 1}`,
+  }));
   for (const [i, { id, username, bio, verified }] of people.entries()) {
     yield {
       type: 'user',
@@ -73,7 +76,12 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
       created_at: before(now, age),
     };
     for (const person of [...speakers, ...listeners]) {
-      yield { type: 'participant', space_id: spaceId, user_id: person.id, joined_at: before(now, age - MINUTE) };
+      yield {
+        type: 'participant',
+        space_id: spaceId,
+        user_id: person.id,
+        joined_at: before(now, age - MINUTE),
+      };
     }
     yield* messagesOf(conversation, { spaceId, speakers, listeners, age, now, random });
   }

@@ -24,7 +24,9 @@ export async function learnWords(db: Database, words: readonly string[]): Promis
     const { id, spaces } = await db
       .insertInto('known_words')
       .values({ word, spaces: 1 })
-      .onConflict((conflict) => conflict.column('word').doUpdateSet({ spaces: sql`known_words.spaces + 1` }))
+      .onConflict((conflict) =>
+        conflict.column('word').doUpdateSet({ spaces: sql`known_words.spaces + 1` }),
+      )
       .returning(['id', 'spaces'])
       .executeTakeFirstOrThrow();
     if (spaces > 1) continue;
@@ -92,7 +94,10 @@ function deletions(word: string, count: number): string[] {
 /** The optimal string alignment distance: swapping two neighbours counts as one edit. */
 export function editDistance(a: string, b: string): number {
   const [left, right] = [[...a], [...b]];
-  let [beforeLast, last]: [number[], number[]] = [[], Array.from({ length: right.length + 1 }, (_, j) => j)];
+  let [beforeLast, last]: [number[], number[]] = [
+    [],
+    Array.from({ length: right.length + 1 }, (_, j) => j),
+  ];
   for (const [i, letter] of left.entries()) {
     const row = [i + 1];
     for (const [j, other] of right.entries()) {

@@ -74,7 +74,12 @@ export async function moveSpace(engine: Engine, db: Database, space: number): Pr
   const row = await db
     .selectFrom('public_spaces')
     .innerJoin('spaces', 'spaces.id', 'public_spaces.space')
-    .select(['public_spaces.key', 'public_spaces.head', 'public_spaces.tail', 'spaces.participant_count'])
+    .select([
+      'public_spaces.key',
+      'public_spaces.head',
+      'public_spaces.tail',
+      'spaces.participant_count',
+    ])
     .where('public_spaces.space', '=', space)
     .executeTakeFirst();
   if (!row) return;
@@ -84,7 +89,12 @@ export async function moveSpace(engine: Engine, db: Database, space: number): Pr
   await db.updateTable('public_spaces').set({ key }).where('key', '=', row.key).execute();
   const tags = indexed.tags.map(({ tag }) => tag);
   if (tags.length > 0) {
-    await db.updateTable('tag_hits').set({ key }).where('key', '=', row.key).where('tag', 'in', tags).execute();
+    await db
+      .updateTable('tag_hits')
+      .set({ key })
+      .where('key', '=', row.key)
+      .where('tag', 'in', tags)
+      .execute();
   }
   await engine.text.remove(db, row.key);
   await engine.text.add(db, key, wordsOf(indexed));

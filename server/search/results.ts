@@ -21,7 +21,10 @@ interface Indexed {
   tags: { tag: number; tag_name: string }[];
 }
 
-export function fragmentsOf(space: { space_id: string; title: string; description: string }, tags: Indexed['tags']): Fragments {
+export function fragmentsOf(
+  space: { space_id: string; title: string; description: string },
+  tags: Indexed['tags'],
+): Fragments {
   const head = {
     space_id: space.space_id,
     title: space.title,
@@ -40,7 +43,11 @@ export function fragmentsOf(space: { space_id: string; title: string; descriptio
 /** What the fragments of a space were made of. */
 export function readFragments({ head, tail }: Fragments): Indexed {
   const { title, description, tags } = JSON.parse(`${head}null${tail}`) as SearchResult;
-  return { title, description, tags: tags.map(({ tag_id, tag_name }) => ({ tag: tag_id, tag_name })) };
+  return {
+    title,
+    description,
+    tags: tags.map(({ tag_id, tag_name }) => ({ tag: tag_id, tag_name })),
+  };
 }
 
 /**

@@ -69,7 +69,8 @@ async function readPage(
     const rows = await readTier(engine, tier, query, words, after, wanted, avatarBase);
     for (const row of rows) {
       after = row.key;
-      if (isInTier(tier, words, row)) hits.push({ position: [tier, row.key, corrected], result: row.result });
+      if (isInTier(tier, words, row))
+        hits.push({ position: [tier, row.key, corrected], result: row.result });
     }
     if (hits.length > limit) return page(hits[limit - 1]?.position);
     examined += rows.length;
@@ -138,9 +139,10 @@ async function correctQuery(engine: Engine, query: string): Promise<string | und
 }
 
 async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
-  const { rows } = await sql`SELECT 1 FROM ${engine.text.matches('all', [word], -1)} AS hits LIMIT 1`.execute(
-    engine.readDb,
-  );
+  const { rows } =
+    await sql`SELECT 1 FROM ${engine.text.matches('all', [word], -1)} AS hits LIMIT 1`.execute(
+      engine.readDb,
+    );
   return rows.length > 0;
 }
 

@@ -27,7 +27,9 @@ export async function eraseSpaceRows(engine: Engine, trx: Database, space: numbe
   await unindexSpace(engine, trx, space);
   await trx
     .deleteFrom('appreciations')
-    .where('message', 'in', (eb) => eb.selectFrom('messages').select('id').where('space', '=', space))
+    .where('message', 'in', (eb) =>
+      eb.selectFrom('messages').select('id').where('space', '=', space),
+    )
     .execute();
   await trx.deleteFrom('messages').where('space', '=', space).execute();
   await trx.deleteFrom('participations').where('space', '=', space).execute();

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../cursor.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
@@ -24,7 +24,8 @@ export async function joinSpace(
     await requireSession(trx, caller);
     const space = await findAnySpace(trx, caller, spaceId);
     if (!space.isParticipant) {
-      if (space.visibility === 'private' && space.invitationCode !== invitationCode) throw spaceNotFound();
+      if (space.visibility === 'private' && space.invitationCode !== invitationCode)
+        throw spaceNotFound();
       const joined = { joined_at: new Date().toISOString(), left_at: null };
       await trx
         .insertInto('participations')

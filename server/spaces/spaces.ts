@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
-import { requireSession, type Caller } from '../auth/sessions.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
 import { avatarUrl } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
@@ -77,7 +77,9 @@ export async function updateSpace(
     const space = await findOwnSpace(trx, caller, spaceId);
     const changes = {
       ...(update.title !== undefined && { title: parseTitle(update.title) }),
-      ...(update.description !== undefined && { description: parseDescription(update.description) }),
+      ...(update.description !== undefined && {
+        description: parseDescription(update.description),
+      }),
       // A space that stays private keeps its invitation code.
       ...(update.visibility !== undefined &&
         update.visibility !== space.visibility &&
@@ -107,7 +109,11 @@ export interface FoundSpace {
  * Finds a space that the caller may see.
  * @throws Refusal `space_not_found`
  */
-export async function findSpace(db: Database, caller: Caller | null, spaceId: string): Promise<FoundSpace> {
+export async function findSpace(
+  db: Database,
+  caller: Caller | null,
+  spaceId: string,
+): Promise<FoundSpace> {
   const space = await findAnySpace(db, caller, spaceId);
   if (space.visibility === 'private' && !space.isParticipant) throw spaceNotFound();
   return space;
@@ -117,7 +123,11 @@ export async function findSpace(db: Database, caller: Caller | null, spaceId: st
  * Finds a space whether or not the caller may see it.
  * @throws Refusal `space_not_found`
  */
-export async function findAnySpace(db: Database, caller: Caller | null, spaceId: string): Promise<FoundSpace> {
+export async function findAnySpace(
+  db: Database,
+  caller: Caller | null,
+  spaceId: string,
+): Promise<FoundSpace> {
   const row = await db
     .selectFrom('spaces')
     .leftJoin('participations', (join) =>
@@ -126,7 +136,13 @@ export async function findAnySpace(db: Database, caller: Caller | null, spaceId:
         .on('participations.user', '=', caller?.user ?? 0)
         .on('participations.left_at', 'is', null),
     )
-    .select(['id', 'creator', 'visibility', 'invitation_code as invitationCode', 'participations.joined_at'])
+    .select([
+      'id',
+      'creator',
+      'visibility',
+      'invitation_code as invitationCode',
+      'participations.joined_at',
+    ])
     .where('space_id', '=', spaceId)
     .executeTakeFirst();
   if (!row) throw spaceNotFound();
@@ -138,7 +154,11 @@ export async function findAnySpace(db: Database, caller: Caller | null, spaceId:
  * Finds a space that the caller created.
  * @throws Refusal `space_not_found`, `not_space_creator`
  */
-export async function findOwnSpace(db: Database, caller: Caller, spaceId: string): Promise<FoundSpace> {
+export async function findOwnSpace(
+  db: Database,
+  caller: Caller,
+  spaceId: string,
+): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
   if (space.creator !== caller.user) {
     throw new Refusal('not_space_creator', 'Only its creator can change or delete a space.');
@@ -212,16 +232,21 @@ async function readSpaceRow(
 }
 
 function visibilityOf(visibility: 'public' | 'private') {
-  return { visibility, invitation_code: visibility === 'private' ? randomBytes(12).toString('base64url') : null };
+  return {
+    visibility,
+    invitation_code: visibility === 'private' ? randomBytes(12).toString('base64url') : null,
+  };
 }
 
 /** @throws Refusal `invalid_request` */
 export function parseTitle(text: string): string {
   const title = text.trim();
   if (title === '' || /[\p{Cc}\u2028\u2029]/u.test(title)) {
-    throw new Refusal('invalid_request', 'A title is one line that is not blank, without control characters.', [
-      { pointer: '/title', message: 'is blank or has control characters' },
-    ]);
+    throw new Refusal(
+      'invalid_request',
+      'A title is one line that is not blank, without control characters.',
+      [{ pointer: '/title', message: 'is blank or has control characters' }],
+    );
   }
   return title;
 }
@@ -230,9 +255,11 @@ export function parseTitle(text: string): string {
 export function parseDescription(text: string): string {
   const description = text.replace(/\r\n?/gu, '\n').trim();
   if (/[^\P{Cc}\n]/u.test(description)) {
-    throw new Refusal('invalid_request', 'A description has no control characters but line breaks.', [
-      { pointer: '/description', message: 'has control characters' },
-    ]);
+    throw new Refusal(
+      'invalid_request',
+      'A description has no control characters but line breaks.',
+      [{ pointer: '/description', message: 'has control characters' }],
+    );
   }
   return description;
 }

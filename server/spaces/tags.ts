@@ -20,9 +20,11 @@ export function parseTags(names: readonly string[]): TagName[] {
     const name = text.replace(/^[\s#]+|\s+$/gu, '').replace(/\s+/gu, ' ');
     const key = tagKey(name);
     if (key === '' || /\p{Cc}/u.test(name)) {
-      throw new Refusal('invalid_request', 'A tag has at least one character besides #, and no control characters.', [
-        { pointer: `/tags/${i}`, message: 'is empty or has control characters' },
-      ]);
+      throw new Refusal(
+        'invalid_request',
+        'A tag has at least one character besides #, and no control characters.',
+        [{ pointer: `/tags/${i}`, message: 'is empty or has control characters' }],
+      );
     }
     if (!tags.has(key)) tags.set(key, { name, key });
   }
@@ -30,7 +32,11 @@ export function parseTags(names: readonly string[]): TagName[] {
 }
 
 /** Makes these the tags of a space, in this order. */
-export async function setTags(db: Database, space: number, tags: readonly TagName[]): Promise<void> {
+export async function setTags(
+  db: Database,
+  space: number,
+  tags: readonly TagName[],
+): Promise<void> {
   await db.deleteFrom('space_tags').where('space', '=', space).execute();
   for (const [position, { name, key }] of tags.entries()) {
     const { id } = await db
@@ -39,12 +45,18 @@ export async function setTags(db: Database, space: number, tags: readonly TagNam
       .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key: key }))
       .returning('id')
       .executeTakeFirstOrThrow();
-    await db.insertInto('space_tags').values({ space, tag: id, position, tag_name: name }).execute();
+    await db
+      .insertInto('space_tags')
+      .values({ space, tag: id, position, tag_name: name })
+      .execute();
   }
 }
 
 /** The tags of each of the spaces. */
-export async function readTags(db: Database, spaces: readonly number[]): Promise<Map<number, Tag[]>> {
+export async function readTags(
+  db: Database,
+  spaces: readonly number[],
+): Promise<Map<number, Tag[]>> {
   const tags = new Map<number, Tag[]>(spaces.map((space) => [space, []]));
   if (spaces.length === 0) return tags;
   const rows = await db
@@ -60,5 +72,7 @@ export async function readTags(db: Database, spaces: readonly number[]): Promise
 
 /** Forgets the tags that no space carries any more. */
 export async function deleteUnusedTags(db: Database): Promise<void> {
-  await sql`DELETE FROM tags WHERE NOT EXISTS (SELECT 1 FROM space_tags WHERE space_tags.tag = tags.id)`.execute(db);
+  await sql`DELETE FROM tags WHERE NOT EXISTS (SELECT 1 FROM space_tags WHERE space_tags.tag = tags.id)`.execute(
+    db,
+  );
 }

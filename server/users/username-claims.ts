@@ -9,7 +9,11 @@ import { isReserved, usernameKey, usernameSkeleton } from './username.ts';
  * @param user whose own name does not count
  * @throws Refusal `username_taken` or `username_reserved`
  */
-export async function refuseTakenUsername(db: Database, text: string, user?: number): Promise<void> {
+export async function refuseTakenUsername(
+  db: Database,
+  text: string,
+  user?: number,
+): Promise<void> {
   if (isReserved(text)) {
     throw new Refusal('username_reserved', 'That username is reserved. Choose another.', [
       { pointer: '/username', message: 'is reserved' },

@@ -39,7 +39,12 @@ export interface TestUser {
 export async function startApp(settings: Record<string, string> = {}): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
   const port = await freePort();
-  const config = readConfig({ DATA_DIR: dataDir, PORT: String(port), RATE_LIMITS: 'off', ...settings });
+  const config = readConfig({
+    DATA_DIR: dataDir,
+    PORT: String(port),
+    RATE_LIMITS: 'off',
+    ...settings,
+  });
   const context = await openContext(config, pino({ level: 'silent' }));
   const app = await buildApp(context);
   await app.listen({ host: config.host, port });

@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { contractText } from '../../server/contract.ts';
 import { parse } from 'yaml';
+import { contractText } from '../../server/contract.ts';
 
 /** One request and its answer, as a client saw them. */
 export interface Exchange {
@@ -43,10 +43,13 @@ const validators = new Map<object, ValidateFunction>();
 
 /** Every operation of the contract with every status that it declares. */
 export function declaredStatuses(): string[] {
-  return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap((item) =>
-    Object.values(item)
-      .filter((operation) => operation.operationId)
-      .flatMap(({ operationId, responses }) => Object.keys(responses).map((status) => `${operationId} ${status}`)),
+  return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap(
+    (item) =>
+      Object.values(item)
+        .filter((operation) => operation.operationId)
+        .flatMap(({ operationId, responses }) =>
+          Object.keys(responses).map((status) => `${operationId} ${status}`),
+        ),
   );
 }
 
@@ -61,12 +64,15 @@ export function validateExchange(exchange: Exchange): void {
   const found = findOperation(exchange.method, pathname);
   const type = exchange.headers.get('content-type') ?? '';
   const wrong = (what: string) =>
-    new Error(`${exchange.method} ${pathname} -> ${exchange.status}: ${what}\n${exchange.body.slice(0, 500)}`);
+    new Error(
+      `${exchange.method} ${pathname} -> ${exchange.status}: ${what}\n${exchange.body.slice(0, 500)}`,
+    );
 
   if (!found) {
     if (exchange.status >= 400) {
       const fault = faultOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
-      if (type !== 'application/problem+json' || fault) throw wrong(`not a problem document: ${type} ${fault}`);
+      if (type !== 'application/problem+json' || fault)
+        throw wrong(`not a problem document: ${type} ${fault}`);
     }
     return;
   }
@@ -107,7 +113,8 @@ function requestFault(
   }
   if (requestBody?.content['application/json']) {
     if (text === undefined) return requestBody.required ? 'the body is missing' : undefined;
-    if (requestType?.split(';')[0] !== 'application/json') return `the body has the type ${requestType}`;
+    if (requestType?.split(';')[0] !== 'application/json')
+      return `the body has the type ${requestType}`;
     return faultOf(requestBody.content['application/json'].schema, JSON.parse(text));
   }
   return undefined;
@@ -119,7 +126,9 @@ function findOperation(method: string, pathname: string) {
     .sort(([a], [b]) => a.split('{').length - b.split('{').length);
   for (const [template, item] of paths) {
     const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
-    const values = new RegExp(`^${template.replace(/\{\w+\}/g, '([^/]*)')}$`).exec(pathname)?.slice(1);
+    const values = new RegExp(`^${template.replace(/\{\w+\}/g, '([^/]*)')}$`)
+      .exec(pathname)
+      ?.slice(1);
     if (!values) continue;
     const operation = item[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
     if (!operation) return undefined;

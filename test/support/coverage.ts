@@ -9,11 +9,17 @@ export function setup(): void {
 
 export function teardown(): void {
   // A run of chosen files reaches what it reaches.
-  if (process.argv.slice(2).some((argument) => argument.includes('test/') || argument.endsWith('.ts'))) return;
-  const notes = readdirSync(NOTES).flatMap((file) => readFileSync(`${NOTES}/${file}`, 'utf8').trim().split('\n'));
+  if (
+    process.argv.slice(2).some((argument) => argument.includes('test/') || argument.endsWith('.ts'))
+  )
+    return;
+  const notes = readdirSync(NOTES).flatMap((file) =>
+    readFileSync(`${NOTES}/${file}`, 'utf8').trim().split('\n'),
+  );
   const reached = new Set(notes);
   const excused = Object.keys(
-    (parse(readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8')) as object | null) ?? {},
+    (parse(readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8')) as object | null) ??
+      {},
   );
   const declared = declaredStatuses();
   const missing = declared.filter((each) => !reached.has(each) && !excused.includes(each));
@@ -24,5 +30,6 @@ export function teardown(): void {
       `${declared.length} declared operations and statuses reached, ${excused.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
-  if (needless.length > 0) throw new Error(`Not to be excused in test/unreached.yaml: ${needless.join(', ')}`);
+  if (needless.length > 0)
+    throw new Error(`Not to be excused in test/unreached.yaml: ${needless.join(', ')}`);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -73,7 +73,10 @@ class SqliteDriver implements Driver {
     return new SqliteConnection(this.#file, this.#writer, this.#reader, this.#turn);
   }
 
-  async beginTransaction(connection: SqliteConnection, settings: TransactionSettings): Promise<void> {
+  async beginTransaction(
+    connection: SqliteConnection,
+    settings: TransactionSettings,
+  ): Promise<void> {
     if (settings.accessMode === 'read only') connection.beginReading();
     else await connection.begin();
   }

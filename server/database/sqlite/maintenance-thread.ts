@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { sql } from 'kysely';
+import { tasks } from '../../tasks.ts';
 import type { Database, Engine } from '../engine.ts';
-import { type Task, tasks } from '../tasks.ts';
 import { transact } from '../transaction.ts';
 import { openFile } from './connection.ts';
 import { connect, engineOn } from './engine.ts';
@@ -25,7 +25,7 @@ const port = parentPort;
 if (!port) throw new Error('This module runs as a worker thread.');
 
 const db = connect(file);
-const engine: Engine = engineOn(db, (task, input) => tasks[task](engine, input));
+const engine: Engine = engineOn(db, (task, id) => tasks[task](engine, id));
 
 let stopping = false;
 let running: Promise<unknown> = Promise.resolve();
@@ -35,10 +35,10 @@ port.on('message', (order: Order) => {
   else running = running.then(() => runTask(order));
 });
 
-async function runTask({ id, task, input }: Extract<Order, { kind: 'run' }>): Promise<void> {
-  const outcome: Outcome = { id };
+async function runTask({ order, task, id }: Extract<Order, { kind: 'run' }>): Promise<void> {
+  const outcome: Outcome = { order };
   try {
-    await tasks[task as Task](engine, input as never);
+    await tasks[task](engine, id);
   } catch (error) {
     const { name, message, code } = error as Error & { code?: string };
     outcome.error = { name, message, code };
@@ -121,6 +121,8 @@ async function dataVersion(): Promise<number | undefined> {
 }
 
 async function totalChanges(connection: Database): Promise<number> {
-  const { rows } = await sql<{ changes: number }>`SELECT total_changes() AS changes`.execute(connection);
+  const { rows } = await sql<{ changes: number }>`SELECT total_changes() AS changes`.execute(
+    connection,
+  );
   return rows[0]?.changes ?? 0;
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Engine } from '../engine.ts';
+import type { Engine, Task } from '../engine.ts';
 
 /** What the thread is told when it starts. */
 export interface MaintenanceSettings {
@@ -8,11 +8,11 @@ export interface MaintenanceSettings {
 }
 
 /** A task for the thread, or the wish that it ends. */
-export type Order = { kind: 'run'; id: number; task: string; input: unknown } | { kind: 'stop' };
+export type Order = { kind: 'run'; order: number; task: Task; id: number } | { kind: 'stop' };
 
 /** That a task has ended: well, or with what it threw. */
 export interface Outcome {
-  id: number;
+  order: number;
   error?: { name: string; message: string; code?: string };
 }
 
@@ -32,9 +32,9 @@ export function startMaintenance(settings: MaintenanceSettings): {
       workerData: settings,
     });
     let failure = new Error('The maintenance thread has ended.');
-    thread.on('message', ({ id, error }: Outcome) => {
-      const task = waiting.get(id);
-      waiting.delete(id);
+    thread.on('message', ({ order, error }: Outcome) => {
+      const task = waiting.get(order);
+      waiting.delete(order);
       if (!error) task?.resolve();
       else task?.reject(Object.assign(new Error(error.message), error));
     });
@@ -54,11 +54,11 @@ export function startMaintenance(settings: MaintenanceSettings): {
   }
 
   return {
-    run: (task, input) =>
+    run: (task, id) =>
       new Promise((resolve, reject) => {
-        const id = ++last;
-        waiting.set(id, { resolve, reject });
-        worker.postMessage({ kind: 'run', id, task, input } satisfies Order);
+        const order = ++last;
+        waiting.set(order, { resolve, reject });
+        worker.postMessage({ kind: 'run', order, task, id } satisfies Order);
       }),
     async stop() {
       stopping = true;

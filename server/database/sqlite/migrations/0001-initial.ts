@@ -120,7 +120,9 @@ const statements = [
       ['automerge', 0],
       ['crisismerge', 1999],
       ['deletemerge', 0],
-    ].map(([setting, value]) => `INSERT INTO ${index} (${index}, rank) VALUES ('${setting}', ${value})`),
+    ].map(
+      ([setting, value]) => `INSERT INTO ${index} (${index}, rank) VALUES ('${setting}', ${value})`,
+    ),
   ),
 
   `CREATE TABLE known_words (
