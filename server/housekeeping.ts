@@ -2,7 +2,7 @@ import { deleteExpiredSessions } from './auth/sessions.ts';
 import type { Context } from './context.ts';
 import { removeDiscardedPictures } from './profile/picture.ts';
 
-const INTERVAL = 60_000;
+const INTERVAL = 10 * 60_000;
 
 export interface Housekeeping {
   /** Does now what is due. Never fails: what could not be done is logged, and tried again later. */

@@ -67,7 +67,7 @@ export async function startApp(settings: Record<string, string> = {}): Promise<T
     context,
     client,
     fetch: (path, init) => validated(url + path, init),
-    async register(username = `user${(users += 1)}`) {
+    async register(username = `user${++users}`) {
       const email = `${encodeURIComponent(username).replaceAll('%', '')}@example.com`;
       const password = 'correct horse battery';
       const { data } = await api.register({
