@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
+import { isPasswordHash } from '../auth/passwords.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
@@ -114,6 +115,9 @@ async function addUser(
 ): Promise<boolean> {
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
+  if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
+    throw new BadLine('password_hash is not Argon2id in PHC form');
+  }
   const createdAt = timeOf(record.created_at);
   const userId = record.user_id ?? idOf('user', emailKey);
   try {

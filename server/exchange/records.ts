@@ -82,7 +82,7 @@ const schemas = {
     user_id: id,
     username: { type: 'string', maxLength: 64 },
     email: { type: 'string', maxLength: 254 },
-    password_hash: { type: 'string', pattern: '^\\$argon2id\\$[!-~]{20,400}$' },
+    password_hash: { type: 'string', maxLength: 500 },
     bio: { type: 'string', maxLength: 2000 },
     picture: { type: 'string', pattern: '^[A-Za-z0-9_-]{22}\\.webp$' },
     is_verified: { type: 'boolean' },

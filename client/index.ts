@@ -1,0 +1,6 @@
+export { type Client, createClient, createConfig } from '../generated/client/index.ts';
+export * from '../generated/index.ts';
+export { ApiError, SearchError } from './errors.ts';
+export type { AccessToken, ApiOptions } from './http.ts';
+export { type AvatarFile, ProfileAPI } from './profile.ts';
+export { type CombinedSearchResults, SearchAPI } from './search.ts';

@@ -1,0 +1,249 @@
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ApiError, ProfileAPI } from '../../client/index.ts';
+import { client as globalClient } from '../../generated/client.gen.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+
+let app: TestApp;
+/** `fetch` that holds every exchange against the contract. */
+let contractual: typeof fetch;
+let user: TestUser;
+let requests: Request[];
+let profile: ProfileAPI;
+let photo: Buffer<ArrayBuffer>;
+
+beforeAll(async () => {
+  app = await startApp();
+  contractual = app.client().getConfig().fetch as typeof fetch;
+  const pixels = { width: 8, height: 8, channels: 3, background: 'teal' } as const;
+  photo = Buffer.from(await sharp({ create: pixels }).jpeg().toBuffer());
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  user = await app.register();
+  requests = [];
+  profile = profileOf(user.token);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+function profileOf(
+  token: ConstructorParameters<typeof ProfileAPI>[0]['token'],
+  answer = contractual,
+) {
+  return new ProfileAPI({
+    baseUrl: app.url,
+    token,
+    fetch: (input, init) => {
+      requests.push((input as Request).clone());
+      return answer(input, init);
+    },
+  });
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+describe('identity', () => {
+  test('is read with statistics', async () => {
+    expect(await profile.getProfile()).toMatchObject({
+      user_id: user.userId,
+      username: user.username,
+      email: user.email,
+      stats: { spaces_created: 0, total_words_contributed: 0 },
+    });
+  });
+
+  test('shows a new username and bio at once', async () => {
+    expect(await profile.changeUsername('Grace Hopper')).toEqual({ message: expect.any(String) });
+    expect(await profile.changeBio('Ships\nand computers')).toEqual({
+      message: expect.any(String),
+    });
+    expect(await profile.getProfile()).toMatchObject({
+      username: 'Grace Hopper',
+      bio: 'Ships\nand computers',
+    });
+    await profile.changeBio('');
+    expect((await profile.getProfile()).bio).toBe('');
+  });
+
+  test('keeps its name where the new one belongs to someone else', async () => {
+    const { username } = await app.register('Lovelace');
+    const error = await errorOf(profile.changeUsername(username));
+    expect(error).toMatchObject({ status: 409, problem: { code: 'username_taken' } });
+    expect(error.message).toBe(error.problem?.detail);
+    expect((await profile.getProfile()).username).toBe(user.username);
+  });
+});
+
+describe('password', () => {
+  test('changes and ends every other session', async () => {
+    const body = { email: user.email, password: user.password };
+    const { data } = await api.login({ client: app.client(), body, throwOnError: true });
+    await profile.changePassword(user.password, 'staple of the north wind');
+    expect(await errorOf(profileOf(data.access_token).getProfile())).toMatchObject({ status: 401 });
+    expect(await profile.getProfile()).toMatchObject({ user_id: user.userId });
+  });
+
+  test('stays where the current one is wrong, and the account stays usable', async () => {
+    const error = await errorOf(profile.changePassword('not this one', 'staple of the north wind'));
+    expect(error).toMatchObject({ status: 403, problem: { code: 'current_password_incorrect' } });
+    await profile.changePassword(user.password, 'staple of the north wind');
+  });
+
+  test('that breaks a rule is refused by name', async () => {
+    const error = await errorOf(profile.changePassword(user.password, 'short'));
+    expect(error).toMatchObject({
+      status: 400,
+      problem: { errors: [{ pointer: '/newPassword' }] },
+    });
+  });
+});
+
+describe('picture', () => {
+  const sent = async () => (await requests.at(-1)?.formData())?.get('avatar') as File;
+
+  test('of a nameless Blob without a type is a JPEG named after the time', async () => {
+    const before = Date.now();
+    const { profile_picture } = await profile.changeProfilePicture(new Blob([photo]));
+    const { name, type, size } = await sent();
+    expect({ type, size }).toEqual({ type: 'image/jpeg', size: photo.length });
+    const [, timestamp] = /^avatar-(\d+)\.jpg$/.exec(name) ?? [];
+    expect(Number(timestamp)).toBeGreaterThanOrEqual(before);
+    expect(Number(timestamp)).toBeLessThanOrEqual(Date.now());
+    expect((await profile.getProfile()).profile_picture).toBe(profile_picture);
+    expect((await fetch(profile_picture)).headers.get('content-type')).toBe('image/webp');
+  });
+
+  test('of a File keeps its name and type', async () => {
+    const file = new File([await sharp(photo).png().toBuffer()], 'me.png', { type: 'image/png' });
+    await profile.changeProfilePicture(file);
+    expect(await sent()).toMatchObject({ name: 'me.png', type: 'image/png' });
+  });
+
+  test('of a File without a type keeps its name', async () => {
+    await profile.changeProfilePicture(new File([photo], 'me'));
+    expect(await sent()).toMatchObject({ name: 'me', type: 'image/jpeg' });
+  });
+
+  test('of React Native is handed to its FormData as a reference', async () => {
+    const append = vi.spyOn(FormData.prototype, 'append');
+    const answer = async () => Response.json({ profile_picture: 'https://cdn.example/a.webp' });
+    const native = profileOf(user.token, answer);
+    const uri = 'file:///data/cache/me.heic';
+    await native.changeProfilePicture({ uri, type: 'image/heic', name: 'me.heic' });
+    await native.changeProfilePicture({ uri, type: null });
+    expect(append.mock.calls).toEqual([
+      ['avatar', { uri, type: 'image/heic', name: 'me.heic' }],
+      ['avatar', { uri, type: 'image/jpeg', name: expect.stringMatching(/^avatar-\d+\.jpg$/) }],
+    ]);
+  });
+
+  test('beyond the limit is refused with the limit', async () => {
+    const error = await errorOf(profile.changeProfilePicture(new Blob([Buffer.alloc(5_242_881)])));
+    expect(error).toMatchObject({ status: 413, problem: { code: 'avatar_too_large' } });
+  });
+
+  test('goes back to the default one', async () => {
+    const { profile_picture: first } = await profile.getProfile();
+    await profile.changeProfilePicture(new Blob([photo]));
+    expect(await profile.removeProfilePicture()).toEqual({ profile_picture: first });
+  });
+});
+
+describe('deletion', () => {
+  test.each<[string, () => unknown]>([
+    ['false', () => false],
+    ['a promise of false', async () => false],
+    ['nothing', () => undefined],
+    ['an object, as some dialogs do', () => ({ isConfirmed: false })],
+  ])('sends nothing where the confirmation answers %s', async (_, confirm) => {
+    expect(await profile.deleteAccount({ confirm: confirm as () => boolean })).toBeNull();
+    expect(requests).toEqual([]);
+  });
+
+  test('sends nothing where the confirmation fails', async () => {
+    const closed = new Error('closed');
+    await expect(profile.deleteAccount({ confirm: () => Promise.reject(closed) })).rejects.toBe(
+      closed,
+    );
+    expect(requests).toEqual([]);
+  });
+
+  test('follows a confirmation, without a payload, and is final', async () => {
+    expect(await profile.deleteAccount({ confirm: async () => true })).toEqual({
+      message: expect.any(String),
+    });
+    expect(requests.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ['DELETE', `${app.url}/api/profile/account`, null],
+    ]);
+    expect(await errorOf(profile.getProfile())).toMatchObject({ status: 401 });
+  });
+});
+
+describe('tokens', () => {
+  test('may come from a function, which is asked before each request', async () => {
+    const other = await app.register();
+    const tokens = [user.token, other.token];
+    const rotating = profileOf(async () => tokens.shift() ?? '');
+    expect((await rotating.getProfile()).user_id).toBe(user.userId);
+    expect((await rotating.getProfile()).user_id).toBe(other.userId);
+    expect(await errorOf(rotating.getProfile())).toMatchObject({
+      status: 401,
+      problem: { code: 'unauthenticated' },
+    });
+  });
+
+  test('of two objects never mix, nor reach the generated default client', async () => {
+    const before = { ...globalClient.getConfig() };
+    const other = await app.register();
+    const both = [profile, profileOf(other.token)].map((each) => each.getProfile());
+    const ids = (await Promise.all(both)).map(({ user_id }) => user_id);
+    expect(ids).toEqual([user.userId, other.userId]);
+    expect(globalClient.getConfig()).toEqual(before);
+  });
+});
+
+describe('failures', () => {
+  test('on the network have no status and name the cause', async () => {
+    const error = await errorOf(
+      new ProfileAPI({ baseUrl: 'http://127.0.0.1:1', token: 't' }).getProfile(),
+    );
+    expect(error).toMatchObject({ status: null, problem: null, retryAfter: null });
+    expect(error.cause).toBeInstanceOf(TypeError);
+  });
+
+  test('of the token function send nothing', async () => {
+    const expired = new Error('signed out');
+    const error = await errorOf(profileOf(() => Promise.reject(expired)).getProfile());
+    expect(error).toMatchObject({ status: null, cause: expired });
+    expect(requests).toEqual([]);
+  });
+
+  test.each([
+    ['HTML', '<h1>Bad Gateway</h1>'],
+    ['JSON of another shape', '{"message":"no upstream"}'],
+    ['nothing', ''],
+  ])('of a proxy that answers with %s have a status and no problem', async (_, body) => {
+    const init = { status: 503, headers: { 'Retry-After': '7' } };
+    const error = await errorOf(profileOf('t', async () => new Response(body, init)).getProfile());
+    expect(error).toMatchObject({ status: 503, problem: null, retryAfter: 7 });
+  });
+
+  test.each([
+    ['HTML', '<h1>Sign in to the network</h1>'],
+    ['an empty body', ''],
+  ])('include a 200 with %s', async (_, body) => {
+    const error = await errorOf(profileOf('t', async () => new Response(body)).getProfile());
+    expect(error).toMatchObject({ status: 200, problem: null });
+  });
+});
