@@ -38,18 +38,19 @@ export class SearchError extends Error {
     tag: PromiseSettledResult<SearchResult[]>,
     general: PromiseSettledResult<SearchResult[]>,
   ) {
-    const failures = [tag, general].flatMap((half) =>
-      half.status === 'rejected' ? half.reason : [],
-    );
-    super(failures.map(({ message }: ApiError) => message).join(' '), { cause: failures[0] });
+    const tagSearchError = tag.status === 'rejected' ? (tag.reason as ApiError) : null;
+    const generalSearchError = general.status === 'rejected' ? (general.reason as ApiError) : null;
+    const failures = [tagSearchError, generalSearchError].filter((error) => error !== null);
+    const messages = new Set(failures.map(({ message }) => message));
+    super([...messages].join(' '), { cause: failures[0] });
     this.tagSearchResults = tag.status === 'fulfilled' ? tag.value : null;
     this.generalSearchResults = general.status === 'fulfilled' ? general.value : null;
-    this.tagSearchError = tag.status === 'rejected' ? tag.reason : null;
-    this.generalSearchError = general.status === 'rejected' ? general.reason : null;
+    this.tagSearchError = tagSearchError;
+    this.generalSearchError = generalSearchError;
   }
 }
 
-/** Proxies answer with JSON of their own, so the media type alone would not tell. */
+/** By its shape: proxies answer with JSON too. */
 function isProblem(body: unknown): body is Problem {
   const { code, detail, errors } = Object(body) as Record<string, unknown>;
   return typeof code === 'string' && typeof detail === 'string' && Array.isArray(errors);

@@ -14,7 +14,7 @@ export type AccessToken = string | (() => string | Promise<string>);
 
 /** A client of its own for each API object, so that none sees another's token or address. */
 export function connect({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {
-  // Read as JSON whatever its declared type, a login page of the network fails instead of passing for data.
+  // JSON is all that the contract has, even where a proxy drops or changes an answer's type.
   return createClient(createConfig({ baseUrl, fetch, auth: token, parseAs: 'json' }));
 }
 

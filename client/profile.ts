@@ -8,7 +8,7 @@ export type AvatarFile =
   | (Blob & { name?: string })
   | { uri: string; type?: string | null; name?: string | null };
 
-/** The account of the signed-in user. Every method rejects with an `ApiError` when its request fails. */
+/** The signed-in user's account. Methods reject with an `ApiError` when their request fails. */
 export class ProfileAPI {
   readonly #client: Client;
 
@@ -21,7 +21,7 @@ export class ProfileAPI {
     return dataOf(sdk.getProfile({ client: this.#client }), 'user_id');
   }
 
-  /** Changes the username; 409 `username_taken` where it, or one that looks like it, belongs to another account. */
+  /** Changes the username; 409 `username_taken` where another account has it, or one like it. */
   changeUsername(username: string): Promise<Confirmation> {
     return dataOf(sdk.changeUsername({ client: this.#client, body: { username } }), 'message');
   }
@@ -49,7 +49,7 @@ export class ProfileAPI {
     return dataOf(sdk.removeProfilePicture({ client: this.#client }), 'profile_picture');
   }
 
-  /** Changes the password and ends every other session; 403 `current_password_incorrect` where the current one is wrong. */
+  /** Ends every other session; 403 `current_password_incorrect` where the current one is wrong. */
   changePassword(currentPassword: string, newPassword: string): Promise<Confirmation> {
     const body = { currentPassword, newPassword };
     return dataOf(sdk.changePassword({ client: this.#client, body }), 'message');

@@ -15,7 +15,7 @@ export interface CombinedSearchResults {
   generalSearchResults: SearchResult[];
 }
 
-/** The tag search and the full-text search in one, as a search box needs them. No credentials needed. */
+/** The tag search and the full-text search in one, as a search box needs them. Public. */
 export class SearchAPI {
   readonly #client: Client;
 
@@ -38,7 +38,7 @@ export class SearchAPI {
     query: string,
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<CombinedSearchResults> {
-    // Unpaired surrogates, which no URL can carry: under `u` the class does not match halves of pairs.
+    // No URL can carry unpaired surrogates. Under `u` the class leaves those in pairs alone.
     const text = query.trim().replace(/[\uD800-\uDFFF]/gu, '\uFFFD');
     if (text === '') return { tagSearchResults: [], generalSearchResults: [] };
 

@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
-import Fastify, { type FastifyInstance, type HTTPMethods, type RouteHandlerMethod } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type HTTPMethods,
+  LogController,
+  type RouteHandlerMethod,
+} from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
 import { authenticate } from './authentication.ts';
@@ -36,7 +41,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     return503OnClosing: false,
     frameworkErrors: fail,
     // One line a request, below.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
   });
   app.decorateRequest('caller', null);
   app.setErrorHandler(fail);
@@ -46,6 +51,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   answerBrokenRequests(app);
   refuseOddHeaders(app);
   sendPlainJsonTypes(app);
+  keepOutOfCaches(app);
   logRequests(app);
   warnOfUntrustedProxy(app, config);
   countRequests(app, context);
@@ -150,5 +156,14 @@ function sendPlainJsonTypes(app: FastifyInstance): void {
       String(reply.getHeader('content-type')),
     )?.[1];
     if (type) reply.header('content-type', type);
+  });
+}
+
+/** No cache keeps what is answered to one caller: profiles and tokens, say. */
+function keepOutOfCaches(app: FastifyInstance): void {
+  app.addHook('onSend', async (request, reply) => {
+    const { operation } = request.routeOptions.config;
+    const isForAnyone = !operation || (operation.isPublicRead && request.caller === null);
+    if (!isForAnyone) reply.header('cache-control', 'no-store');
   });
 }

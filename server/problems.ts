@@ -100,15 +100,23 @@ export function sendProblem(
 
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
   if (status === 503) reply.header('retry-after', '2');
-  if (status === 401) reply.header('www-authenticate', challenge(request));
-  return reply
-    .type('application/problem+json')
-    .code(status)
-    .send(problemDocument(problem.code, problem.message, request.id, problem.pointers));
+  if (status === 401) reply.header('www-authenticate', challenge(problem, request));
+  const document = problemDocument(problem.code, problem.message, request.id, problem.pointers);
+  return (
+    reply
+      .header('cache-control', 'no-store')
+      .type('application/problem+json')
+      .code(status)
+      // As bytes: to text, Fastify adds a charset, and for a broken URL no hook runs to take it off.
+      .send(Buffer.from(JSON.stringify(document)))
+  );
 }
 
-function challenge(request: FastifyRequest): string {
-  return request.headers.authorization === undefined ? 'Bearer' : 'Bearer error="invalid_token"';
+/** Finds fault with a token only where one was sent and looked at, which login does not (RFC 6750, 3.1). */
+function challenge({ code }: HttpProblem, { headers }: FastifyRequest): string {
+  const isTokenAtFault =
+    code === 'unauthenticated' && /^bearer +\S/i.test(headers.authorization ?? '');
+  return isTokenAtFault ? 'Bearer error="invalid_token"' : 'Bearer';
 }
 
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {

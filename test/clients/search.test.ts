@@ -53,13 +53,13 @@ describe('results', () => {
     expect(requests.sort()).toEqual(['/api/spaces/search?q=baking', '/api/spaces/tag/baking']);
   });
 
-  test('are public spaces only, whatever the answers hold', async () => {
+  test('are public spaces only, whatever the answers hold and whatever type they declare', async () => {
     const found = [
       { title: 'open', visibility: 'public' },
       { title: 'closed', visibility: 'private' },
     ];
-    const { tagSearchResults, generalSearchResults } = await recorded(async () =>
-      Response.json(found),
+    const { tagSearchResults, generalSearchResults } = await recorded(
+      async () => new Response(JSON.stringify(found)),
     ).search.search('x');
     expect(titles(tagSearchResults)).toEqual(['open']);
     expect(titles(generalSearchResults)).toEqual(['open']);
