@@ -5,7 +5,7 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
 import { Refusal } from '../refusal.ts';
-import { indexSpace } from '../search/documents.ts';
+import { indexSpaces } from '../search/documents.ts';
 import { countWords } from '../search/words.ts';
 import { parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
@@ -79,10 +79,8 @@ export async function importRecords(
     }
     onLine(number);
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
-    for (const space of spaces) {
-      await countParticipants(trx, space);
-      await indexSpace(engine, trx, space);
-    }
+    for (const space of spaces) await countParticipants(trx, space);
+    await indexSpaces(engine, trx, [...spaces]);
     return report;
   });
 }

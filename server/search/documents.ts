@@ -52,6 +52,27 @@ export async function indexSpace(engine: Engine, db: Database, space: number): P
   await learnWords(db, words.all);
 }
 
+/**
+ * Brings the index in step with many spaces, as `indexSpace` does with one. In the order of their keys: word indexes
+ * write what comes in ascending order at once, and anything else piece by piece.
+ */
+export async function indexSpaces(
+  engine: Engine,
+  db: Database,
+  spaces: readonly number[],
+): Promise<void> {
+  const keyed: { space: number; key: number }[] = [];
+  for (const space of spaces) {
+    const { participant_count } = await db
+      .selectFrom('spaces')
+      .select('participant_count')
+      .where('id', '=', space)
+      .executeTakeFirstOrThrow();
+    keyed.push({ space, key: documentKey(space, participant_count) });
+  }
+  for (const { space } of keyed.sort((a, b) => a.key - b.key)) await indexSpace(engine, db, space);
+}
+
 /** Takes the space out of the index, if it is there. */
 export async function unindexSpace(engine: Engine, db: Database, space: number): Promise<void> {
   const row = await db

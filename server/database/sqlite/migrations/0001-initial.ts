@@ -118,7 +118,8 @@ const statements = [
   ...['title_words', 'all_words'].flatMap((index) =>
     [
       ['automerge', 0],
-      ['crisismerge', 1999],
+      // But an index has room for 2,000 segments, and every transaction adds one: should nobody merge, writers do.
+      ['crisismerge', 256],
       ['deletemerge', 0],
     ].map(
       ([setting, value]) => `INSERT INTO ${index} (${index}, rank) VALUES ('${setting}', ${value})`,
