@@ -9,7 +9,9 @@ const [folder = 'dist'] = process.argv.slice(2);
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
 rmSync(folder, { recursive: true, force: true });
-execFileSync(process.execPath, [compiler, '-p', 'client', '--outDir', folder], { stdio: 'inherit' });
+execFileSync(process.execPath, [compiler, '-p', 'client', '--outDir', folder], {
+  stdio: 'inherit',
+});
 for (const file of ['client/package.json', 'openapi.yaml', 'CHANGELOG.md', 'LICENSE']) {
   cpSync(file, join(folder, basename(file)));
 }
