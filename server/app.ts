@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import Fastify, {
   type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
   type HTTPMethods,
   LogController,
   type RouteHandlerMethod,
@@ -12,26 +15,36 @@ import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
 import { authenticate } from './authentication.ts';
 import { BODY_LIMIT, checkBody, readBodies } from './bodies.ts';
-import { answerBrokenRequests, CONNECTION_LIMITS, refuseOddHeaders } from './connections.ts';
+import {
+  boundConnections,
+  connectionOptions,
+  drain,
+  refuseOddHeaders,
+  TIME_LIMITS,
+  type TimeLimits,
+} from './connections.ts';
 import type { Context } from './context.ts';
 import { operations, readContract } from './contract.ts';
 import { serveDocumentation } from './documentation.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { serveHealth } from './health.ts';
-import { logRequests, warnOfUntrustedProxy } from './logging.ts';
+import { logRequest, logRequests, warnOfUntrustedProxy } from './logging.ts';
 import { countRequests } from './metrics.ts';
 import { serveAvatars } from './pictures.ts';
-import { HttpProblem, sendProblem, unavailable } from './problems.ts';
+import { HttpProblem, notFound, sendProblem, unavailable } from './problems.ts';
 import { compileValidator, explainValidation, refuseBrokenQuery } from './validation.ts';
 
 /** Builds the application on a context. It does not listen. */
-export async function buildApp(context: Context): Promise<FastifyInstance> {
+export async function buildApp(
+  context: Context,
+  limits: TimeLimits = TIME_LIMITS,
+): Promise<FastifyInstance> {
   const { config, log, engine } = context;
-  const fail: Parameters<FastifyInstance['setErrorHandler']>[0] = (error, request, reply) =>
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendProblem(explainValidation(error, request), request, reply, engine.isUnavailable);
 
   const app = Fastify({
-    ...CONNECTION_LIMITS,
+    ...connectionOptions(limits, log),
     loggerInstance: log,
     genReqId: () => randomUUID(),
     bodyLimit: BODY_LIMIT,
@@ -39,21 +52,26 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     // A tag may be long. The limit on headers bounds it.
     routerOptions: { maxParamLength: 16_384 },
     return503OnClosing: false,
-    frameworkErrors: fail,
+    // These requests pass no hook, so what hooks do for the others is done here.
+    frameworkErrors: (error, request, reply) => {
+      drain(request.raw);
+      fail(error, request, reply);
+      logRequest(request, reply);
+    },
     // One line a request, below.
     logController: new LogController({ disableRequestLogging: true }),
   });
   app.decorateRequest('caller', null);
   app.setErrorHandler(fail);
   app.setNotFoundHandler(() => {
-    throw new HttpProblem('not_found', 'There is nothing at this path.');
+    throw notFound();
   });
-  answerBrokenRequests(app);
-  refuseOddHeaders(app);
+  boundConnections(app, limits);
   sendPlainJsonTypes(app);
   keepOutOfCaches(app);
   logRequests(app);
   warnOfUntrustedProxy(app, config);
+  const refuseOtherMethods = notePaths(app);
   countRequests(app, context);
 
   await app.register(helmet, {
@@ -74,8 +92,11 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
     maxAge: 86_400,
     strictPreflight: false,
   });
+  // From here on, a refusal carries the headers of the two above.
+  refuseOddHeaders(app);
+  refuseUnknownPaths(app);
   await app.register(underPressure, {
-    maxEventLoopDelay: 1_000,
+    maxEventLoopDelay: limits.eventLoopDelay,
     pressureHandler: () => {
       throw unavailable();
     },
@@ -84,6 +105,7 @@ export async function buildApp(context: Context): Promise<FastifyInstance> {
   await serveDocumentation(app, context);
   await serveAvatars(app, context);
   await app.register(async (api) => serveContract(api, context));
+  refuseOtherMethods();
   return app;
 }
 
@@ -114,39 +136,50 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
       };
     },
   });
-  refuseOtherMethods(api);
-}
-
-/**
- * Answers 405 where the path is in the contract but the method is not, also where a more general path has it:
- * `DELETE /api/spaces/search` is not the deletion of a space named search.
- */
-function refuseOtherMethods(api: FastifyInstance): void {
-  for (const path of new Set(operations.map((operation) => operation.path))) {
-    const allowed = operations.filter((each) => each.path === path).map(({ method }) => method);
-    if (allowed.includes('GET')) allowed.push('HEAD');
-    const others = api.supportedMethods.filter(
-      (method) => ![...allowed, 'OPTIONS'].includes(method),
-    );
-    api.route({
-      method: others,
-      url: routeOf(path),
-      // Before a body is looked at.
-      onRequest: async (request) => {
-        throw new HttpProblem(
-          'method_not_allowed',
-          `${request.method} is not possible here. Possible: ${allowed.join(', ')}.`,
-          { headers: { allow: allowed.join(', ') } },
-        );
-      },
-      handler: async () => {},
-    });
-  }
 }
 
 /** A path of the contract as Fastify writes it. */
 function routeOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** Answers 404 before a body is looked at. */
+function refuseUnknownPaths(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) throw notFound();
+  });
+}
+
+/**
+ * Answers 405 where something is at a path but not for the method, also where a more general path has it:
+ * `DELETE /api/spaces/search` is not the deletion of a space named search.
+ * @returns what to call once all routes are there
+ */
+function notePaths(app: FastifyInstance): () => void {
+  for (const method of METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+  const paths = new Set<string>();
+  app.addHook('onRoute', ({ url }) => {
+    // Every path has OPTIONS, for browsers.
+    if (url !== '*') paths.add(url);
+  });
+  return () => {
+    for (const url of [...paths]) {
+      const isPossible = (method: string) => app.hasRoute({ method: method as HTTPMethods, url });
+      const allowed = app.supportedMethods.filter(isPossible).sort().join(', ');
+      app.route({
+        method: app.supportedMethods.filter((each) => each !== 'OPTIONS' && !isPossible(each)),
+        url,
+        // Before a body is looked at.
+        onRequest: async (request) => {
+          const detail = `${request.method} is not possible here. Possible: ${allowed}.`;
+          throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
+        },
+        handler: async () => {},
+      });
+    }
+  };
 }
 
 /** JSON is UTF-8 and its types define no charset, so the answers name the types as the contract does. */

@@ -1,9 +1,9 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { multipartOptions } from './avatars/upload.ts';
 import type { Operation } from './contract.ts';
 import { HttpProblem } from './problems.ts';
 import { findUnstorable } from './storable.ts';
+import { multipartOptions } from './uploads.ts';
 
 /** The most that a JSON body may have, in bytes. */
 export const BODY_LIMIT = 16_384;

@@ -1,19 +1,85 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
-import { drain } from './avatars/upload.ts';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { HttpProblem, type ProblemCode, problemDocument, statuses } from './problems.ts';
 
-/** How long a request may take to arrive, and how often that is looked at, in milliseconds. */
-export const CONNECTION_LIMITS = {
+/** In milliseconds. */
+export interface TimeLimits {
+  /** How long the request line and headers may take to arrive. */
+  headersTimeout: number;
+  /** How long a whole request may take to arrive. */
+  requestTimeout: number;
+  /** How often to look whether one has taken too long. */
+  checkingInterval: number;
+  /** How long what has begun may take to end when the service stops. */
+  closeTimeout: number;
+  /** How late the event loop may be before requests are turned away. */
+  eventLoopDelay: number;
+}
+
+export const TIME_LIMITS: TimeLimits = {
+  headersTimeout: 10_000,
   requestTimeout: 30_000,
-  http: {
-    headersTimeout: 10_000,
-    connectionsCheckingInterval: 1_000,
-    // Judged below, where it can be explained.
-    requireHostHeader: false,
-  },
-} as const;
+  checkingInterval: 1_000,
+  closeTimeout: 8_000,
+  eventLoopDelay: 1_000,
+};
+
+/** The limits as Fastify takes them, and an answer for what never became a request. */
+export function connectionOptions(limits: TimeLimits, log: FastifyBaseLogger) {
+  return {
+    requestTimeout: limits.requestTimeout,
+    http: {
+      headersTimeout: limits.headersTimeout,
+      connectionsCheckingInterval: limits.checkingInterval,
+      // Judged below, where it can be explained.
+      requireHostHeader: false,
+    },
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => {
+      if (error.code === 'ECONNRESET' || !socket.writable || draining.has(socket)) {
+        return void socket.destroy();
+      }
+      const { status, title, body } = answerOutsideRequests(log, ...explain(error.code));
+      socket.end(
+        [
+          `HTTP/1.1 ${status} ${title}`,
+          'Content-Type: application/problem+json',
+          `Content-Length: ${Buffer.byteLength(body)}`,
+          'Cache-Control: no-store',
+          'Connection: close',
+          '',
+          body,
+        ].join('\r\n'),
+      );
+    },
+  };
+}
+
+/** Bounds what connections cost: what is read of a request after its answer, and how long closing takes. */
+export function boundConnections(app: FastifyInstance, { closeTimeout }: TimeLimits): void {
+  // Once the answer is out, Node would read all that is still to come.
+  app.addHook('onSend', async ({ raw }, reply) => {
+    if (!raw.complete) drain(raw);
+    // Fastify closes the connection after a body that it refused, which could cost the client the answer.
+    reply.removeHeader('connection');
+  });
+  app.server.on('checkExpectation', (request, response) => {
+    drain(request);
+    const { status, body } = answerOutsideRequests(
+      app.log,
+      'expectation_failed',
+      'Only "Expect: 100-continue" is understood.',
+    );
+    const headers = { 'content-type': 'application/problem+json', 'cache-control': 'no-store' };
+    response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
+  });
+  app.addHook('preClose', async () => {
+    // A client that never finishes its request must not keep the service from stopping.
+    const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeout).unref();
+    app.server.once('close', () => clearTimeout(deadline));
+  });
+}
 
 /** Refuses requests whose headers could mean different things to different servers on the way. */
 export function refuseOddHeaders(app: FastifyInstance): void {
@@ -24,34 +90,38 @@ export function refuseOddHeaders(app: FastifyInstance): void {
     if (hosts > 1 || (hosts === 0 && raw.httpVersion !== '1.0')) {
       throw new HttpProblem('invalid_request', 'A request has exactly one Host header.');
     }
-  });
-  app.server.on('checkExpectation', (_request, response) => {
-    const body = documentFor('expectation_failed', 'Only "Expect: 100-continue" is understood.');
-    response.writeHead(417, { 'content-type': 'application/problem+json' }).end(body);
-  });
-  // A refused request may still be arriving: its rest is read up to a bound, so that the answer gets through.
-  app.addHook('onResponse', async ({ raw }) => {
-    if (!raw.complete) drain(raw);
+    if (!/^(chunked)?$/i.test(raw.headers['transfer-encoding'] ?? '')) {
+      throw new HttpProblem('invalid_request', 'The only transfer encoding possible is chunked.');
+    }
   });
 }
 
-/** Answers what never became a request: nothing of Node's own words goes out. */
-export function answerBrokenRequests(app: FastifyInstance): void {
-  app.server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy();
-    const [code, detail] = explain(error.code);
-    const body = documentFor(code, detail);
-    socket.end(
-      [
-        `HTTP/1.1 ${statuses[code]} ${JSON.parse(body).title}`,
-        'Content-Type: application/problem+json',
-        `Content-Length: ${Buffer.byteLength(body)}`,
-        'Connection: close',
-        '',
-        body,
-      ].join('\r\n'),
-    );
+/** The connections on which the rest of an answered request is still arriving. */
+const draining = new WeakSet<Socket>();
+
+/**
+ * Reads and forgets the rest of a request, within bounds, and then cuts the connection. Neither leaving the rest
+ * unread nor closing at once would do: the first stalls the client and keeps the server from closing, the second
+ * can cost the client the answer.
+ */
+export function drain(raw: IncomingMessage, maxBytes = 16 * 1024 * 1024, maxMs = 30_000): void {
+  const { socket } = raw;
+  if (raw.readableEnded || raw.destroyed || draining.has(socket)) return;
+  draining.add(socket);
+  let left = maxBytes;
+  const deadline = setTimeout(() => raw.destroy(), maxMs).unref();
+  for (const event of ['end', 'close']) {
+    raw.once(event, () => {
+      draining.delete(socket);
+      clearTimeout(deadline);
+    });
+  }
+  raw.unpipe();
+  raw.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) raw.destroy();
   });
+  raw.resume();
 }
 
 function explain(code: string | undefined): [ProblemCode, string] {
@@ -65,6 +135,10 @@ function explain(code: string | undefined): [ProblemCode, string] {
   }
 }
 
-function documentFor(code: ProblemCode, detail: string): string {
-  return JSON.stringify(problemDocument(code, detail, randomUUID()));
+/** The problem document for what no route sees, noted in the log under its id. */
+function answerOutsideRequests(log: FastifyBaseLogger, code: ProblemCode, detail: string) {
+  const reqId = randomUUID();
+  const problem = problemDocument(code, detail, reqId);
+  log.info({ reqId, status: statuses[code], code }, 'request answered');
+  return { ...problem, body: JSON.stringify(problem) };
 }

@@ -37,6 +37,17 @@ export function decodeCursor<T extends readonly (string | number)[]>(
   return parts;
 }
 
+/** Whether these are a position in a list ordered by time: a moment, and a number for what has the moment in common. */
+export function isMoment(parts: unknown[]): parts is [string, number] {
+  const [time, id] = parts;
+  return (
+    parts.length === 2 &&
+    typeof time === 'string' &&
+    /^[-+\dT:.Z]+$/.test(time) &&
+    Number.isSafeInteger(id)
+  );
+}
+
 function parse(cursor: string): unknown {
   try {
     return JSON.parse(Buffer.from(cursor, 'base64url').toString());

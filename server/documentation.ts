@@ -25,8 +25,10 @@ export async function serveDocumentation(
     routePrefix: '/docs',
     staticCSP: true,
     // Whether TLS is in front is not known here, and the page sends the contract to nobody.
+    // It may call the service where clients reach it, by whichever name the page itself was opened.
     transformStaticCSP: (header) =>
-      header.replace(' upgrade-insecure-requests;', '').replace(' validator.swagger.io', ''),
+      `${header.replace(' upgrade-insecure-requests;', '').replace(' validator.swagger.io', '')} ` +
+      `connect-src 'self' ${new URL(config.publicUrl).origin};`,
     uiConfig: {
       layout: 'BaseLayout',
       deepLinking: true,

@@ -12,7 +12,8 @@ export async function serveHealth(
   app.addHook('preClose', async () => {
     isStopping = true;
   });
-  app.get('/healthz', async () => ({ status: 'ok' }));
+  // An overloaded process lives: to restart it would help nobody.
+  app.get('/healthz', { config: { pressureHandler: () => {} } }, async () => ({ status: 'ok' }));
   app.get('/readyz', async () => {
     if (isStopping) throw unavailable();
     await sql`SELECT 1`.execute(engine.db);

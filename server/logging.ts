@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Logger, pino } from 'pino';
 import type { Config } from './config.ts';
 
@@ -12,14 +12,13 @@ export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
 
 /** Writes a line for each request that was answered. */
 export function logRequests(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, url, ip } = request;
-    const milliseconds = Math.round(reply.elapsedTime * 10) / 10;
-    request.log.info(
-      { method, url, ip, status: reply.statusCode, milliseconds },
-      'request answered',
-    );
-  });
+  app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
+}
+
+export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+  const { method, url, ip } = request;
+  const milliseconds = Math.round(reply.elapsedTime * 10) / 10;
+  request.log.info({ method, url, ip, status: reply.statusCode, milliseconds }, 'request answered');
 }
 
 /** Warns, once, of a proxy that is not believed: every client behind it would share one limit. */

@@ -30,7 +30,8 @@ export function countRequests(app: FastifyInstance, { config }: Pick<Context, 'c
     durations.observe({ operation, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
   app.get('/metrics', async (request, reply) => {
-    if (!isSame(request.headers.authorization ?? '', `Bearer ${metricsToken}`)) {
+    const token = /^bearer +(.*)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (token === undefined || !isSame(token, metricsToken)) {
       throw new Refusal(
         'unauthenticated',
         'Send METRICS_TOKEN as "Authorization: Bearer <token>".',

@@ -141,12 +141,18 @@ function frameworkProblem({ code, statusCode }: Partial<FastifyError>): HttpProb
       );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new HttpProblem('unsupported_media_type', 'The Content-Type cannot be read.');
+    case 'FST_STATIC_FORBIDDEN_PATH':
+      return notFound();
     case 'FST_ERR_ASYNC_CONSTRAINT':
     case 'FST_ERR_HOST_CONSTRAINT':
       return new HttpProblem('invalid_request', 'The request cannot be routed.');
   }
   if (statusCode === 400) return new HttpProblem('invalid_request', 'The request is malformed.');
   return undefined;
+}
+
+export function notFound(): HttpProblem {
+  return new HttpProblem('not_found', 'There is nothing at this path.');
 }
 
 export function unavailable(): HttpProblem {

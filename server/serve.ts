@@ -1,10 +1,7 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import { buildApp } from './app.ts';
 import type { Config } from './config.ts';
 import { type Context, openContext } from './context.ts';
-
-/** How long requests that have begun may take to end when the service stops, in milliseconds. */
-const GRACE = 8_000;
 
 /** Serves until the process is told to stop; what is being answered then is answered to the end. */
 export async function serve(
@@ -22,17 +19,10 @@ export async function serve(
     process.exit(1);
   }
   const stop = async () => {
-    await closeWithin(app, GRACE);
+    await app.close();
     await context[Symbol.asyncDispose]();
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop());
   return context;
-}
-
-async function closeWithin(app: FastifyInstance, milliseconds: number): Promise<void> {
-  // A client that never finishes its request must not keep the service from stopping.
-  const deadline = setTimeout(() => app.server.closeAllConnections(), milliseconds);
-  await app.close();
-  clearTimeout(deadline);
 }

@@ -19,8 +19,11 @@ const options: Options = {
 
 /** Bodies say what they mean: a number is no username. */
 const bodies = new Ajv({ ...options, coerceTypes: false });
-/** Parameters arrive as text whatever their type. */
-const parameters = new Ajv({ ...options, coerceTypes: true });
+/**
+ * Parameters arrive as text whatever their type. `1e400` becomes Infinity, which strict numbers would let past every
+ * bound.
+ */
+const parameters = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
 
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
   (httpPart === 'body' ? bodies : parameters).compile(schema);
@@ -64,7 +67,7 @@ function summary(pointers: Pointer[]): string {
 
 /** Refuses query strings that are not percent-encoded UTF-8: their parser would take them as they stand. */
 export const refuseBrokenQuery: onRequestAsyncHookHandler = async ({ raw }) => {
-  const query = raw.url?.split('?', 2)[1] ?? '';
+  const query = raw.url?.replace(/^[^?#]*/, '') ?? '';
   try {
     decodeURIComponent(query);
   } catch {

@@ -7,8 +7,9 @@ export function linkNextPage(
   next: string | null,
 ): void {
   if (next === null) return;
-  const [path = '', query] = request.url.split('?', 2);
+  // Both may hold what should have been encoded: further question marks in the query, angle brackets in the path.
+  const [, path = '', query] = /^([^?#]*).?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('cursor', next);
-  reply.header('link', `<${path}?${parameters}>; rel="next"`);
+  reply.header('link', `<${encodeURI(path).replaceAll('%25', '%')}?${parameters}>; rel="next"`);
 }

@@ -1,6 +1,5 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import { callerOf } from '../authentication.ts';
-import { readAvatarUpload } from '../avatars/upload.ts';
 import type { Context } from '../context.ts';
 import { changeBio } from '../profile/bio.ts';
 import { deleteAccount } from '../profile/deletion.ts';
@@ -8,6 +7,7 @@ import { changePassword } from '../profile/password.ts';
 import { changePicture, removePicture } from '../profile/picture.ts';
 import { readProfile } from '../profile/profile.ts';
 import { changeUsername } from '../profile/username.ts';
+import { readAvatarUpload } from '../uploads.ts';
 
 type Operations =
   | 'getProfile'

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { avatarUrl } from '../avatars/store.ts';
-import { decodeCursor, type Page, type PageRequest, pageOf } from '../cursor.ts';
+import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../cursor.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { Refusal } from '../refusal.ts';
@@ -28,7 +28,7 @@ export async function listMessages(
     .orderBy('messages.id', 'desc')
     .limit(limit + 1);
   if (cursor !== undefined) {
-    const [createdAt, id] = decodeCursor<readonly [string, number]>(cursor, isPosition);
+    const [createdAt, id] = decodeCursor<readonly [string, number]>(cursor, isMoment);
     query = query.where(sql<boolean>`(messages.created_at, messages.id) < (${createdAt}, ${id})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, id }) => [created_at, id]);
@@ -181,15 +181,12 @@ function describe(row: MessageRow, avatarBase: string): Message {
 
 /** @throws Refusal `invalid_request` */
 export function refuseUnreadable(text: string): void {
-  if (text.trim() === '' || /[^\P{Cc}\n\r\t]/u.test(text)) {
+  // Characters that nobody sees do not make it less blank.
+  if (!/[^\s\p{DI}]/v.test(text) || /[^\P{Cc}\n\r\t]/u.test(text)) {
     throw new Refusal(
       'invalid_request',
       'A message is not blank and has no control characters but line breaks and tabs.',
       [{ pointer: '/text', message: 'is blank or has control characters' }],
     );
   }
-}
-
-function isPosition(parts: unknown[]): parts is [string, number] {
-  return parts.length === 2 && typeof parts[0] === 'string' && Number.isSafeInteger(parts[1]);
 }

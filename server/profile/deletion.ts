@@ -3,7 +3,6 @@ import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { eraseSpaceRows } from '../spaces/deletion.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
-import { deleteUnusedTags } from '../spaces/tags.ts';
 import { discardPicture } from './picture.ts';
 
 /** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
@@ -36,7 +35,6 @@ export async function eraseAccount(engine: Engine, user: number): Promise<void> 
     await trx.deleteFrom('participations').where('user', '=', user).execute();
     await trx.deleteFrom('sessions').where('user', '=', user).execute();
     await trx.deleteFrom('users').where('id', '=', user).execute();
-    await deleteUnusedTags(trx);
 
     if (account.picture !== null) await discardPicture(trx, account.picture);
     await trx

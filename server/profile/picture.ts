@@ -27,11 +27,21 @@ export async function changePicture(
     .values({ picture, remove_after: new Date(Date.now() + CLAIM_TIME).toISOString() })
     .execute();
   await avatars.put(picture, bytes);
-  await transact(engine.db, async (trx) => {
-    await requireSession(trx, caller);
-    await trx.deleteFrom('discarded_avatars').where('picture', '=', picture).execute();
-    await replacePicture(trx, caller, picture);
-  });
+  try {
+    await transact(engine.db, async (trx) => {
+      await requireSession(trx, caller);
+      await trx.deleteFrom('discarded_avatars').where('picture', '=', picture).execute();
+      await replacePicture(trx, caller, picture);
+    });
+  } catch (error) {
+    // The account may be gone by now: its picture need not wait.
+    await engine.db
+      .updateTable('discarded_avatars')
+      .set({ remove_after: new Date().toISOString() })
+      .where('picture', '=', picture)
+      .execute();
+    throw error;
+  }
   return avatarUrl(avatarBase, picture);
 }
 

@@ -130,12 +130,17 @@ async function correctQuery(engine: Engine, query: string): Promise<string | und
   let isChanged = false;
   for (const word of queryWords(query)) {
     const isKnown = await isAnywhere(engine, word);
-    const replacement = isKnown ? word.word : await correctWord(engine.readDb, word.word);
+    const replacement = isKnown ? asTyped(word) : await correctWord(engine.readDb, word.word);
     if (replacement === undefined) return undefined;
     corrected.push(replacement);
     isChanged ||= !isKnown;
   }
   return isChanged ? corrected.join(' ') : undefined;
+}
+
+/** A text that asks for the same word: a joined one's parts may stand apart. */
+function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
+  return parts ? parts.map(({ text }) => text).join('-') : word;
 }
 
 async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {

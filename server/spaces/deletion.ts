@@ -3,7 +3,7 @@ import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { unindexSpace } from '../search/documents.ts';
 import { findOwnSpace } from './spaces.ts';
-import { deleteUnusedTags } from './tags.ts';
+import { deleteUnusedTags, setTags } from './tags.ts';
 
 /**
  * Deletes a space of the caller's. A large one takes a while, so it does not happen on this thread.
@@ -16,10 +16,7 @@ export async function deleteSpace(engine: Engine, caller: Caller, spaceId: strin
 
 /** Deletes a space with its messages, their appreciations, its memberships and tags, in one transaction. */
 export async function eraseSpace(engine: Engine, space: number): Promise<void> {
-  await transact(engine.db, async (trx) => {
-    await eraseSpaceRows(engine, trx, space);
-    await deleteUnusedTags(trx);
-  });
+  await transact(engine.db, (trx) => eraseSpaceRows(engine, trx, space));
 }
 
 /** The rows of a space, children first: deleting a row whose children are gone has nothing to look for. */
@@ -33,6 +30,6 @@ export async function eraseSpaceRows(engine: Engine, trx: Database, space: numbe
     .execute();
   await trx.deleteFrom('messages').where('space', '=', space).execute();
   await trx.deleteFrom('participations').where('space', '=', space).execute();
-  await trx.deleteFrom('space_tags').where('space', '=', space).execute();
+  await deleteUnusedTags(trx, await setTags(trx, space, []));
   await trx.deleteFrom('spaces').where('id', '=', space).execute();
 }

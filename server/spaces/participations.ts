@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { decodeCursor, type Page, type PageRequest, pageOf } from '../cursor.ts';
+import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../cursor.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { Refusal } from '../refusal.ts';
@@ -105,7 +105,7 @@ export async function listParticipations(
     .orderBy('space', 'desc')
     .limit(limit + 1);
   if (cursor !== undefined) {
-    const [joinedAt, space] = decodeCursor<readonly [string, number]>(cursor, isPosition);
+    const [joinedAt, space] = decodeCursor<readonly [string, number]>(cursor, isMoment);
     query = query.where(sql<boolean>`(joined_at, space) < (${joinedAt}, ${space})`);
   }
   const page = pageOf(await query.execute(), limit, ({ joined_at, space }) => [joined_at, space]);
@@ -122,8 +122,4 @@ export async function listParticipations(
       return described ? [{ space: described, joined_at }] : [];
     }),
   };
-}
-
-function isPosition(parts: unknown[]): parts is [string, number] {
-  return parts.length === 2 && typeof parts[0] === 'string' && Number.isSafeInteger(parts[1]);
 }

@@ -88,9 +88,9 @@ export async function updateSpace(
     if (Object.keys(changes).length > 0) {
       await trx.updateTable('spaces').set(changes).where('id', '=', space.id).execute();
     }
-    if (update.tags !== undefined) await setTags(trx, space.id, parseTags(update.tags));
+    const formerTags = update.tags ? await setTags(trx, space.id, parseTags(update.tags)) : [];
     await indexSpace(engine, trx, space.id);
-    await deleteUnusedTags(trx);
+    await deleteUnusedTags(trx, formerTags);
     return readSpaceRow(trx, space.id, caller, avatarBase);
   });
 }
@@ -241,7 +241,8 @@ function visibilityOf(visibility: 'public' | 'private') {
 /** @throws Refusal `invalid_request` */
 export function parseTitle(text: string): string {
   const title = text.trim();
-  if (title === '' || /[\p{Cc}\u2028\u2029]/u.test(title)) {
+  // Characters that nobody sees do not make it less blank.
+  if (!/[^\s\p{DI}]/v.test(title) || /[\p{Cc}\u2028\u2029]/u.test(title)) {
     throw new Refusal(
       'invalid_request',
       'A title is one line that is not blank, without control characters.',

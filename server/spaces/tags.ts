@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Tag } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
 import { Refusal } from '../refusal.ts';
@@ -31,13 +30,17 @@ export function parseTags(names: readonly string[]): TagName[] {
   return [...tags.values()];
 }
 
-/** Makes these the tags of a space, in this order. */
+/** Makes these the tags of a space, in this order. Answers with the ids of those that it had before. */
 export async function setTags(
   db: Database,
   space: number,
   tags: readonly TagName[],
-): Promise<void> {
-  await db.deleteFrom('space_tags').where('space', '=', space).execute();
+): Promise<number[]> {
+  const former = await db
+    .deleteFrom('space_tags')
+    .where('space', '=', space)
+    .returning('tag')
+    .execute();
   for (const [position, { name, key }] of tags.entries()) {
     const { id } = await db
       .insertInto('tags')
@@ -50,6 +53,7 @@ export async function setTags(
       .values({ space, tag: id, position, tag_name: name })
       .execute();
   }
+  return former.map(({ tag }) => tag);
 }
 
 /** The tags of each of the spaces. */
@@ -70,9 +74,14 @@ export async function readTags(
   return tags;
 }
 
-/** Forgets the tags that no space carries any more. */
-export async function deleteUnusedTags(db: Database): Promise<void> {
-  await sql`DELETE FROM tags WHERE NOT EXISTS (SELECT 1 FROM space_tags WHERE space_tags.tag = tags.id)`.execute(
-    db,
-  );
+/** Forgets those of the tags that no space carries any more. */
+export async function deleteUnusedTags(db: Database, tags: readonly number[]): Promise<void> {
+  if (tags.length === 0) return;
+  await db
+    .deleteFrom('tags')
+    .where('id', 'in', tags)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('space_tags').select('tag').whereRef('tag', '=', 'tags.id'))),
+    )
+    .execute();
 }

@@ -2,13 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { buildApp } from '../../server/app.ts';
 import { readConfig } from '../../server/config.ts';
+import { TIME_LIMITS, type TimeLimits } from '../../server/connections.ts';
 import { type Context, openContext } from '../../server/context.ts';
+import type { Engine } from '../../server/database/engine.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 
 /** A running application on a database of its own, and clients for it. Close it with `await using`. */
@@ -35,8 +37,18 @@ export interface TestUser {
   headers: Record<string, string>;
 }
 
+/** What a test may have otherwise than the service has it. */
+export interface Variations {
+  limits?: Partial<TimeLimits>;
+  log?: FastifyBaseLogger;
+  engine?: (real: Engine) => Engine;
+}
+
 /** @param settings environment variables; limits are off unless they say otherwise */
-export async function startApp(settings: Record<string, string> = {}): Promise<TestApp> {
+export async function startApp(
+  settings: Record<string, string> = {},
+  { limits, log = pino({ level: 'silent' }), engine = (real) => real }: Variations = {},
+): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
   const port = await freePort();
   const config = readConfig({
@@ -45,8 +57,10 @@ export async function startApp(settings: Record<string, string> = {}): Promise<T
     RATE_LIMITS: 'off',
     ...settings,
   });
-  const context = await openContext(config, pino({ level: 'silent' }));
-  const app = await buildApp(context);
+  const opened = await openContext(config, log);
+  const context = { ...opened, engine: engine(opened.engine) };
+  // On a busy machine the service would shed load. That is a test of its own.
+  const app = await buildApp(context, { ...TIME_LIMITS, eventLoopDelay: 60_000, ...limits });
   await app.listen({ host: config.host, port });
 
   const url = `http://127.0.0.1:${port}`;

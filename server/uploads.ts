@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
-import { Refusal } from '../refusal.ts';
+import { drain } from './connections.ts';
+import { Refusal } from './refusal.ts';
 
 const maxFileBytes = 5 * 1024 * 1024;
 /** What may stand around the file: boundaries, part headers, a preamble. */
@@ -54,24 +55,6 @@ function refuseExcess(raw: IncomingMessage): Promise<never> {
       if (bytes > maxRequestBytes) reject(tooLarge());
     });
   });
-}
-
-/**
- * Reads and forgets the rest of a request, within bounds, and then cuts the connection. Neither leaving the rest
- * unread nor closing at once would do: the first stalls the client and keeps the server from closing, the second
- * can cost the client the answer.
- */
-export function drain(raw: IncomingMessage, maxBytes = 16 * 1024 * 1024, maxMs = 30_000): void {
-  if (raw.readableEnded || raw.destroyed) return;
-  let left = maxBytes;
-  const deadline = setTimeout(() => raw.destroy(), maxMs).unref();
-  raw.once('close', () => clearTimeout(deadline));
-  raw.unpipe();
-  raw.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) raw.destroy();
-  });
-  raw.resume();
 }
 
 function tooLarge(): Refusal {

@@ -1,0 +1,154 @@
+-- The tables, as the migrations make them. Never edited: after a new migration,
+--   npm test -- -u test/database/schema.test.ts
+-- writes this file anew.
+
+CREATE VIRTUAL TABLE all_words USING fts5(
+  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12',
+  tokenize="ascii tokenchars '+#.'"
+);
+
+CREATE TABLE appreciations (
+  message INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
+  user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  author INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (message, user)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX appreciations_by_author ON appreciations (author);
+
+CREATE INDEX appreciations_by_user ON appreciations (user);
+
+CREATE TABLE discarded_avatars (
+  picture TEXT PRIMARY KEY,
+  remove_after TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE known_word_deletions (
+  deletion TEXT NOT NULL,
+  word INTEGER NOT NULL REFERENCES known_words ON DELETE CASCADE,
+  PRIMARY KEY (deletion, word)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX known_word_deletions_by_word ON known_word_deletions (word);
+
+CREATE TABLE known_words (
+  id INTEGER PRIMARY KEY,
+  word TEXT NOT NULL UNIQUE,
+  spaces INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE messages (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  message_id TEXT NOT NULL UNIQUE,
+  space INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  author INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  text TEXT NOT NULL,
+  word_count INTEGER NOT NULL,
+  created_at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX messages_by_author ON messages (author, space, word_count);
+
+CREATE INDEX messages_by_space ON messages (space, created_at);
+
+CREATE TABLE participations (
+  space INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  joined_at TEXT NOT NULL,
+  left_at TEXT,
+  PRIMARY KEY (space, user)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX participations_by_user ON participations (user, joined_at);
+
+CREATE TABLE pending_purges (
+  id INTEGER PRIMARY KEY,
+  requested_at TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE public_spaces (
+  key INTEGER PRIMARY KEY,
+  space INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
+  title_key TEXT NOT NULL,
+  head TEXT NOT NULL,
+  tail TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX public_spaces_by_title ON public_spaces (title_key, key);
+
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  token_hash TEXT NOT NULL UNIQUE,
+  user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  created_at TEXT NOT NULL,
+  last_used_at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX sessions_by_user ON sessions (user);
+
+CREATE TABLE space_tags (
+  space INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  tag INTEGER NOT NULL REFERENCES tags,
+  position INTEGER NOT NULL,
+  tag_name TEXT NOT NULL,
+  PRIMARY KEY (space, tag)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX space_tags_by_tag ON space_tags (tag);
+
+CREATE TABLE spaces (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  space_id TEXT NOT NULL UNIQUE,
+  creator INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  title TEXT NOT NULL,
+  description TEXT NOT NULL,
+  visibility TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
+  invitation_code TEXT,
+  participant_count INTEGER NOT NULL,
+  created_at TEXT NOT NULL,
+  CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
+) STRICT;
+
+CREATE INDEX spaces_by_creator ON spaces (creator);
+
+CREATE TABLE tag_hits (
+  tag INTEGER NOT NULL REFERENCES tags,
+  key INTEGER NOT NULL,
+  PRIMARY KEY (tag, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tags (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  tag_key TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE VIRTUAL TABLE title_words USING fts5(
+  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12',
+  tokenize="ascii tokenchars '+#.'"
+);
+
+CREATE TABLE users (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  user_id TEXT NOT NULL UNIQUE,
+  username TEXT NOT NULL,
+  username_key TEXT NOT NULL UNIQUE,
+  username_skeleton TEXT NOT NULL UNIQUE,
+  email TEXT NOT NULL,
+  email_key TEXT NOT NULL UNIQUE,
+  password_hash TEXT,
+  bio TEXT NOT NULL,
+  picture TEXT,
+  is_verified INTEGER NOT NULL CHECK (is_verified IN (0, 1)),
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL
+) STRICT;
+
+-- all_words: automerge = 0
+-- all_words: crisismerge = 256
+-- all_words: deletemerge = 0
+-- all_words: version = 4
+-- title_words: automerge = 0
+-- title_words: crisismerge = 256
+-- title_words: deletemerge = 0
+-- title_words: version = 4

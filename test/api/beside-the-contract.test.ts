@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { contractText } from '../../server/contract.ts';
+import { startApp, type TestApp } from '../support/app.ts';
+import { head, sendRaw, validateRaw } from '../support/raw.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp({ METRICS_TOKEN: 'sesame', PUBLIC_URL: 'https://spaces.example.org/v1' });
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+/** Asks for a path as it stands: `fetch` would resolve its dots. */
+async function get(path: string) {
+  return validateRaw('GET', app.url + path, await sendRaw(app.url, head('GET', path)));
+}
+
+describe('/openapi.yaml', () => {
+  test('is the contract, for the server that it comes from', async () => {
+    const response = await app.fetch('/openapi.yaml');
+    expect(response.headers.get('content-type')).toBe('application/yaml');
+    expect(parse(await response.text())).toEqual({
+      ...parse(contractText),
+      servers: [{ url: 'https://spaces.example.org/v1' }],
+    });
+  });
+});
+
+describe('/docs', () => {
+  test.each(['/docs', '/docs/'])(
+    'as %s is a page that may load all that it asks for',
+    async (path) => {
+      const response = await app.fetch(path);
+      expect(response.headers.get('content-type')).toMatch(/^text\/html/);
+      const policy = directivesOf(response);
+      expect(policy.get('default-src')).toBe("'self'");
+      expect(policy.get('script-src')).toBe("'self'");
+      expect(policy.get('style-src')).toContain("'self'");
+      expect(policy.get('connect-src')).toBe("'self' https://spaces.example.org");
+
+      const page = await response.text();
+      // Nothing in the page itself, which the policy would refuse.
+      expect(page).not.toMatch(/<style|<script(?![^>]* src=)| style=| on\w+=|https?:/);
+      const assets = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
+      expect(assets.length).toBeGreaterThan(4);
+      for (const asset of assets) {
+        const url = new URL(asset, app.url + path);
+        const { status, headers } = await fetch(url);
+        expect(status, asset).toBe(200);
+        const kind = { js: /javascript/, css: /^text\/css/, png: /^image\/png/ }[
+          asset.split('.').at(-1) ?? ''
+        ];
+        expect(headers.get('content-type')).toMatch(kind as RegExp);
+      }
+    },
+  );
+
+  test('shows the contract', async () => {
+    const script = await (await app.fetch('/docs/static/swagger-initializer.js')).text();
+    expect(script).toContain("resolveUrl('./json')");
+    expect(await (await app.fetch('/docs/json')).json()).toEqual(
+      parse(await (await app.fetch('/openapi.yaml')).text()),
+    );
+  });
+
+  test('has nothing else', async () => {
+    for (const path of [
+      'static/nothing.js',
+      'static/../../package.json',
+      'static/%2e%2e/package.json',
+    ]) {
+      expect((await get(`/docs/${path}`)).status).toBe(404);
+    }
+  });
+});
+
+describe('/healthz and /readyz', () => {
+  test.each([
+    ['/healthz', { status: 'ok' }],
+    ['/readyz', { status: 'ready' }],
+  ])('%s says so', async (path, body) => {
+    const response = await app.fetch(path);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual(body);
+  });
+});
+
+describe('/metrics', () => {
+  test('is for whoever has the token', async () => {
+    for (const authorization of [
+      undefined,
+      'Bearer',
+      'Bearer sesam',
+      'Bearer sesame2',
+      'Basic sesame',
+      'sesame',
+    ]) {
+      const response = await app.fetch('/metrics', {
+        headers: { ...(authorization && { authorization }) },
+      });
+      expect(await response.json()).toMatchObject({ status: 401, code: 'unauthenticated' });
+      expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
+    }
+    for (const scheme of ['Bearer', 'bearer']) {
+      const response = await app.fetch('/metrics', {
+        headers: { authorization: `${scheme} sesame` },
+      });
+      expect(response.status).toBe(200);
+    }
+  });
+
+  test('counts requests by operation and status', async () => {
+    const figures = async () => {
+      const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
+      expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+      return response.text();
+    };
+    const countOf = (text: string, labels: string) =>
+      Number(text.match(`http_request_duration_seconds_count\\{${labels}\\} (\\d+)`)?.[1] ?? 0);
+    const before = await figures();
+    await app.fetch('/api/spaces/search?q=tea');
+    await app.fetch('/api/spaces/search?q=other');
+    await app.fetch('/api/spaces/search');
+    await app.fetch('/nowhere/at-all');
+    const after = await figures();
+    for (const [labels, count] of [
+      ['operation="searchSpaces",status="200"', 2],
+      ['operation="searchSpaces",status="400"', 1],
+      ['operation="none",status="404"', 1],
+    ] as const) {
+      expect(countOf(after, labels) - countOf(before, labels)).toBe(count);
+    }
+    expect(after).toContain('nodejs_eventloop_lag');
+    // What people asked for is nobody's business, and would have no bound.
+    expect(after).not.toMatch(/tea|at-all/);
+  });
+
+  test('is nowhere unless the operator wants it', async () => {
+    await using plain = await startApp();
+    const response = await plain.fetch('/metrics', { headers: { authorization: 'Bearer ' } });
+    expect(response.status).toBe(404);
+  });
+});
+
+describe('/avatars', () => {
+  test('has the default picture, for pages of all sites', async () => {
+    const response = await app.fetch('/avatars/default.webp', {
+      headers: { origin: 'https://a.example' },
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('image/webp');
+    expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    // It has one name in all versions of the service, so not for ever.
+    expect(response.headers.get('cache-control')).toBe('public, max-age=86400');
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.toString('latin1', 0, 4) + bytes.toString('latin1', 8, 12)).toBe('RIFFWEBP');
+  });
+
+  test.each([
+    ...['', 'nobody.webp', 'AAAAAAAAAAAAAAAAAAAAAA.webp', 'AAAAAAAAAAAAAAAAAAAAAA', 'default.png'],
+    ...[
+      'default.webp/',
+      'Default.webp',
+      'default.webp%00',
+      '.',
+      '%2e%2e',
+      '%2e%2e%2fspace-service.sqlite',
+    ],
+    ...[
+      '..%2f..%2f..%2fetc%2fpasswd',
+      '%2fetc%2fpasswd',
+      '..%5c..%5cx',
+      'a'.repeat(5_000),
+      'x%00y',
+      '~',
+    ],
+  ])('has nothing named %s', async (name) => {
+    const { headers, body } = await get(`/avatars/${name}`);
+    expect(JSON.parse(body)).toMatchObject({ status: 404, code: 'not_found' });
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+function directivesOf(response: Response): Map<string, string> {
+  const policy = response.headers.get('content-security-policy') ?? '';
+  return new Map(
+    policy.split(';').flatMap((directive) => {
+      const [name, ...sources] = directive.trim().split(/\s+/);
+      return name ? [[name, sources.join(' ')]] : [];
+    }),
+  );
+}

@@ -1,0 +1,545 @@
+import { METHODS, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { operations } from '../../server/contract.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { head, openRaw, type RawAnswer, sendRaw, validateRaw } from '../support/raw.ts';
+import { exampleRequest } from '../support/requests.ts';
+
+const MiB = 1024 * 1024;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+let app: TestApp;
+let caller: TestUser;
+const log: { reqId: string; status: number }[] = [];
+beforeAll(async () => {
+  const write = (line: string) => void log.push(JSON.parse(line));
+  app = await startApp({ METRICS_TOKEN: 'sesame' }, { log: pino({ level: 'info' }, { write }) });
+  caller = await app.register();
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+/** Sends by methods that `fetch` refuses to. */
+function send(method: string, path: string, headers: Record<string, string> = {}) {
+  return new Promise<RawAnswer>((resolve, reject) => {
+    request(app.url + path, { method, headers }, async (response) => {
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: new Headers(Object.entries(response.headers) as [string, string][]),
+        body: await text(response),
+      });
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+function problemOf(answer: RawAnswer | undefined) {
+  if (!answer) throw new Error('There was no answer.');
+  const problem = JSON.parse(validateRaw('GET', `${app.url}/`, answer).body);
+  expect(problem.status).toBe(answer.status);
+  expect(problem.request_id).toMatch(uuid);
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  return problem;
+}
+
+/** The log has the request by its id, as soon as its answer is out. */
+async function expectLogged(id: string, line: object) {
+  await expect.poll(() => log.find(({ reqId }) => reqId === id)).toMatchObject(line);
+}
+
+describe('A method that a path does not have', () => {
+  const paths = new Map(
+    operations.map(({ path }) => [
+      path.replace(/\{\w+\}/, 'some-id'),
+      operations.filter((each) => each.path === path).map(({ method }) => method),
+    ]),
+  );
+  for (const page of [
+    'healthz',
+    'readyz',
+    'metrics',
+    'openapi.yaml',
+    'docs',
+    'docs/',
+    'docs/json',
+  ]) {
+    paths.set(`/${page}`, ['GET']);
+  }
+  paths.set('/docs/static/index.css', ['GET']);
+  paths.set('/avatars/default.webp', ['GET']);
+
+  test.each([...paths])('is refused at %s, to strangers too', async (path, methods) => {
+    const possible = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+    for (const method of METHODS) {
+      if ([...possible, 'OPTIONS', 'CONNECT'].includes(method)) continue;
+      const answer = await send(method, path, { 'content-type': 'application/json' });
+      expect(answer.status, method).toBe(405);
+      expect(answer.headers.get('allow')).toBe(possible.sort().join(', '));
+      if (method === 'HEAD') continue;
+      expect(problemOf(answer)).toMatchObject({
+        code: 'method_not_allowed',
+        detail: `${method} is not possible here. Possible: ${possible.join(', ')}.`,
+      });
+    }
+  });
+
+  test('never reaches the operation of a more general path', async () => {
+    for (const [method, path] of [
+      ['DELETE', '/api/spaces/search'],
+      ['PATCH', '/api/spaces/search'],
+      ['PUT', '/api/profile/me'],
+      ['DELETE', '/api/profile/username'],
+    ] as const) {
+      const response = await app.fetch(path, { method, headers: caller.headers, body: '{' });
+      expect(response.status).toBe(405);
+    }
+    expect((await send('DELETE', '/api/spaces/se%61rch', caller.headers)).status).toBe(405);
+  });
+
+  test.each(['FOO', 'get', 'GE T', ''])('is no HTTP where nobody has it: %j', async (method) => {
+    const answer = await sendRaw(app.url, head(method, '/healthz'));
+    expect(problemOf(answer)).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+});
+
+describe('A path where nothing is', () => {
+  test.each([
+    ...['/', '/api', '/api/', '/api/spaces/search/', '//api/spaces', '/API/spaces'],
+    ...[
+      '/api/spaces/some-id/x',
+      '/api/profile',
+      '/api/users',
+      '/docs/x',
+      '/metrics/',
+      '/favicon.ico',
+    ],
+    ...['/openapi.json', '/avatars', '/.env', '/api/spaces/tag/a/b', '/*', '/__proto__'],
+  ])('is %s', async (path) => {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      const response = await app.fetch(path, { method, headers: caller.headers });
+      expect(await response.json()).toMatchObject({
+        ...{ status: 404, code: 'not_found', detail: 'There is nothing at this path.' },
+      });
+    }
+    expect((await send('HEAD', path)).status).toBe(404);
+    expect((await send('PROPFIND', path)).status).toBe(404);
+  });
+
+  test('is so whatever body is sent there', async () => {
+    for (const type of ['application/json', 'text/plain', 'multipart/form-data', ';', 'x/y']) {
+      const init = { method: 'POST', headers: { 'content-type': type }, body: '{'.padEnd(20_000) };
+      expect((await app.fetch('/nowhere', init)).status).toBe(404);
+    }
+  });
+});
+
+describe('Percent encoding that is broken', () => {
+  test.each(['%', '%2', '%zz', '%FF', '%E0%A4%A', '%C0%AF', '%ED%A0%80'])(
+    'is refused in a path and in a query: %s',
+    async (text) => {
+      for (const path of [`/api/spaces/tag/${text}`, `/api/users/${text}`, `/avatars/${text}`]) {
+        expect(problemOf(await sendRaw(app.url, head('GET', path)))).toMatchObject({
+          ...{ status: 400, code: 'invalid_request' },
+          detail: 'The path is not valid percent-encoded UTF-8.',
+        });
+      }
+      for (const query of [`q=${text}`, `${text}=q&q=a`, `q=a&cursor=x${text}`]) {
+        const answer = await sendRaw(app.url, head('GET', `/api/spaces/search?${query}`));
+        expect(problemOf(answer)).toMatchObject({ status: 400, code: 'invalid_request' });
+      }
+    },
+  );
+
+  test('is noted in the log as all requests are', async () => {
+    const { request_id } = problemOf(await sendRaw(app.url, head('GET', '/%FF')));
+    await expectLogged(request_id, {
+      status: 400,
+      url: '/%FF',
+    });
+  });
+});
+
+describe('A request', () => {
+  test.each([
+    ['with two Host headers', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n'],
+    [
+      'with two Host headers, one of them first',
+      'GET /healthz HTTP/1.1\r\nHost: a\r\nX: y\r\nhOST: b\r\n\r\n',
+    ],
+    ['without a Host header', 'GET /healthz HTTP/1.1\r\n\r\n'],
+    [
+      'with a length and chunks',
+      head('POST', '/api/auth/login', { 'Content-Length': 3, 'Transfer-Encoding': 'chunked' }),
+    ],
+    [
+      'with two lengths',
+      head('POST', '/api/auth/login', { 'Content-Length': 3, 'content-length': 4 }),
+    ],
+    ['with a negative length', head('POST', '/api/auth/login', { 'Content-Length': -1 })],
+    ['with a length that is no number', head('POST', '/api/auth/login', { 'Content-Length': 'x' })],
+    [
+      'in an encoding that nobody undoes',
+      head('POST', '/api/auth/login', { 'Transfer-Encoding': 'gzip, chunked' }),
+    ],
+    [
+      'with a broken chunk',
+      `${head('POST', '/api/auth/login', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' })}zz\r\n`,
+    ],
+    ['with a space in its path', head('GET', '/api/spaces/tag/a b')],
+    ['with a letter outside ASCII in its path', head('GET', '/api/spaces/tag/\u00e9')],
+    ['with a header that has no colon', 'GET /healthz HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n'],
+    ['with NUL in a header', head('GET', '/healthz', { 'X-Nul': 'a\0b' })],
+    ['that folds a header', 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n'],
+    ['of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['of no version', 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n'],
+    ['that is none', 'hello there\r\n\r\n'],
+    ['of TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  ])('%s is refused', async (_, bytes) => {
+    const problem = problemOf(await sendRaw(app.url, bytes));
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+    expect(problem.detail).not.toMatch(/HPE|parse error|node|fastify/i);
+    await expectLogged(problem.request_id, { status: 400 });
+  });
+
+  test.each([
+    ['a header of 16,384 bytes', head('GET', '/healthz', { 'X-Long': 'x'.repeat(16_384) })],
+    ['a path of 16,384 bytes', head('GET', `/api/spaces/tag/${'x'.repeat(16_384)}`)],
+    [
+      'headers of 16,384 bytes',
+      head(
+        'GET',
+        '/healthz',
+        Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`X-${i}`, 'abcde'])),
+      ),
+    ],
+  ])('with %s is refused', async (_, bytes) => {
+    expect(problemOf(await sendRaw(app.url, bytes))).toMatchObject({
+      ...{ status: 431, code: 'headers_too_large' },
+      detail: 'The request line and headers may have at most 16,384 bytes.',
+    });
+  });
+
+  test('may have a path of 15,000 bytes', async () => {
+    const answer = await sendRaw(app.url, head('GET', `/api/spaces/tag/${'x'.repeat(15_000)}`));
+    expect(answer).toMatchObject({ status: 200, body: '[]' });
+  });
+
+  test('may be of HTTP/1.0, which knows no Host', async () => {
+    const answer = await sendRaw(app.url, 'GET /healthz HTTP/1.0\r\n\r\n');
+    expect(answer).toMatchObject({ status: 200, body: '{"status":"ok"}' });
+  });
+
+  test('may name the server, and still tells nothing of what it is called', async () => {
+    const answer = await sendRaw(
+      app.url,
+      head('GET', 'http://evil.example/openapi.yaml', { Host: 'evil.example' }),
+    );
+    expect(answer?.status).toBe(200);
+    expect(answer?.body).not.toContain('evil');
+  });
+
+  test('may wish for another protocol, and is answered in this one', async () => {
+    const answer = await sendRaw(
+      app.url,
+      head('GET', '/healthz', { Connection: 'Upgrade', Upgrade: 'h2c' }),
+    );
+    expect(answer?.status).toBe(200);
+  });
+
+  test('may follow another on its connection, whatever that one was', async () => {
+    using connection = await openRaw(app.url);
+    const login = (body: string, length: number = body.length) =>
+      head('POST', '/api/auth/login', {
+        'Content-Type': 'application/json',
+        'Content-Length': length,
+      }) + body;
+    await connection.write(
+      login('{') + login(' '.repeat(20_000)) + head('DELETE', '/healthz') + head('GET', '/healthz'),
+    );
+    const statuses = [];
+    for (let i = 0; i < 4; i += 1) statuses.push((await connection.answer())?.status);
+    expect(statuses).toEqual([400, 413, 405, 200]);
+  });
+
+  test('that waits for "100 Continue" gets it, and its answer', async () => {
+    using connection = await openRaw(app.url);
+    const body = '{"bio":"patient"}';
+    await connection.write(
+      head('PUT', '/api/profile/bio', {
+        ...{ Authorization: `Bearer ${caller.token}`, Expect: '100-continue' },
+        ...{ 'Content-Type': 'application/json', 'Content-Length': body.length },
+      }),
+    );
+    expect((await connection.answer())?.status).toBe(100);
+    await connection.write(body);
+    expect((await connection.answer())?.status).toBe(200);
+  });
+
+  test('that expects anything else is refused', async () => {
+    const problem = problemOf(await sendRaw(app.url, head('GET', '/healthz', { Expect: 'tea' })));
+    expect(problem).toMatchObject({ status: 417, code: 'expectation_failed' });
+    await expectLogged(problem.request_id, { status: 417 });
+  });
+
+  test('has an id of its own, by which the log has it too', async () => {
+    const headers = { 'x-request-id': 'mine', 'request-id': 'mine' };
+    const ids = await Promise.all(
+      ['/nowhere', '/api/profile/me', '/api/spaces/search'].map(
+        async (path) => (await (await app.fetch(path, { headers })).json()).request_id,
+      ),
+    );
+    expect(new Set(ids).size).toBe(3);
+    for (const [i, id] of ids.entries()) {
+      expect(id).toMatch(uuid);
+      await expectLogged(id, { status: [404, 401, 400][i] });
+    }
+  });
+});
+
+describe('What a client goes on sending after its answer', () => {
+  const length = { 'Content-Length': 60 * MiB };
+  const chunks = { 'Transfer-Encoding': 'chunked' };
+  const json = { 'Content-Type': 'application/json' };
+
+  test.each<[number, string, string, Record<string, string | number>]>([
+    [
+      401,
+      'PUT',
+      '/api/profile/picture',
+      { ...length, 'Content-Type': 'multipart/form-data; boundary=x' },
+    ],
+    [401, 'PUT', '/api/profile/bio', { ...length, ...json }],
+    [401, 'PUT', '/api/profile/bio', { ...chunks, ...json }],
+    [401, 'DELETE', '/api/profile/account', { ...length }],
+    [413, 'POST', '/api/auth/login', { ...length, ...json }],
+    [413, 'POST', '/api/auth/login', { ...chunks, ...json }],
+    [415, 'POST', '/api/auth/login', { ...length, 'Content-Type': 'text/plain' }],
+    [404, 'POST', '/nowhere', { ...length, ...json }],
+    [405, 'DELETE', '/api/spaces/search', { ...length, ...json }],
+    [400, 'GET', '/api/spaces/tag/%FF', { ...length }],
+    [400, 'GET', '/api/spaces/search', { ...chunks }],
+    [417, 'POST', '/api/auth/login', { ...length, Expect: 'tea' }],
+    [200, 'GET', '/healthz', { ...length }],
+    [405, 'POST', '/healthz', { ...chunks }],
+    [200, 'GET', '/avatars/default.webp', { ...length }],
+    [405, 'PUT', '/avatars/default.webp', { ...length }],
+  ])(
+    'is cut off at a bound: %i to %s %s with %j',
+    { timeout: 5_000 },
+    async (status, method, path, headers) => {
+      const accepted = new Promise<{ bytesRead: number }>((resolve) =>
+        app.app.server.once('connection', resolve),
+      );
+      using connection = await openRaw(app.url);
+      const socket = await accepted;
+      await connection.write(head(method, path, headers));
+      const filler = 'x'.repeat(64 * 1024);
+      const isChunked = 'Transfer-Encoding' in headers;
+      const piece = Buffer.from(isChunked ? `10000\r\n${filler}\r\n` : filler);
+      if (!isChunked) expect((await connection.answer())?.status).toBe(status);
+      for (let sent = 0; sent < 60 * MiB && !connection.socket.destroyed; sent += filler.length) {
+        await connection.write(piece);
+      }
+      await connection.ended;
+      if (isChunked) expect((await connection.answer())?.status).toBe(status);
+      expect(socket.bytesRead).toBeGreaterThan(15 * MiB);
+      expect(socket.bytesRead).toBeLessThan(18 * MiB);
+    },
+  );
+
+  test('does not cost it the answer, nor the connection, where it is less', async () => {
+    using connection = await openRaw(app.url);
+    const piece = `80000\r\n${'x'.repeat(512 * 1024)}\r\n`;
+    await connection.write(head('POST', '/api/auth/login', { ...chunks, ...json }));
+    for (let i = 0; i < 16; i += 1) await connection.write(piece);
+    await connection.write('0\r\n\r\n');
+    expect((await connection.answer())?.status).toBe(413);
+    await connection.write(head('GET', '/healthz'));
+    expect((await connection.answer())?.status).toBe(200);
+  });
+});
+
+describe('Every answer', () => {
+  const samples: [number, string, RequestInit?][] = [
+    [200, '/api/spaces/search?q=tea'],
+    [200, '/healthz'],
+    [200, '/avatars/default.webp'],
+    [200, '/openapi.yaml'],
+    [200, '/docs'],
+    [400, '/api/spaces/search'],
+    [401, '/api/profile/me'],
+    [404, '/nowhere'],
+    [404, '/api/spaces/some-id'],
+    [405, '/healthz', { method: 'POST' }],
+    [
+      413,
+      '/api/auth/login',
+      { method: 'POST', headers: { 'content-type': 'application/json' }, body: ' '.repeat(16_385) },
+    ],
+    [415, '/api/auth/login', { method: 'POST', body: 'x' }],
+  ];
+
+  test.each(samples)(
+    '%i, as of %s, can be read by pages of any origin',
+    async (status, path, init) => {
+      const response = await app.fetch(path, {
+        ...init,
+        headers: { ...init?.headers, origin: 'https://app.example' },
+      });
+      expect(response.status).toBe(status);
+      expect(response.headers.get('access-control-allow-origin')).toBe('*');
+      expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+      const exposed = response.headers.get('access-control-expose-headers')?.split(', ');
+      for (const name of [
+        'Link',
+        'Retry-After',
+        'WWW-Authenticate',
+        'RateLimit-Limit',
+        'RateLimit-Remaining',
+        'RateLimit-Reset',
+      ]) {
+        expect(exposed).toContain(name);
+      }
+    },
+  );
+
+  test.each(samples)(
+    '%i, as of %s, keeps browsers from guessing and framing',
+    async (status, path, init) => {
+      const response = await app.fetch(path, init);
+      expect(response.status).toBe(status);
+      const { headers } = response;
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('x-frame-options')).toBe('SAMEORIGIN');
+      expect(headers.get('x-powered-by')).toBeNull();
+      expect(headers.get('server')).toBeNull();
+      // It would also bind those who reach the service without TLS.
+      expect(headers.get('strict-transport-security')).toBeNull();
+      const policy = headers.get('content-security-policy');
+      if (path === '/docs') expect(policy).not.toMatch(/unsafe|\*|upgrade/);
+      else expect(policy).toBe("default-src 'none';frame-ancestors 'none'");
+    },
+  );
+
+  test.each(samples.filter(([status, path]) => status >= 400 || /healthz|search/.test(path)))(
+    '%i, as of %s, names its type as the contract does',
+    async (status, path, init) => {
+      const response = await app.fetch(path, init);
+      expect(response.headers.get('content-type')).toBe(
+        status < 400 ? 'application/json' : 'application/problem+json',
+      );
+      expect(response.headers.get('cache-control')).toBe(status < 400 ? null : 'no-store');
+    },
+  );
+});
+
+describe('A browser that asks first', () => {
+  test.each(operations)('may call $operationId', async (operation) => {
+    const response = await fetch(app.url + exampleRequest(operation).url, {
+      method: 'OPTIONS',
+      headers: {
+        ...{ origin: 'https://app.example', 'access-control-request-method': operation.method },
+        'access-control-request-headers': 'authorization,content-type',
+      },
+    });
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe('');
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    expect(response.headers.get('access-control-allow-methods')?.split(', ')).toContain(
+      operation.method,
+    );
+    expect(response.headers.get('access-control-allow-headers')).toBe('authorization,content-type');
+    expect(Number(response.headers.get('access-control-max-age'))).toBeGreaterThan(0);
+  });
+
+  test('is told no where the operator names other origins', async () => {
+    await using strict = await startApp({
+      CORS_ORIGINS: 'https://app.example,https://b.example:8443',
+    });
+    const allowed = async (origin: string) => {
+      const response = await strict.fetch('/api/spaces/search?q=tea', { headers: { origin } });
+      expect(response.headers.get('vary')).toContain('Origin');
+      return response.headers.get('access-control-allow-origin');
+    };
+    expect(await allowed('https://app.example')).toBe('https://app.example');
+    expect(await allowed('https://b.example:8443')).toBe('https://b.example:8443');
+    for (const origin of [
+      'https://b.example',
+      'http://app.example',
+      'https://app.example.evil',
+      'null',
+    ]) {
+      expect(await allowed(origin)).toBeNull();
+    }
+  });
+});
+
+describe('When the service stops', () => {
+  test('what has begun is answered, and who never finishes is cut off', async () => {
+    await using stopping = await startApp({}, { limits: { closeTimeout: 1_500 } });
+    const { token } = await stopping.register();
+    const halves = [
+      'GET /readyz HTTP/1.1\r\nHost: a\r\n',
+      head('PUT', '/api/profile/bio', {
+        Authorization: `Bearer ${token}`,
+        'Content-Type': 'application/json',
+        'Content-Length': 9,
+      }),
+      head('PUT', '/api/profile/picture', {
+        Authorization: `Bearer ${token}`,
+        'Content-Type': 'multipart/form-data; boundary=x',
+        'Content-Length': 999,
+      }),
+      'GET /never HTTP/1.1\r\n',
+      '',
+    ];
+    const connections = await Promise.all(halves.map(() => openRaw(stopping.url)));
+    await Promise.all(halves.map((half, i) => connections[i]?.write(half)));
+    const arrived = new Promise<void>((resolve) => {
+      stopping.app.server.on('request', ({ url }) => url === '/api/auth/login' && resolve());
+    });
+    const login = stopping.fetch('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'user1@example.com', password: 'correct horse battery' }),
+    });
+    await arrived;
+
+    const begun = performance.now();
+    const closed = stopping.app.close();
+    const knock = () =>
+      fetch(stopping.url).then(
+        ({ status }) => status,
+        () => 'closed',
+      );
+    await expect.poll(knock).toBe('closed');
+    expect((await login).status).toBe(200);
+    await connections[0]?.write('\r\n');
+    const ready = await connections[0]?.answer();
+    expect(ready?.status).toBe(503);
+    expect(ready?.headers.get('retry-after')).toBe('2');
+    expect(JSON.parse(ready?.body ?? '')).toMatchObject({ code: 'unavailable' });
+    await closed;
+    expect(performance.now() - begun).toBeGreaterThan(1_400);
+    await Promise.all(connections.map(({ ended }) => ended));
+  });
+});
+
+test('Under pressure, requests are turned away at once, but the process is known to live', async () => {
+  await using pressed = await startApp({}, { limits: { eventLoopDelay: 0.000_001 } });
+  const search = () =>
+    pressed.fetch('/api/spaces/search?q=tea', { headers: { origin: 'https://a.example' } });
+  let response = await search();
+  for (let i = 0; i < 100 && response.status === 200; i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    response = await search();
+  }
+  expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  expect((await pressed.fetch('/readyz')).status).toBe(503);
+  expect((await pressed.fetch('/healthz')).status).toBe(200);
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { contractText, operations } from '../../server/contract.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+
+let app: TestApp;
+let caller: TestUser;
+
+beforeAll(async () => {
+  app = await startApp();
+  caller = await app.register();
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const contract = parse(contractText);
+const takingJson = operations
+  .filter(({ bodyType }) => bodyType === 'application/json')
+  .map((operation) => {
+    const { requestBody } = contract.paths[operation.path][operation.method.toLowerCase()];
+    return { ...operation, example: requestBody.content['application/json'].example };
+  });
+
+describe.each(takingJson)('The body of $operationId', (operation) => {
+  const { method, path, isBodyRequired, example } = operation;
+  const url = path.replace(/\{\w+\}/, 'some-id');
+  const send = async (body?: BodyInit) => {
+    const headers = { ...caller.headers, 'content-type': 'application/json' };
+    const response = await app.fetch(url, { method, headers, ...(body && { body }) });
+    return { status: response.status, problem: await response.json() };
+  };
+  const valid = JSON.stringify(example);
+  const field = Object.keys(example)[0] as string;
+
+  if (isBodyRequired) {
+    test('is needed', async () => {
+      const { status, problem } = await send();
+      expect(problem).toMatchObject({
+        status: 400,
+        errors: [{ pointer: '', message: 'is missing' }],
+      });
+      expect(status).toBe(400);
+    });
+  }
+
+  test.each(['{', 'null', '[]', '"text"', '1', 'true', `${valid},`, `[${valid}]`, '\uFEFF', ' '])(
+    'is one JSON object and not %j',
+    async (body) => {
+      const { status, problem } = await send(body);
+      expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+      expect(status).toBe(400);
+    },
+  );
+
+  test.each(['__proto__', 'constructor', 'extra', field.toUpperCase()])(
+    'has no field %s',
+    async (name) => {
+      const body = `{"${name}": {"prototype": {"isAdmin": true}}, ${valid.slice(1)}`;
+      expect((await send(body)).problem).toMatchObject({ status: 400, code: 'invalid_request' });
+    },
+  );
+
+  test('is UTF-8', async () => {
+    const latin1 = Buffer.from(JSON.stringify({ ...example, [field]: 'Zoë Müller' }), 'latin1');
+    expect((await send(latin1)).problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  test('has at most 16,384 bytes, whether or not they are announced', async () => {
+    const tooLong = valid.padEnd(16_385);
+    for (const body of [tooLong, new Blob([tooLong]).stream()]) {
+      const response = await app.fetch(url, {
+        method,
+        headers: { ...caller.headers, 'content-type': 'application/json' },
+        body,
+        ...{ duplex: 'half' },
+      });
+      expect(response.status).toBe(413);
+      expect(await response.json()).toMatchObject({ status: 413, code: 'body_too_large' });
+    }
+    expect((await send('{}'.padEnd(16_384))).status).not.toBe(413);
+  });
+
+  describe.each(Object.keys(example))('at %s', (name) => {
+    test.each([123, true, null, {}, ['abcd', 1], 'NUL \0', 'half \ud83d'])(
+      'does not hold %j',
+      async (value) => {
+        const { status, problem } = await send(JSON.stringify({ ...example, [name]: value }));
+        expect(status).toBe(400);
+        expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+        expect(problem.errors[0].pointer).toMatch(new RegExp(`^/${name}\\b`));
+      },
+    );
+
+    if (isBodyRequired && method !== 'PATCH') {
+      test('is needed', async () => {
+        const { problem } = await send(JSON.stringify({ ...example, [name]: undefined }));
+        const errors = [{ pointer: `/${name}`, message: 'is missing' }];
+        expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors });
+      });
+    }
+  });
+});
+
+test('A body that was refused has changed nothing', async () => {
+  const profile = await (await app.fetch('/api/profile/me', caller)).json();
+  expect(profile).toMatchObject({
+    username: caller.username,
+    bio: '',
+    stats: { spaces_created: 0 },
+  });
+  expect(profile.updated_at).toBe(profile.created_at);
+});

@@ -1,0 +1,227 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Registration } from '../../generated/types.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { picture } from '../support/picture.ts';
+
+let app: TestApp;
+
+// A proxy that is believed lets each test be clients of its own.
+const settings = { RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' };
+beforeAll(async () => {
+  app = await startApp(settings);
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+let clients = 0;
+const newClient = () => `192.0.2.${++clients}`;
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+interface Answer {
+  response?: Response;
+  error?: unknown;
+}
+
+/** How often each status is among the answers. */
+const count = (answers: Answer[]) => {
+  const counts: Record<number, number> = {};
+  for (const { response } of answers) {
+    const status = response?.status ?? 0;
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+  return counts;
+};
+
+const times = <T>(number: number, act: (i: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: number }, (_, i) => act(i)));
+
+/** Holds a refusal against what every limit says. It asks to wait for at most so many seconds. */
+const expectLimit = ({ error, response }: Answer, most: number) => {
+  expect(error).toMatchObject({ status: 429, code: 'too_many_requests', errors: [] });
+  const seconds = Number(response?.headers.get('retry-after'));
+  expect(seconds).toBeGreaterThanOrEqual(1);
+  expect(seconds).toBeLessThanOrEqual(most);
+  expect(error).toMatchObject({ detail: expect.stringContaining(`again in ${seconds} second`) });
+  expect(response?.headers.get('ratelimit-remaining')).toBe('0');
+  expect(response?.headers.get('ratelimit-reset')).toBe(String(seconds));
+};
+
+const remaining = ({ response }: Answer) =>
+  `${response?.headers.get('ratelimit-remaining')} of ${response?.headers.get('ratelimit-limit')}`;
+
+describe('Login', () => {
+  const login = (email: string, password: string, client: string) =>
+    api.login({ client: app.client(), headers: from(client), body: { email, password } });
+
+  test('waits after 30 failures, for that address from that client alone', async () => {
+    const [user, other, client] = [await app.register(), await app.register(), newClient()];
+    // All at once: none slips through because the others are not counted yet.
+    const answers = await times(32, () => login(user.email, 'a wrong one', client));
+    expect(count(answers)).toEqual({ 401: 30, 429: 2 });
+    expectLimit(await login(user.email.toUpperCase(), user.password, client), 300);
+
+    expect((await login(other.email, other.password, client)).response?.status).toBe(200);
+    expect((await login(user.email, user.password, newClient())).response?.status).toBe(200);
+    expect((await api.getProfile({ client: user.client })).response?.status).toBe(200);
+  });
+
+  test('counts unknown addresses alike', async () => {
+    const client = newClient();
+    const answers = await times(31, () => login('nobody@example.com', 'a wrong one', client));
+    expect(count(answers)).toEqual({ 401: 30, 429: 1 });
+  });
+
+  test('counts no success, and begins anew after one', async () => {
+    const [{ email, password }, client] = [await app.register(), newClient()];
+    await times(3, () => login(email, 'a wrong one', client));
+    expect(remaining(await login(email, 'a wrong one', client))).toBe('26 of 30');
+    expect((await login(email, password, client)).response?.status).toBe(200);
+    expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
+  });
+
+  test('counts no request that is not valid', async () => {
+    const [{ email }, client] = [await app.register(), newClient()];
+    const answers = await times(35, () => login(email, '', client));
+    expect(count(answers)).toEqual({ 400: 35 });
+    expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
+  });
+});
+
+describe('Registration', () => {
+  const register = (client: string, registration: Partial<Registration> = {}) =>
+    api.register({
+      client: app.client(),
+      headers: from(client),
+      body: {
+        username: 'admin',
+        email: 'admin@example.com',
+        password: 'a long and winding road',
+        ...registration,
+      },
+    });
+
+  test('waits after 60 a minute from one client, taken names among them', async () => {
+    const client = newClient();
+    const first = await register(client, { username: 'sixtieth', email: 'sixty@example.com' });
+    expect(first.response?.status).toBe(201);
+    expect(remaining(first)).toBe('59 of 60');
+    expect(count(await times(61, () => register(client)))).toEqual({ 409: 59, 429: 2 });
+    expectLimit(await register(client, { username: 'patient', email: 'patient@example.com' }), 60);
+    const other = await register(newClient(), { username: 'other', email: 'other@example.com' });
+    expect(other.response?.status).toBe(201);
+  });
+
+  test('counts no request that is not valid, whichever rule it breaks', async () => {
+    const client = newClient();
+    const invalid = [
+      { username: 'x' },
+      { username: 'zеbra' },
+      { username: 'zebra', password: 'password' },
+      { username: 'zebra.zebra', password: 'zebra.zebra' },
+    ];
+    const answers = await times(80, (i) => register(client, invalid[i % invalid.length]));
+    expect(count(answers)).toEqual({ 400: 80 });
+    expect(remaining(await register(client))).toBe('59 of 60');
+  });
+
+  test('takes the addresses of an IPv6 network of 64 bits for one client', async () => {
+    expect(remaining(await register('2001:db8:1:2::1'))).toBe('59 of 60');
+    expect(remaining(await register('2001:db8:1:2:ffff::9'))).toBe('58 of 60');
+    expect(remaining(await register('2001:db8:1:3::1'))).toBe('59 of 60');
+    expect(remaining(await register('::ffff:203.0.113.9'))).toBe('59 of 60');
+    expect(remaining(await register('203.0.113.9'))).toBe('58 of 60');
+  });
+});
+
+describe('Changing the username', () => {
+  const change = ({ client }: TestUser, username: string) =>
+    api.changeUsername({ client, body: { username } });
+
+  test('waits after 20 in 5 minutes, for that account and that operation alone', async () => {
+    const [user, other] = [await app.register(), await app.register()];
+    const invalid = await times(25, (i) => change(user, i % 2 ? 'x' : 'zеbra'));
+    expect(count(invalid)).toEqual({ 400: 25 });
+    const first = await change(user, 'restless');
+    expect(remaining(first)).toBe('19 of 20');
+    const answers = await times(20, (i) => change(user, i % 2 ? 'restless' : 'admin'));
+    expect(count(answers)).toEqual({ 200: expect.any(Number), 409: expect.any(Number), 429: 1 });
+    expectLimit(await change(user, 'restless'), 300);
+
+    const { client } = user;
+    expect((await api.changeBio({ client, body: { bio: 'Here' } })).response?.status).toBe(200);
+    expect((await change(other, 'steady')).response?.status).toBe(200);
+  });
+});
+
+describe('Changing the picture', () => {
+  const change = ({ client }: TestUser, avatar: Blob) =>
+    api.changeProfilePicture({ client, body: { avatar } });
+
+  test('waits after 60 in 30 minutes, for that account alone', async () => {
+    const [user, other] = [await app.register(), await app.register()];
+    const avatar = await picture();
+    expect(count(await times(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
+    expect(remaining(await change(user, avatar))).toBe('59 of 60');
+    // What has to be looked at costs, whatever it turns out to be.
+    const answers = await times(60, (i) => change(user, i % 4 ? new Blob(['no picture']) : avatar));
+    expect(count(answers)).toMatchObject({ 429: 1 });
+    expectLimit(await change(user, avatar), 1800);
+    const { client } = user;
+    expect((await api.removeProfilePicture({ client })).response?.status).toBe(200);
+    expect((await change(other, avatar)).response?.status).toBe(200);
+  });
+});
+
+describe('Changing the password', () => {
+  const newPassword = 'staple of the north wind';
+  const change = (client: TestUser['client'], currentPassword: string, password = newPassword) =>
+    api.changePassword({ client, body: { currentPassword, newPassword: password } });
+
+  test('takes the right one after ninety wrong ones, and begins anew', async () => {
+    const { client, password } = await app.register();
+    expect(count(await times(90, () => change(client, 'a wrong one')))).toEqual({ 403: 90 });
+    expect((await change(client, password)).response?.status).toBe(200);
+    expect(count(await times(11, () => change(client, 'a wrong one')))).toEqual({ 403: 11 });
+    expect((await change(client, newPassword, password)).response?.status).toBe(200);
+  });
+
+  test('takes a wrong one every 5 seconds after a hundred, and locks nothing', async () => {
+    const { client, email, password } = await app.register();
+    const invalid = await times(105, () => change(client, 'a wrong one', 'password'));
+    expect(count(invalid)).toEqual({ 400: 105 });
+    const answers = await times(103, () => change(client, 'a wrong one'));
+    expect(count(answers)).toEqual({ 403: 101, 429: 2 });
+    for (const answer of answers) if (answer.response?.status === 429) expectLimit(answer, 5);
+
+    // The account is as usable as ever, from this session and from others.
+    expect((await api.getProfile({ client })).response?.status).toBe(200);
+    const login = await api.login({ client: app.client(), body: { email, password } });
+    expect(login.response?.status).toBe(200);
+    const other = app.client(login.data?.access_token);
+    expect((await change(other, password)).response?.status).toBe(200);
+  });
+});
+
+test('A limit is one for all processes on a data folder', async () => {
+  await using second = await startApp({ ...settings, DATA_DIR: app.context.config.dataDir });
+  const headers = from(newClient());
+  const body = { email: 'shared@example.com', password: 'a wrong one' };
+  const first = await api.login({ client: app.client(), headers, body });
+  expect(remaining(first)).toBe('29 of 30');
+  const next = await api.login({ client: second.client(), headers, body });
+  expect(remaining(next)).toBe('28 of 30');
+});
+
+test('The store of limits does not tell who was here', async () => {
+  const { email } = await app.register('recognisable');
+  await api.login({ client: app.client(), body: { email, password: 'a wrong one' } });
+
+  const folder = app.context.config.dataDir;
+  const files = ['limits.sqlite', 'limits.sqlite-wal'].map((name) => readFile(join(folder, name)));
+  const bytes = Buffer.concat(await Promise.all(files));
+  expect(bytes.length).toBeGreaterThan(0);
+  expect(bytes.includes('recognisable')).toBe(false);
+  expect(bytes.includes('127.0.0.1')).toBe(false);
+});
