@@ -12,10 +12,10 @@ const { values } = parseArgs({
 const url = `http://${values.host}:${values.port}`;
 console.log(`The mock answers at ${url} with the examples of openapi.yaml. Stop it with Ctrl+C.
 
-  curl '${url}/api/spaces/search?q=bread'
-  curl -H 'Authorization: Bearer any' ${url}/api/profile/me
-  curl -H 'Authorization: Bearer any' -H 'Prefer: code=503' ${url}/api/profile/me      # any documented status
-  curl -H 'Prefer: code=409, example=email' -H 'Content-Type: application/json' \\
+  curl -w '\\n' '${url}/api/spaces/search?q=bread'
+  curl -w '\\n' -H 'Authorization: Bearer any' ${url}/api/profile/me
+  curl -w '\\n' -H 'Authorization: Bearer any' -H 'Prefer: code=503' ${url}/api/profile/me      # any documented status
+  curl -w '\\n' -H 'Prefer: code=409, example=email' -H 'Content-Type: application/json' \\
     -d '{"username":"ada","email":"ada@example.com","password":"correct horse battery"}' ${url}/api/auth/register
 `);
 

@@ -11,8 +11,8 @@ import { matches, type QueryWord, queryWords, titleKey } from './words.ts';
  */
 const TIERS = ['equal', 'title', 'all'] as const;
 
-/** Where the index cannot decide alone, at most so many of the rows that it finds are looked at for one page. */
-const MOST_EXAMINED = 2_000;
+/** Where the index cannot decide alone, a page ends early once more than so many rows were looked at in vain. */
+const MOST_IN_VAIN = 1_000;
 
 /** Where a page begins: the tier, the key before it, and the query as corrected, empty if it was not. */
 type Position = readonly [tier: number, after: number, corrected: string];
@@ -62,19 +62,20 @@ async function readPage(
   });
   if (words.length === 0) return page(undefined);
 
-  let examined = 0;
+  let inVain = 0;
   let [tier, after] = [firstTier, firstAfter];
   while (tier < TIERS.length) {
-    const wanted = limit + 1 - hits.length;
+    // The more were read in vain, the more are read at once.
+    const wanted = Math.max(limit + 1 - hits.length, inVain);
     const rows = await readTier(engine, tier, query, words, after, wanted, avatarBase);
     for (const row of rows) {
       after = row.key;
       if (isInTier(tier, words, row))
         hits.push({ position: [tier, row.key, corrected], result: row.result });
+      else inVain += 1;
     }
     if (hits.length > limit) return page(hits[limit - 1]?.position);
-    examined += rows.length;
-    if (examined > MOST_EXAMINED) return page([tier, after, corrected]);
+    if (inVain > MOST_IN_VAIN) return page([tier, after, corrected]);
     if (rows.length < wanted) [tier, after] = [tier + 1, -1];
   }
   return page(undefined);
