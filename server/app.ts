@@ -13,8 +13,11 @@ import Fastify, {
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
-import { authenticate } from './authentication.ts';
-import { BODY_LIMIT, checkBody, readBodies } from './bodies.ts';
+import type { Context } from './context.ts';
+import { operations, readContract } from './contract.ts';
+import { makeHandlers } from './handlers/index.ts';
+import { authenticate } from './http/authentication.ts';
+import { BODY_LIMIT, checkBody, readBodies } from './http/bodies.ts';
 import {
   boundConnections,
   connectionOptions,
@@ -22,17 +25,15 @@ import {
   refuseOddHeaders,
   TIME_LIMITS,
   type TimeLimits,
-} from './connections.ts';
-import type { Context } from './context.ts';
-import { operations, readContract } from './contract.ts';
-import { serveDocumentation } from './documentation.ts';
-import { makeHandlers } from './handlers/index.ts';
-import { serveHealth } from './health.ts';
+} from './http/connections.ts';
+import { serveDocumentation } from './http/documentation.ts';
+import { serveHealth } from './http/health.ts';
+import { limitPublicReads } from './http/limits.ts';
+import { countRequests } from './http/metrics.ts';
+import { serveAvatars } from './http/pictures.ts';
+import { HttpProblem, notFound, sendProblem, unavailable } from './http/problems.ts';
+import { compileValidator, explainValidation, refuseBrokenQuery } from './http/validation.ts';
 import { logRequest, logRequests, warnOfUntrustedProxy } from './logging.ts';
-import { countRequests } from './metrics.ts';
-import { serveAvatars } from './pictures.ts';
-import { HttpProblem, notFound, sendProblem, unavailable } from './problems.ts';
-import { compileValidator, explainValidation, refuseBrokenQuery } from './validation.ts';
 
 /** Builds the application on a context. It does not listen. */
 export async function buildApp(
@@ -114,6 +115,7 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
   await readBodies(api);
   api.setValidatorCompiler(compileValidator);
   api.addHook('onRequest', refuseBrokenQuery);
+  const limitReads = await limitPublicReads(api, context.config);
   const handlers = makeHandlers(context);
 
   const contract = readContract();
@@ -131,7 +133,11 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
         method: operation.method as HTTPMethods,
         url: routeOf(operation.path),
         handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
-        onRequest: [authenticate(context, operation), checkBody(operation)],
+        onRequest: [
+          ...(operation.isPublicRead ? limitReads : []),
+          authenticate(context, operation),
+          checkBody(operation),
+        ],
         config: { operation },
       };
     },

@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
-import { type Limits, openLimits } from './limits.ts';
+import { type Limits, openLimits } from './http/limits.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
 export interface Context extends AsyncDisposable {

@@ -3,9 +3,9 @@ import type { Session } from '../../generated/types.gen.ts';
 import { login } from '../auth/login.ts';
 import { type OpenedSession, register } from '../auth/registration.ts';
 import { endAllSessions, endSession } from '../auth/sessions.ts';
-import { callerOf } from '../authentication.ts';
 import type { Context } from '../context.ts';
-import { clientKey } from '../limits.ts';
+import { callerOf } from '../http/authentication.ts';
+import { clientKey } from '../http/limits.ts';
 
 export function authHandlers({
   config,

@@ -1,7 +1,6 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
-import { callerOf } from '../authentication.ts';
 import type { Context } from '../context.ts';
-import { clientKey } from '../limits.ts';
+import { callerOf } from '../http/authentication.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 import { linkNextPage } from './pages.ts';
@@ -13,25 +12,20 @@ type Operations =
   | 'appreciateMessage'
   | 'withdrawAppreciation';
 
-export function messagesHandlers({
-  config,
-  engine,
-  limits,
-}: Context): Pick<RouteHandlers, Operations> {
+export function messagesHandlers({ config, engine }: Context): Pick<RouteHandlers, Operations> {
   return {
-    listMessages: (request, reply) =>
-      limits.publicRead(reply, clientKey(request.ip), async () => {
-        const { space_id, limit = 20, cursor } = request.query;
-        const page = await listMessages(
-          engine,
-          request.caller,
-          space_id,
-          { limit, cursor },
-          config.avatarBase,
-        );
-        linkNextPage(request, reply, page.next);
-        return reply.code(200).send(page.items);
-      }),
+    listMessages: async (request, reply) => {
+      const { space_id, limit = 20, cursor } = request.query;
+      const page = await listMessages(
+        engine,
+        request.caller,
+        space_id,
+        { limit, cursor },
+        config.avatarBase,
+      );
+      linkNextPage(request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;

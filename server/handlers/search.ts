@@ -2,8 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import type { Page } from '../cursor.ts';
-import { clientKey } from '../limits.ts';
-import { HttpProblem } from '../problems.ts';
+import { HttpProblem } from '../http/problems.ts';
 import type { SearchResultJson } from '../search/results.ts';
 import { searchTag } from '../search/tag.ts';
 import { searchText } from '../search/text.ts';
@@ -12,28 +11,25 @@ import { linkNextPage } from './pages.ts';
 export function searchHandlers({
   config,
   engine,
-  limits,
 }: Context): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
   return {
-    searchSpaces: (request, reply) =>
-      limits.publicRead(reply, clientKey(request.ip), async () => {
-        const { q, limit = 20, cursor } = request.query;
-        const page = await searchText(engine, q, { limit, cursor }, config.avatarBase);
-        return sendResults(request, reply, page);
-      }),
+    searchSpaces: async (request, reply) => {
+      const { q, limit = 20, cursor } = request.query;
+      const page = await searchText(engine, q, { limit, cursor }, config.avatarBase);
+      return sendResults(request, reply, page);
+    },
 
-    searchSpacesByTag: (request, reply) =>
-      limits.publicRead(reply, clientKey(request.ip), async () => {
-        const { tag } = request.params;
-        if (tag === '')
-          throw new HttpProblem(
-            'not_found',
-            'There is nothing at this path. A tag has at least one character.',
-          );
-        const { limit = 20, cursor } = request.query ?? {};
-        const page = await searchTag(engine, tag, { limit, cursor }, config.avatarBase);
-        return sendResults(request, reply, page);
-      }),
+    searchSpacesByTag: async (request, reply) => {
+      const { tag } = request.params;
+      if (tag === '')
+        throw new HttpProblem(
+          'not_found',
+          'There is nothing at this path. A tag has at least one character.',
+        );
+      const { limit = 20, cursor } = request.query ?? {};
+      const page = await searchTag(engine, tag, { limit, cursor }, config.avatarBase);
+      return sendResults(request, reply, page);
+    },
   };
 }
 

@@ -1,7 +1,6 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
-import { callerOf } from '../authentication.ts';
 import type { Context } from '../context.ts';
-import { clientKey } from '../limits.ts';
+import { callerOf } from '../http/authentication.ts';
 import { deleteSpace } from '../spaces/deletion.ts';
 import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
 import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
@@ -16,27 +15,22 @@ type Operations =
   | 'joinSpace'
   | 'leaveSpace';
 
-export function spacesHandlers({
-  config,
-  engine,
-  limits,
-}: Context): Pick<RouteHandlers, Operations> {
+export function spacesHandlers({ config, engine }: Context): Pick<RouteHandlers, Operations> {
   return {
     createSpace: async (request, reply) => {
       const space = await createSpace(engine, callerOf(request), request.body, config.avatarBase);
       return reply.code(201).send(space);
     },
 
-    getSpace: (request, reply) =>
-      limits.publicRead(reply, clientKey(request.ip), async () => {
-        const space = await readSpace(
-          engine,
-          request.caller,
-          request.params.space_id,
-          config.avatarBase,
-        );
-        return reply.code(200).send(space);
-      }),
+    getSpace: async (request, reply) => {
+      const space = await readSpace(
+        engine,
+        request.caller,
+        request.params.space_id,
+        config.avatarBase,
+      );
+      return reply.code(200).send(space);
+    },
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;

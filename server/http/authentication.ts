@@ -1,8 +1,8 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
-import { type Caller, findCaller } from './auth/sessions.ts';
-import type { Context } from './context.ts';
-import type { Operation } from './contract.ts';
-import { Refusal } from './refusal.ts';
+import { type Caller, findCaller } from '../auth/sessions.ts';
+import type { Context } from '../context.ts';
+import type { Operation } from '../contract.ts';
+import { Refusal } from '../refusal.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

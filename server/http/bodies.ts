@@ -1,8 +1,8 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { Operation } from './contract.ts';
+import type { Operation } from '../contract.ts';
+import { findUnstorable } from '../storable.ts';
 import { HttpProblem } from './problems.ts';
-import { findUnstorable } from './storable.ts';
 import { multipartOptions } from './uploads.ts';
 
 /** The most that a JSON body may have, in bytes. */

@@ -2,8 +2,8 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { parseDocument } from 'yaml';
-import type { Context } from './context.ts';
-import { contractText } from './contract.ts';
+import type { Context } from '../context.ts';
+import { contractText } from '../contract.ts';
 
 /** Serves the contract as it is for this server, at `/openapi.yaml`, and a page to read and try it, at `/docs`. */
 export async function serveDocumentation(

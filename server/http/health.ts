@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
-import type { Context } from './context.ts';
+import type { Context } from '../context.ts';
 import { unavailable } from './problems.ts';
 
 /** Serves `/healthz` (the process lives) and `/readyz` (it can serve: not stopping, and its database answers). */

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import rateLimit from '@fastify/rate-limit';
 import Sqlite from 'better-sqlite3';
-import type { FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import {
   BurstyRateLimiter,
   type RateLimiterAbstract,
-  RateLimiterMemory,
   RateLimiterRes,
   RateLimiterSQLite,
 } from 'rate-limiter-flexible';
-import type { Config } from './config.ts';
+import type { Config } from '../config.ts';
+import { Refusal } from '../refusal.ts';
 import { HttpProblem, statuses } from './problems.ts';
-import { Refusal } from './refusal.ts';
 
 /**
  * Does `work` if the limit allows it, for whom `key` names. What the contract refuses as invalid (400) does not
@@ -33,22 +33,17 @@ export interface Limits {
   picture: Limit;
   /** Failures, by session. */
   password: Limit;
-  /** By client; counted in each process for itself. */
-  publicRead: Limit;
   close(): void;
 }
 
 const MINUTE = 60;
 
 /** Opens the limits, whose counts all processes on the data folder share. */
-export async function openLimits(
-  config: Pick<Config, 'dataDir' | 'rateLimits' | 'publicRateLimit'>,
-): Promise<Limits> {
+export async function openLimits(config: Pick<Config, 'dataDir' | 'rateLimits'>): Promise<Limits> {
   if (!config.rateLimits) {
     const none: Limit = (_reply, _key, work) => work();
     return {
       ...{ login: none, register: none, username: none, picture: none, password: none },
-      publicRead: none,
       close() {},
     };
   }
@@ -76,9 +71,6 @@ export async function openLimits(
     username: limit(await store('username', 20, 5 * MINUTE)),
     picture: limit(await store('picture', 60, 30 * MINUTE)),
     password: limit(manyTries, { countsFailures: true, afterwards: thenSlowly }),
-    publicRead: config.publicRateLimit
-      ? limit(new RateLimiterMemory({ points: config.publicRateLimit, duration: MINUTE }))
-      : (_reply, _key, work) => work(),
     close: () => storeClient.close(),
   };
 }
@@ -120,6 +112,24 @@ function limit(
       throw error;
     }
   };
+}
+
+/** The hook that counts public reads by client, in each process for itself; none if the operator has set no limit. */
+export async function limitPublicReads(
+  app: FastifyInstance,
+  { rateLimits, publicRateLimit }: Pick<Config, 'rateLimits' | 'publicRateLimit'>,
+): Promise<onRequestHookHandler[]> {
+  if (!rateLimits || publicRateLimit === null) return [];
+  await app.register(rateLimit, {
+    global: false,
+    enableDraftSpec: true,
+    max: publicRateLimit,
+    timeWindow: MINUTE * 1000,
+    keyGenerator: ({ ip }) => clientKey(ip),
+    errorResponseBuilder: (_request, { ttl }) => tooMany(Math.max(1, Math.ceil(ttl / 1000))),
+  });
+  // One hook for all routes: the library counts for each hook apart.
+  return [app.rateLimit()];
 }
 
 /** Whom a limit by client counts: an IPv4 address, or the /64 block that an IPv6 address is one of very many in. */

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
-import type { Context } from './context.ts';
-import type { Operation } from './contract.ts';
-import { Refusal } from './refusal.ts';
+import type { Context } from '../context.ts';
+import type { Operation } from '../contract.ts';
+import { Refusal } from '../refusal.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

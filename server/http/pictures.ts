@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { defaultAvatarName, isAvatarName } from './avatars/store.ts';
-import type { Context } from './context.ts';
+import { defaultAvatarName, isAvatarName } from '../avatars/store.ts';
+import type { Context } from '../context.ts';
 
 /** Serves pictures at `/avatars/…`, for any site to show. A picture never changes under its name. */
 export async function serveAvatars(

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import type { Problem } from '../generated/types.gen.ts';
-import { type Pointer, Refusal, type RefusalCode } from './refusal.ts';
+import type { Problem } from '../../generated/types.gen.ts';
+import { type Pointer, Refusal, type RefusalCode } from '../refusal.ts';
 
 /** The status of each kind of problem. `openapi.yaml` explains the codes to clients. */
 export const statuses = {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
+import { Refusal } from '../refusal.ts';
 import { drain } from './connections.ts';
-import { Refusal } from './refusal.ts';
 
 const maxFileBytes = 5 * 1024 * 1024;
 /** What may stand around the file: boundaries, part headers, a preamble. */

@@ -5,9 +5,9 @@ import type {
   FastifySchemaCompiler,
   onRequestAsyncHookHandler,
 } from 'fastify';
+import type { Pointer } from '../refusal.ts';
+import { EMAIL_PATTERN } from '../users/email.ts';
 import { HttpProblem } from './problems.ts';
-import type { Pointer } from './refusal.ts';
-import { EMAIL_PATTERN } from './users/email.ts';
 
 const options: Options = {
   allErrors: true,

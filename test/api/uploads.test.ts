@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { drain } from '../server/connections.ts';
-import { Refusal } from '../server/refusal.ts';
-import { multipartOptions, readAvatarUpload } from '../server/uploads.ts';
+import { drain } from '../../server/http/connections.ts';
+import { multipartOptions, readAvatarUpload } from '../../server/http/uploads.ts';
+import { Refusal } from '../../server/refusal.ts';
 
 const maxFileBytes = 5_242_880;
 const MiB = 1024 * 1024;

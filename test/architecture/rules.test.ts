@@ -54,8 +54,8 @@ function chainTo(pattern: RegExp, from: string, seen = new Set<string>()): strin
 test('There are sources to judge', () => {
   expect(inFolder('server').length).toBeGreaterThan(60);
   expect(byPath.get('server/app.ts')?.imports).toContain('fastify');
-  expect(byPath.get('server/app.ts')?.imports).toContain('server/problems.ts');
-  expect(chainTo(/^fastify$/, 'server/limits.ts')).toBeDefined();
+  expect(byPath.get('server/app.ts')?.imports).toContain('server/http/problems.ts');
+  expect(chainTo(/^fastify$/, 'server/http/limits.ts')).toBeDefined();
 });
 
 test('The environment is read in server/config.ts alone', () => {
@@ -92,7 +92,7 @@ test('The database has a name in server/database alone', () => {
     // Its message tells the operator which database this version keeps.
     'server/config.ts',
     // Counts requests in a file of its own, which has nothing to do with the service's data.
-    'server/limits.ts',
+    'server/http/limits.ts',
   ];
   const others = inFolder('server').filter(({ path }) => !path.startsWith('server/database/'));
   expect(pathsWith(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);

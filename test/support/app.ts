@@ -8,9 +8,9 @@ import { type Client, createClient, createConfig } from '../../generated/client/
 import * as api from '../../generated/sdk.gen.ts';
 import { buildApp } from '../../server/app.ts';
 import { readConfig } from '../../server/config.ts';
-import { TIME_LIMITS, type TimeLimits } from '../../server/connections.ts';
 import { type Context, openContext } from '../../server/context.ts';
 import type { Engine } from '../../server/database/engine.ts';
+import { TIME_LIMITS, type TimeLimits } from '../../server/http/connections.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 
 /** A running application on a database of its own, and clients for it. Close it with `await using`. */
