@@ -1,5 +1,6 @@
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readSnapshot } from '../database/transaction.ts';
+import { readTags } from '../spaces/tags.ts';
 import type {
   AppreciationRecord,
   ExchangeRecord,
@@ -8,6 +9,8 @@ import type {
   SpaceRecord,
   UserRecord,
 } from './records.ts';
+
+const BATCH = 500;
 
 /**
  * Hands every record of the database to `write`, as of one moment, in an order in which they can be imported again.
@@ -42,32 +45,34 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   }
 }
 
+/** In batches: a connection that streams rows has no room for the question after their tags. */
 async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
-  const rows = db
-    .selectFrom('spaces')
-    .innerJoin('users', 'users.id', 'spaces.creator')
-    .select(['spaces.id', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
-    .select([
-      'spaces.description',
-      'spaces.visibility',
-      'spaces.invitation_code',
-      'spaces.created_at',
-    ])
-    .orderBy('spaces.id')
-    .stream();
-  for await (const { id, invitation_code, ...row } of rows) {
-    const tags = await db
-      .selectFrom('space_tags')
-      .select('tag_name')
-      .where('space', '=', id)
-      .orderBy('position')
+  for (let after = 0; ; ) {
+    const rows = await db
+      .selectFrom('spaces')
+      .innerJoin('users', 'users.id', 'spaces.creator')
+      .select(['spaces.id', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
+      .select(['spaces.description', 'spaces.visibility', 'spaces.invitation_code'])
+      .select('spaces.created_at')
+      .where('spaces.id', '>', after)
+      .orderBy('spaces.id')
+      .limit(BATCH)
       .execute();
-    yield {
-      type: 'space',
-      ...row,
-      ...(invitation_code !== null && { invitation_code }),
-      tags: tags.map(({ tag_name }) => tag_name),
-    };
+    const last = rows.at(-1);
+    if (!last) return;
+    after = last.id;
+    const tags = await readTags(
+      db,
+      rows.map(({ id }) => id),
+    );
+    for (const { id, invitation_code, ...row } of rows) {
+      yield {
+        type: 'space',
+        ...row,
+        ...(invitation_code !== null && { invitation_code }),
+        tags: (tags.get(id) ?? []).map(({ tag_name }) => tag_name),
+      };
+    }
   }
 }
 

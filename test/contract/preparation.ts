@@ -1,0 +1,181 @@
+import { picture } from '../support/picture.ts';
+import { type Answer, answers, exampleIds } from './answers.ts';
+import type { Transaction } from './dredd.ts';
+import type { Servers } from './servers.ts';
+import { freshName, type World } from './world.ts';
+
+/** Changes a request, which is made of the contract's examples, so that it provokes one answer. */
+type Change = (transaction: Transaction, world: World) => unknown;
+
+const changesByStatus: Record<string, Change> = {
+  400: (t) => t.request.body && setBody(t, { unknown: true }),
+  401: (t) => setToken(t, 'of-nobody'),
+  413: (t) => setBody(t, { padding: 'x'.repeat(16_384) }),
+  415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
+};
+
+const asOther: Change = (t, { other }) => setToken(t, other.token);
+const takenName: Change = (t, { other }) => setBody(t, { username: other.username });
+const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
+const unknownAddress: Change = (t) => setBody(t, { email: `${freshName()}@example.com` });
+const takenRegistration: Change = (t, world) =>
+  setBody(t, { ...world.newcomer(), username: world.other.username });
+const noPicture: Change = (t) => setPicture(t, new Blob(['These bytes are no picture.']));
+
+/** Instead of those by status. What counts against a limit is what the operation refuses otherwise. */
+const changes: Record<string, Change> = {
+  'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
+
+  'changeUsername 200': (t) => setBody(t, { username: freshName() }),
+  'changeUsername 409': takenName,
+  'changeUsername 429': takenName,
+  'changeProfilePicture 200': async (t) => setPicture(t, await picture()),
+  'changeProfilePicture 400': (t) => setPicture(t),
+  'changeProfilePicture 413': (t) => setPicture(t, new Blob([new Uint8Array(5_242_881)])),
+  'changeProfilePicture 415': noPicture,
+  'changeProfilePicture 422': async (t) => setPicture(t, (await picture()).slice(0, -40)),
+  'changeProfilePicture 429': noPicture,
+  'changePassword 200': (t, { other }) => {
+    setToken(t, other.token);
+    setBody(t, { currentPassword: other.password });
+  },
+  'changePassword 403': wrongPassword,
+  'changePassword 429': wrongPassword,
+  'deleteAccount 200': async (t, world) => setToken(t, (await world.signUp()).token),
+
+  'register 201': (t, world) => setBody(t, world.newcomer()),
+  'register 409': takenRegistration,
+  'register 429': takenRegistration,
+  'login 200': (t, { creator: { email, password } }) => setBody(t, { email, password }),
+  'login 401': unknownAddress,
+  'login 429': unknownAddress,
+  'logout 200': async (t, world) => setToken(t, await world.logIn(world.creator)),
+  'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
+
+  'updateSpace 403': asOther,
+  'deleteSpace 200': async (t, world) =>
+    setPath(t, world.space.space_id, (await world.createSpace()).space_id),
+  'deleteSpace 403': asOther,
+  'joinSpace 200': asOther,
+  'leaveSpace 200': asOther,
+
+  'sendMessage 403': (t, { elsewhere }) => setBody(t, { space_id: elsewhere.space_id }),
+  'deleteMessage 200': async (t, world) =>
+    setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
+  'deleteMessage 403': asOther,
+  'appreciateMessage 200': asOther,
+  'withdrawAppreciation 200': asOther,
+};
+
+/**
+ * What makes each transaction provoke the answer that it expects.
+ * @param leaveOut is told of the answers that cannot be provoked
+ */
+export function prepareWith(
+  { world, stages }: Servers,
+  leaveOut: (answer: Answer, reason: string) => void,
+): (transaction: Transaction) => Promise<void> {
+  return async (transaction) => {
+    const answer = answerTo(transaction);
+    const { id, operation, status, schema } = answer;
+    transaction.id = id;
+    // By itself, Dredd would only ask for the names that the example has.
+    transaction.expected.bodySchema = schema;
+
+    const stage = stages[status];
+    const skip = (reason: string) => {
+      transaction.skip = true;
+      leaveOut(answer, reason);
+    };
+    if (status === '408') return skip('Dredd sends every request at once');
+    if (!stage && (status === '500' || status === '503'))
+      return skip('no request makes a sound server fail');
+    if (!stage && status === '429' && isLimitShared(answer))
+      return skip('reaching this limit would shut out others at the same address');
+
+    if (stage) {
+      const { hostname, port } = new URL(stage.url);
+      Object.assign(transaction, { host: hostname, port });
+    }
+    const here = stage ?? world;
+    nameThings(transaction, answer, here);
+    if (operation.authentication !== 'none') setToken(transaction, here.creator.token);
+    await (changes[id] ?? changesByStatus[status])?.(transaction, here);
+    if (status === '429' && !(await reachLimit(transaction, here.url)) && !stage)
+      return skip('the server has no limit of less than 200 requests');
+  };
+}
+
+function answerTo({ request, expected, origin }: Transaction): Answer {
+  const answer = answers.find(
+    ({ operation: { method, path }, status, type }) =>
+      method === request.method &&
+      path === origin.resourceName &&
+      status === expected.statusCode &&
+      type === expected.headers['Content-Type'],
+  );
+  if (!answer) throw new Error(`The contract has no ${request.method} ${origin.resourceName}`);
+  return answer;
+}
+
+/** Puts ids of what exists, or does not, for those of the examples, and asks for pages of one item. */
+function nameThings(transaction: Transaction, { status }: Answer, world: World): void {
+  const { request } = transaction;
+  const isPathWrong = status === '400' && request.body === '';
+  const things = [
+    [exampleIds.space, world.space.space_id],
+    [exampleIds.message, world.message.message_id],
+    [exampleIds.user, world.creator.userId],
+  ] as const;
+  for (const [example, real] of things) {
+    const id = status === '404' ? 'nothing' : isPathWrong ? '~' : real;
+    setPath(transaction, example, id);
+    request.body = request.body.toString().replace(example, id);
+  }
+  // Lists have two items, so that each links to a next page.
+  setPath(transaction, 'limit=20', isPathWrong ? 'limit=0' : 'limit=1');
+}
+
+/** Whether the operation's limit is one for all who call from the same address. */
+function isLimitShared({ operation: { isPublicRead, operationId } }: Answer): boolean {
+  return isPublicRead || operationId === 'register';
+}
+
+/** Sends a request until it is refused for that. Resolves to whether it was. */
+async function reachLimit({ request, fullPath }: Transaction, url: string): Promise<boolean> {
+  const { method, headers } = request;
+  const body = request.body.length > 0 ? request.body : null;
+  for (let tries = 0; tries < 200; tries++) {
+    const response = await fetch(new URL(fullPath, url), { method, headers, body });
+    await response.arrayBuffer();
+    if (response.status === 429) return true;
+    if (!response.headers.has('ratelimit-limit')) return false;
+  }
+  return false;
+}
+
+function setPath(transaction: Transaction, part: string, replacement: string): void {
+  transaction.fullPath = transaction.fullPath.replace(part, replacement);
+}
+
+function setHeader({ request }: Transaction, name: string, value: string): void {
+  request.headers[name] = value;
+}
+
+function setToken(transaction: Transaction, token: string): void {
+  setHeader(transaction, 'Authorization', `Bearer ${token}`);
+}
+
+/** Changes fields of the JSON body. */
+function setBody({ request }: Transaction, fields: object): void {
+  request.body = JSON.stringify({ ...JSON.parse(request.body.toString()), ...fields });
+}
+
+/** Makes the body a form with the file, or without any. */
+async function setPicture(transaction: Transaction, file?: Blob): Promise<void> {
+  const form = new FormData();
+  if (file) form.set('avatar', file, 'avatar.png');
+  const encoded = new Response(form);
+  setHeader(transaction, 'Content-Type', encoded.headers.get('content-type') ?? '');
+  transaction.request.body = Buffer.from(await encoded.arrayBuffer());
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { createClient, createConfig } from '../../generated/client/index.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Message, Registration, Space, SpaceCreation } from '../../generated/types.gen.ts';
+
+export interface Account extends Registration {
+  userId: string;
+  token: string;
+}
+
+/** Throw-away accounts on a server and what belongs to them: enough to provoke every answer. */
+export interface World {
+  url: string;
+  /** Has created `space` and another one like it, and has written two messages in it, `message` among them. */
+  creator: Account;
+  space: Space;
+  message: Message;
+  /** Has created `elsewhere`, and takes no part in `space`. */
+  other: Account;
+  elsewhere: Space;
+  signUp(): Promise<Account>;
+  /** Somebody without an account, whom a request may sign up. */
+  newcomer(): Registration;
+  logIn(account: Registration): Promise<string>;
+  createSpace(): Promise<Space>;
+  sendMessage(): Promise<Message>;
+  /** Deletes the accounts, and with them everything else. */
+  close(): Promise<void>;
+}
+
+/** A username that nobody has. */
+export const freshName = () => `contract-${randomBytes(6).toString('hex')}`;
+
+/** What the searches in the contract's examples find. */
+const SPACE: SpaceCreation = {
+  title: 'Sourdough bread',
+  description: 'A space of the contract check, which deletes it at its end.',
+  visibility: 'public',
+  tags: ['baking'],
+};
+
+export async function openWorld(url: string): Promise<World> {
+  const client = (token = '') => createClient(createConfig({ baseUrl: url, auth: token }));
+  const accounts: (Registration & { token?: string })[] = [];
+
+  const registration = () => {
+    const username = freshName();
+    const password = randomBytes(12).toString('base64url');
+    return { username, email: `${username}@example.com`, password };
+  };
+  const signUp = async () => {
+    const body = registration();
+    const session = await dataOf(api.register({ client: client(), body }));
+    const account = { ...body, userId: session.user_id, token: session.access_token };
+    accounts.push(account);
+    return account;
+  };
+  const newcomer = () => {
+    const account = registration();
+    accounts.push(account);
+    return account;
+  };
+  const logIn = async ({ email, password }: Registration) => {
+    const session = await dataOf(api.login({ client: client(), body: { email, password } }));
+    return session.access_token;
+  };
+  const create = ({ token }: Account) =>
+    dataOf(api.createSpace({ client: client(token), body: SPACE }));
+  const write = ({ token }: Account, { space_id }: Space) =>
+    dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
+
+  const close = async () => {
+    const left: string[] = [];
+    for (const { email, password, token } of accounts) {
+      const remove = async (by: string) =>
+        (await api.deleteAccount({ client: client(by) })).response?.status;
+      let status = token && (await remove(token));
+      if (status !== 200) {
+        // Its session is over, or it was signed up by a request.
+        const { data, response } = await api.login({ client: client(), body: { email, password } });
+        status = data ? await remove(data.access_token) : response?.status;
+      }
+      const isGone = status === 200 || status === 401;
+      if (!isGone) left.push(email);
+    }
+    if (left.length > 0)
+      throw new Error(`These accounts could not be deleted from ${url}: ${left.join(', ')}.`);
+  };
+
+  try {
+    const [creator, other] = [await signUp(), await signUp()];
+    const [space, , elsewhere] = [
+      await create(creator),
+      await create(creator),
+      await create(other),
+    ];
+    const [message] = [await write(creator, space), await write(creator, space)];
+    return {
+      ...{ url, creator, space, message, other, elsewhere, signUp, newcomer, logIn, close },
+      createSpace: () => create(creator),
+      sendMessage: () => write(creator, space),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function dataOf<T>(
+  call: Promise<{ data?: T; error?: unknown; response?: Response; request?: Request }>,
+): Promise<T> {
+  const { data, error, response, request } = await call;
+  if (data !== undefined) return data;
+  const what = response
+    ? `${response.status} ${JSON.stringify(error)}`
+    : `no answer, ${(error as Error).cause ?? error}`;
+  throw new Error(`${request?.method} ${request?.url} got ${what}`);
+}
