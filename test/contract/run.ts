@@ -4,14 +4,17 @@ import { answers } from './answers.ts';
 import { runDredd, type Verdict } from './dredd.ts';
 import { prepareWith } from './preparation.ts';
 import { enterServer, startServers } from './servers.ts';
+import type { Credentials } from './world.ts';
 
 const USAGE = `Has Dredd hold a server against openapi.yaml: every operation, every status.
 
   npm run contract              servers that it starts itself, on temporary folders
-  npm run contract -- <url>     a server that runs already
+  npm run contract -- <url> [--email <address> --password <password>]
+                                a server that runs already
 
-It needs no credentials: it signs up throw-away accounts (contract-…@example.com) through the API, and in the end
-deletes them with all that they made. At a server that runs already, others may meanwhile see a few public spaces
+It signs up throw-away accounts (contract-…@example.com) through the API, and in the end deletes them with all that
+they made. With an address and a password, it sends most requests as that account, and in the end gives it its username
+and bio back, but not its picture: take a test account. At a server that runs already, others may meanwhile see a few public spaces
 of theirs, and limits that count by account are reached for them, by up to 200 requests each. Answers that it cannot
 provoke are listed with the reason. The exit code is 1 if any other answer is not as the contract has it.
 `;
@@ -19,20 +22,28 @@ provoke are listed with the reason. The exit code is 1 if any other answer is no
 try {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { help: { type: 'boolean', short: 'h' } },
+    options: {
+      email: { type: 'string' },
+      password: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
   const url = positionals[0]?.replace(/\/+$/, '');
+  const { email, password } = values;
   if (values.help) console.log(USAGE);
   else if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new Error(`${url} is no URL of a server.\n\n${USAGE}`);
-  else if (!(await check(url))) process.exitCode = 1;
+  else if ((email === undefined) !== (password === undefined))
+    throw new Error(`An address and a password belong together.\n\n${USAGE}`);
+  else if (!(await check(url, email && password ? { email, password } : undefined)))
+    process.exitCode = 1;
 } catch (error) {
   complain(error);
   process.exitCode = 1;
 }
 
 /** Resolves to whether the server keeps the contract. */
-async function check(url: string | undefined): Promise<boolean> {
+async function check(url: string | undefined, credentials?: Credentials): Promise<boolean> {
   await using closing = new AsyncDisposableStack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, async () => {
@@ -40,7 +51,9 @@ async function check(url: string | undefined): Promise<boolean> {
       process.exit(1);
     });
   }
-  const servers = await (url === undefined ? startServers(closing) : enterServer(url, closing));
+  const servers = await (url === undefined
+    ? startServers(closing)
+    : enterServer(url, closing, credentials));
 
   const leftOut = new Map<string, string>();
   for (const { id } of answers)

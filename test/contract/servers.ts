@@ -1,6 +1,6 @@
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing.ts';
-import { openWorld, type World } from './world.ts';
+import { type Credentials, openWorld, type World } from './world.ts';
 
 /** Where transactions are sent. */
 export interface Servers {
@@ -11,8 +11,13 @@ export interface Servers {
 }
 
 /** Prepares a server that runs already. What it closes must be closed. */
-export async function enterServer(url: string, closing: AsyncDisposableStack): Promise<Servers> {
-  return { world: closing.adopt(await openWorld(url), (world) => world.close()), stages: {} };
+export async function enterServer(
+  url: string,
+  closing: AsyncDisposableStack,
+  credentials?: Credentials,
+): Promise<Servers> {
+  const world = closing.adopt(await openWorld(url, credentials), (each) => each.close());
+  return { world, stages: {} };
 }
 
 /** Starts servers of our own, on temporary folders. */

@@ -39,7 +39,13 @@ const SPACE: SpaceCreation = {
   tags: ['baking'],
 };
 
-export async function openWorld(url: string): Promise<World> {
+/** Of an account to send requests as, instead of a throw-away one. */
+export interface Credentials {
+  email: string;
+  password: string;
+}
+
+export async function openWorld(url: string, credentials?: Credentials): Promise<World> {
   const client = (token = '') => createClient(createConfig({ baseUrl: url, auth: token }));
   const accounts: (Registration & { token?: string })[] = [];
 
@@ -64,12 +70,31 @@ export async function openWorld(url: string): Promise<World> {
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     return session.access_token;
   };
-  const create = ({ token }: Account) =>
-    dataOf(api.createSpace({ client: client(token), body: SPACE }));
+  /** Signs the given account in. What the run changes of it is changed back, and its new spaces are deleted. */
+  const signIn = async ({ email, password }: Credentials): Promise<Account> => {
+    const session = await dataOf(api.login({ client: client(), body: { email, password } }));
+    const by = client(session.access_token);
+    const { username, bio } = await dataOf(api.getProfile({ client: by }));
+    leaveAsFound = async () => {
+      for (const space_id of spaces) await api.deleteSpace({ client: by, path: { space_id } });
+      await dataOf(api.changeUsername({ client: by, body: { username } }));
+      await dataOf(api.changeBio({ client: by, body: { bio } }));
+      await api.logout({ client: by });
+    };
+    return { username, email, password, userId: session.user_id, token: session.access_token };
+  };
+  const spaces: string[] = [];
+  let leaveAsFound = async () => {};
+  const create = async ({ token }: Account) => {
+    const space = await dataOf(api.createSpace({ client: client(token), body: SPACE }));
+    spaces.push(space.space_id);
+    return space;
+  };
   const write = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
 
   const close = async () => {
+    await leaveAsFound();
     const left: string[] = [];
     for (const { email, password, token } of accounts) {
       const remove = async (by: string) =>
@@ -88,7 +113,8 @@ export async function openWorld(url: string): Promise<World> {
   };
 
   try {
-    const [creator, other] = [await signUp(), await signUp()];
+    const creator = credentials ? await signIn(credentials) : await signUp();
+    const other = await signUp();
     const [space, , elsewhere] = [
       await create(creator),
       await create(creator),
