@@ -28,19 +28,28 @@ const changes: Record<string, Change> = {
 
   'changeUsername 200': (t) => setBody(t, { username: freshName() }),
   'changeUsername 409': takenName,
-  'changeUsername 429': takenName,
+  'changeUsername 429': (t, world) => {
+    asOther(t, world);
+    takenName(t, world);
+  },
   'changeProfilePicture 200': async (t) => setPicture(t, await picture()),
   'changeProfilePicture 400': (t) => setPicture(t),
   'changeProfilePicture 413': (t) => setPicture(t, new Blob([new Uint8Array(5_242_881)])),
   'changeProfilePicture 415': noPicture,
   'changeProfilePicture 422': async (t) => setPicture(t, (await picture()).slice(0, -40)),
-  'changeProfilePicture 429': noPicture,
+  'changeProfilePicture 429': async (t, world) => {
+    asOther(t, world);
+    await noPicture(t, world);
+  },
   'changePassword 200': (t, { other }) => {
     setToken(t, other.token);
     setBody(t, { currentPassword: other.password });
   },
   'changePassword 403': wrongPassword,
-  'changePassword 429': wrongPassword,
+  'changePassword 429': (t, world) => {
+    asOther(t, world);
+    wrongPassword(t, world);
+  },
   'deleteAccount 200': async (t, world) => setToken(t, (await world.signUp()).token),
 
   'register 201': (t, world) => setBody(t, world.newcomer()),
