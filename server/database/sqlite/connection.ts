@@ -44,11 +44,18 @@ export function openFile(file: string): Sqlite.Database {
  */
 export function sqliteDialect(file: string): Dialect {
   return {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new Adapter(),
     createDriver: () => new SqliteDriver(file),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
+}
+
+/** Without this, Kysely would have everybody wait for whoever holds the one connection that it assumes. */
+class Adapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
 }
 
 class SqliteDriver implements Driver {
