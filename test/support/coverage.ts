@@ -1,35 +1,42 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parse } from 'yaml';
 import { declaredStatuses, NOTES } from './contract.ts';
 
-/** Runs before and after all tests: which parts of the contract did no test reach? */
-export function setup(): void {
-  rmSync(NOTES, { recursive: true, force: true });
+/** Runs before all tests, and answers with what runs after them: which parts of the contract did none reach? */
+export default function setup(): () => void {
+  const folder = mkdtempSync(join(tmpdir(), 'exchanges-'));
+  process.env[NOTES] = folder;
+  return () => {
+    const notes = readdirSync(folder).flatMap((file) =>
+      readFileSync(join(folder, file), 'utf8').trim().split('\n'),
+    );
+    rmSync(folder, { recursive: true });
+    if (isWholeRun()) judge(notes);
+  };
 }
 
-export function teardown(): void {
-  // A run of chosen files reaches what it reaches.
-  const isWhole = !process.argv
-    .slice(2)
-    .some((each) => each.startsWith('test/') && !each.endsWith('config.ts'));
-  if (!isWhole) return;
-  const notes = readdirSync(NOTES).flatMap((file) =>
-    readFileSync(`${NOTES}/${file}`, 'utf8').trim().split('\n'),
-  );
+/** A run of chosen files reaches what it reaches. */
+function isWholeRun(): boolean {
+  const chosen = process.argv.slice(2).filter((each) => each.startsWith('test/'));
+  return chosen.every((each) => each.endsWith('config.ts'));
+}
+
+/** @throws Error that names what was not reached, or is excused without need */
+function judge(notes: string[]): void {
   const reached = new Set(notes);
-  const excused = Object.keys(
-    (parse(readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8')) as object | null) ??
-      {},
-  );
+  const excuses = readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8');
+  const excused = Object.keys((parse(excuses) as object | null) ?? {});
   const declared = declaredStatuses();
   const missing = declared.filter((each) => !reached.has(each) && !excused.includes(each));
   const needless = excused.filter((each) => reached.has(each) || !declared.includes(each));
 
   console.log(
-    `\nContract: ${notes.length} exchanges validated, ${declared.filter((each) => reached.has(each)).length} of ` +
-      `${declared.length} declared operations and statuses reached, ${excused.length} justified in test/unreached.yaml.`,
+    `\nContract: ${notes.length} exchanges validated, ` +
+      `${declared.filter((each) => reached.has(each)).length} of ${declared.length} declared ` +
+      `operations and statuses reached, ${excused.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
-  if (needless.length > 0)
-    throw new Error(`Not to be excused in test/unreached.yaml: ${needless.join(', ')}`);
+  if (needless.length > 0) throw new Error(`Excused without need: ${needless.join(', ')}`);
 }
