@@ -425,6 +425,15 @@ describe('The list of one’s spaces', () => {
     await leave(dora, spaces[1] as Space);
     await leave(dora, spaces[5] as Space);
     await join(dora, spaces[1] as Space);
+    // As if the first four had been joined in one millisecond.
+    const { joined_at } = (await spacesOf(dora)).at(-1) as Participation;
+    await app.context.engine.db
+      .updateTable('participations')
+      .set({ joined_at })
+      .where('space', 'in', (eb) =>
+        eb.selectFrom('spaces').select('id').where('title', 'in', titles.slice(2)),
+      )
+      .execute();
   });
 
   const titles = ['Space 1', 'Space 6', 'Space 4', 'Space 3', 'Space 2', 'Space 0'];
@@ -511,6 +520,8 @@ describe('Changing a space', () => {
     expect(await keys()).not.toContain('dodecahedron');
     expect(await keys()).not.toContain('icosahedron');
     expect(await keys()).toContain('tetrahedron');
+    await change(ann, space, { tags: [] });
+    expect(await keys()).not.toContain('tetrahedron');
   });
 
   test('takes it out of every search when it becomes private, and back in afterwards', async () => {
