@@ -38,14 +38,14 @@ import { logRequest, logRequests, warnOfUntrustedProxy } from './logging.ts';
 /** Builds the application on a context. It does not listen. */
 export async function buildApp(
   context: Context,
-  limits: TimeLimits = TIME_LIMITS,
+  timeLimits: TimeLimits = TIME_LIMITS,
 ): Promise<FastifyInstance> {
   const { config, log, engine } = context;
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendProblem(explainValidation(error, request), request, reply, engine.isUnavailable);
 
   const app = Fastify({
-    ...connectionOptions(limits, log),
+    ...connectionOptions(timeLimits, log),
     loggerInstance: log,
     genReqId: () => randomUUID(),
     bodyLimit: BODY_LIMIT,
@@ -67,7 +67,7 @@ export async function buildApp(
   app.setNotFoundHandler(() => {
     throw notFound();
   });
-  boundConnections(app, limits);
+  boundConnections(app, timeLimits);
   sendPlainJsonTypes(app);
   keepOutOfCaches(app);
   logRequests(app);
@@ -97,7 +97,7 @@ export async function buildApp(
   refuseOddHeaders(app);
   refuseUnknownPaths(app);
   await app.register(underPressure, {
-    maxEventLoopDelay: limits.eventLoopDelay,
+    maxEventLoopDelay: timeLimits.eventLoopDelay,
     pressureHandler: () => {
       throw unavailable();
     },
