@@ -1,5 +1,8 @@
+import type { FastifyBaseLogger } from 'fastify';
 import { deleteExpiredSessions } from './auth/sessions.ts';
-import type { Context } from './context.ts';
+import type { AvatarStore } from './avatars/store.ts';
+import type { Config } from './config.ts';
+import type { Engine } from './database/engine.ts';
 import { removeDiscardedPictures } from './profile/picture.ts';
 
 const INTERVAL = 10 * 60_000;
@@ -16,7 +19,12 @@ export function startHousekeeping({
   log,
   engine,
   avatars,
-}: Pick<Context, 'config' | 'log' | 'engine' | 'avatars'>): Housekeeping {
+}: {
+  config: Pick<Config, 'sessions'>;
+  log: FastifyBaseLogger;
+  engine: Engine;
+  avatars: AvatarStore;
+}): Housekeeping {
   let last = Promise.resolve();
   const run = () => {
     last = last.then(async () => {
