@@ -5,5 +5,5 @@ export default {
   input: 'openapi.yaml',
   output: { path: 'generated', importFileExtension: '.ts' },
   plugins: ['@hey-api/typescript', '@hey-api/client-fetch', '@hey-api/sdk', 'fastify'],
-  logs: { level: 'error' },
+  logs: { level: 'silent' },
 } satisfies UserConfig;

@@ -18,18 +18,23 @@ function tolerance(word: string): number {
   return [...word].length >= LONG ? 2 : 1;
 }
 
-/** Makes the words of a new document known. */
-export async function learnWords(db: Database, words: readonly string[]): Promise<void> {
-  for (const word of words.filter(isCorrectable)) {
+/** Makes the words of new documents known: each word with the number of documents that hold it. */
+export async function learnWords(
+  db: Database,
+  words: Iterable<readonly [word: string, documents: number]>,
+): Promise<void> {
+  for (const [word, documents] of words) {
+    if (!isCorrectable(word)) continue;
     const { id, spaces } = await db
       .insertInto('known_words')
-      .values({ word, spaces: 1 })
+      .values({ word, spaces: documents })
       .onConflict((conflict) =>
-        conflict.column('word').doUpdateSet({ spaces: sql`known_words.spaces + 1` }),
+        conflict.column('word').doUpdateSet({ spaces: sql`known_words.spaces + ${documents}` }),
       )
       .returning(['id', 'spaces'])
       .executeTakeFirstOrThrow();
-    if (spaces > 1) continue;
+    const isNew = spaces === documents;
+    if (!isNew) continue;
     await db
       .insertInto('known_word_deletions')
       .values(deletions(word, reach(word)).map((deletion) => ({ deletion, word: id })))
@@ -37,7 +42,7 @@ export async function learnWords(db: Database, words: readonly string[]): Promis
   }
 }
 
-/** Takes back what `learnWords` did: a word in no document any more is not known. */
+/** Takes back what `learnWords` did for one document: a word in no document any more is not known. */
 export async function forgetWords(db: Database, words: readonly string[]): Promise<void> {
   const known = words.filter(isCorrectable);
   if (known.length === 0) return;

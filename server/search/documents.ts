@@ -22,6 +22,15 @@ function popularityStep(participants: number): number {
  * space, after the change.
  */
 export async function indexSpace(engine: Engine, db: Database, space: number): Promise<void> {
+  const words = await writeDocument(engine, db, space);
+  await learnWords(
+    db,
+    words.map((word) => [word, 1]),
+  );
+}
+
+/** Does what `indexSpace` does but for learning the words of the document, with which it answers. */
+async function writeDocument(engine: Engine, db: Database, space: number): Promise<string[]> {
   const row = await db
     .selectFrom('spaces')
     .select(['space_id', 'title', 'description', 'visibility', 'participant_count'])
@@ -34,7 +43,7 @@ export async function indexSpace(engine: Engine, db: Database, space: number): P
     .orderBy('position')
     .execute();
   await unindexSpace(engine, db, space);
-  if (row.visibility !== 'public') return;
+  if (row.visibility !== 'public') return [];
 
   const key = documentKey(space, row.participant_count);
   await db
@@ -49,12 +58,12 @@ export async function indexSpace(engine: Engine, db: Database, space: number): P
   }
   const words = wordsOf(row);
   await engine.text.add(db, key, words);
-  await learnWords(db, words.all);
+  return words.all;
 }
 
 /**
- * Brings the index in step with many spaces, as `indexSpace` does with one. In the order of their keys: word indexes
- * write what comes in ascending order at once, and anything else piece by piece.
+ * Brings the index in step with many spaces, as `indexSpace` does with one, but in the order of their keys, since word
+ * indexes write what comes in ascending order at once and anything else piece by piece; and each word is learnt once.
  */
 export async function indexSpaces(
   engine: Engine,
@@ -70,7 +79,13 @@ export async function indexSpaces(
       .executeTakeFirstOrThrow();
     keyed.push({ space, key: documentKey(space, participant_count) });
   }
-  for (const { space } of keyed.sort((a, b) => a.key - b.key)) await indexSpace(engine, db, space);
+  const documents = new Map<string, number>();
+  for (const { space } of keyed.sort((a, b) => a.key - b.key)) {
+    for (const word of await writeDocument(engine, db, space)) {
+      documents.set(word, (documents.get(word) ?? 0) + 1);
+    }
+  }
+  await learnWords(db, documents);
 }
 
 /** Takes the space out of the index, if it is there. */
