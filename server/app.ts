@@ -96,12 +96,7 @@ export async function buildApp(
   // From here on, a refusal carries the headers of the two above.
   refuseOddHeaders(app);
   refuseUnknownPaths(app);
-  await app.register(underPressure, {
-    maxEventLoopDelay: timeLimits.eventLoopDelay,
-    pressureHandler: () => {
-      throw unavailable();
-    },
-  });
+  await shedLoad(app, timeLimits);
   await serveHealth(app, context);
   await serveDocumentation(app, context);
   await serveAvatars(app, context);
@@ -147,6 +142,22 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
 /** A path of the contract as Fastify writes it. */
 function routeOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** Turns requests away while the process cannot keep up. That starting keeps it busy is no reason. */
+async function shedLoad(app: FastifyInstance, { eventLoopDelay }: TimeLimits): Promise<void> {
+  let hasSettled = false;
+  app.addHook('onListen', async () => {
+    setTimeout(() => {
+      hasSettled = true;
+    }, 2_000).unref();
+  });
+  await app.register(underPressure, {
+    maxEventLoopDelay: eventLoopDelay,
+    pressureHandler: () => {
+      if (hasSettled) throw unavailable();
+    },
+  });
 }
 
 /** Answers 404 before a body is looked at. */
