@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+import { CannotRun, type Trial } from './trial.ts';
+
+const USAGE = `Tries to break what the service promises, and prints what it measured.
+
+  npm run torture [-- NAME…]             everything, or the trials named, in full: this takes hours
+  npm run torture -- --quick [NAME…]     the same attempts, fewer of each: minutes
+`;
+
+/** By name, in the order of the table. */
+const trials: Record<string, () => Promise<Trial>> = {};
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+});
+const unknown = positionals.filter((name) => !trials[name]);
+if (values.help || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`There is no trial named ${unknown.join(', ')}.\n`);
+  console.log(`${USAGE}\nTrials: ${Object.keys(trials).join(', ')}`);
+  process.exit(unknown.length > 0 ? 1 : 0);
+}
+
+const counts = { passed: 0, failed: 0, skipped: 0 };
+for (const [name, load] of Object.entries(trials)) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
+  const begun = performance.now();
+  const { promise, run } = await load();
+  console.log(`\n${name}: ${promise}`);
+  const outcome = await run(values.quick ? 'quick' : 'full').then(
+    (measured) => ({ verdict: 'passed', detail: measured }) as const,
+    (error: Error) =>
+      error instanceof CannotRun
+        ? ({ verdict: 'skipped', detail: error.message } as const)
+        : ({ verdict: 'failed', detail: error.stack ?? String(error) } as const),
+  );
+  counts[outcome.verdict] += 1;
+  const seconds = Math.round((performance.now() - begun) / 1000);
+  console.log(`  ${outcome.verdict} in ${seconds} s: ${outcome.detail}`);
+}
+console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exit(counts.failed > 0 ? 1 : 0);
