@@ -7,6 +7,7 @@ import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Limits, openLimits } from './http/limits.ts';
+import { openRecentPages, type RecentPages } from './search/recent.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
 export interface Context extends AsyncDisposable {
@@ -16,6 +17,7 @@ export interface Context extends AsyncDisposable {
   avatars: AvatarStore;
   limits: Limits;
   housekeeping: Housekeeping;
+  recentPages: RecentPages;
 }
 
 /**
@@ -36,6 +38,7 @@ export async function openContext(
   const disposal = opened.move();
   return {
     ...{ config, log, engine, avatars, limits, housekeeping },
+    recentPages: openRecentPages(),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }

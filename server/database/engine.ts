@@ -25,23 +25,20 @@ export interface Engine {
 /** Erasures may have to delete a great many rows. */
 export type Task = 'eraseAccount' | 'eraseSpace';
 
-/** Which words of a public space to look at: the title's alone, or the title's and the description's. */
-export type TextScope = 'title' | 'all';
+/**
+ * Where a public space must hold words: all in its title; all in its title and description together; the latter but
+ * not the former.
+ */
+export type TextScope = 'title' | 'all' | 'rest';
 
 /** The word index of public spaces, by their `key` in `public_spaces`. */
 export interface TextIndex {
-  add(db: Database, key: number, words: Record<TextScope, string[]>): Promise<void>;
+  add(db: Database, key: number, words: { title: string[]; all: string[] }): Promise<void>;
   remove(db: Database, key: number): Promise<void>;
-  /** A subquery of the keys beyond `after` whose documents hold all `words`, ascending. */
-  matches(
-    scope: TextScope,
-    words: readonly QueryWord[],
-    after: number,
-  ): RawBuilder<{ key: number }>;
-  /** Whether the document `key` of the row at hand holds all `words`. */
-  holds(
-    scope: TextScope,
-    words: readonly QueryWord[],
-    key: RawBuilder<number>,
-  ): RawBuilder<boolean>;
+  /** Makes searches fast at once after many additions, which otherwise happens little by little in the background. */
+  compact(db: Database): Promise<void>;
+  /** What `matches` is to look for: the documents that hold all `words`. */
+  pattern(words: readonly QueryWord[], scope: TextScope): string;
+  /** A subquery of the keys beyond `after` whose documents match the pattern, ascending. */
+  matches(pattern: RawBuilder<string>, after: RawBuilder<number>): RawBuilder<{ key: number }>;
 }

@@ -20,11 +20,12 @@ export interface Schema {
   tag_hits: TagHits;
   known_words: KnownWords;
   known_word_deletions: KnownWordDeletions;
+  search_revision: SearchRevision;
   discarded_avatars: DiscardedAvatars;
   pending_purges: PendingPurges;
 }
 
-interface Users {
+export interface Users {
   id: Generated<number>;
   user_id: string;
   username: string;
@@ -53,7 +54,7 @@ interface Sessions {
   last_used_at: string;
 }
 
-interface Spaces {
+export interface Spaces {
   id: Generated<number>;
   space_id: string;
   creator: number;
@@ -67,7 +68,7 @@ interface Spaces {
   created_at: string;
 }
 
-interface Participations {
+export interface Participations {
   space: number;
   user: number;
   joined_at: string;
@@ -88,7 +89,7 @@ interface SpaceTags {
   tag_name: string;
 }
 
-interface Messages {
+export interface Messages {
   id: Generated<number>;
   message_id: string;
   space: number;
@@ -98,7 +99,7 @@ interface Messages {
   created_at: string;
 }
 
-interface Appreciations {
+export interface Appreciations {
   message: number;
   user: number;
   /** The message's author, copied so that an author's appreciations are counted from one index. */
@@ -107,7 +108,7 @@ interface Appreciations {
 }
 
 /** One row a public space: what search walks over and answers with. */
-interface PublicSpaces {
+export interface PublicSpaces {
   /** The order of every search: ascending is popular first, then newest. See `search/documents.ts`. */
   key: number;
   space: number;
@@ -116,9 +117,11 @@ interface PublicSpaces {
   /** The space as JSON text, up to the creator and from after the participant count on. */
   head: string;
   tail: string;
+  /** The value of `search_revision` when the space came, was edited, or last moved down in the order. */
+  revision: number;
 }
 
-interface TagHits {
+export interface TagHits {
   tag: number;
   key: number;
 }
@@ -130,8 +133,13 @@ interface KnownWords {
   spaces: number;
 }
 
+/** One row. Rises with every change of what a search could answer with, in the transaction of the change. */
+interface SearchRevision {
+  value: ColumnType<number, never, never>;
+}
+
 /** A known word's beginning with up to two letters left out: similar words share one. */
-interface KnownWordDeletions {
+export interface KnownWordDeletions {
   deletion: string;
   word: number;
 }

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { sql } from 'kysely';
+import type { Insertable } from 'kysely';
 import { isPasswordHash } from '../auth/passwords.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { prepared } from '../database/prepared.ts';
+import type { Appreciations, Messages, Participations, Spaces, Users } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
 import { Refusal } from '../refusal.ts';
@@ -41,6 +43,9 @@ export class ImportRefused extends Error {
   }
 }
 
+/** From so many new spaces on, the word index is worth being compacted at once. */
+const MANY = 1_000;
+
 /** An import is given up after so many bad lines, unless they are to be skipped. */
 const MOST_BAD_LINES = 100;
 
@@ -79,8 +84,9 @@ export async function importRecords(
     }
     onLine(number);
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
-    for (const space of spaces) await countParticipants(trx, space);
+    for (const space of spaces) await countParticipants(engine, { space }, trx);
     await indexSpaces(engine, trx, [...spaces]);
+    if (spaces.size >= MANY) await engine.text.compact(trx);
     return report;
   });
 }
@@ -96,15 +102,23 @@ async function addRecord(
     case 'user':
       return addUser(engine, trx, record);
     case 'space':
-      return addSpace(trx, record, spaces);
+      return addSpace(engine, trx, record, spaces);
     case 'participant':
-      return addParticipant(trx, record, spaces);
+      return addParticipant(engine, trx, record, spaces);
     case 'message':
-      return addMessage(trx, record);
+      return addMessage(engine, trx, record);
     case 'appreciation':
-      return addAppreciation(trx, record);
+      return addAppreciation(engine, trx, record);
   }
 }
+
+const insertUser = prepared<Insertable<Users>, { id: number }>(({ db }, values) =>
+  db
+    .insertInto('users')
+    .values(values)
+    .onConflict((conflict) => conflict.column('user_id').doNothing())
+    .returning('id'),
+);
 
 async function addUser(
   engine: Engine,
@@ -117,39 +131,43 @@ async function addUser(
     throw new BadLine('password_hash is not Argon2id in PHC form');
   }
   const createdAt = timeOf(record.created_at);
-  const userId = record.user_id ?? idOf('user', emailKey);
+  const user = {
+    user_id: record.user_id ?? idOf('user', emailKey),
+    username: name,
+    username_key: key,
+    username_skeleton: skeleton,
+    email,
+    email_key: emailKey,
+    password_hash: record.password_hash ?? null,
+    bio: parseBio(record.bio ?? ''),
+    picture: record.picture ?? null,
+    is_verified: record.is_verified ? 1 : 0,
+    created_at: createdAt,
+    updated_at: record.updated_at === undefined ? createdAt : timeOf(record.updated_at),
+  };
   try {
-    const { numInsertedOrUpdatedRows } = await trx
-      .insertInto('users')
-      .values({
-        user_id: userId,
-        username: name,
-        username_key: key,
-        username_skeleton: skeleton,
-        email,
-        email_key: emailKey,
-        password_hash: record.password_hash ?? null,
-        bio: parseBio(record.bio ?? ''),
-        picture: record.picture ?? null,
-        is_verified: record.is_verified ? 1 : 0,
-        created_at: createdAt,
-        updated_at: record.updated_at === undefined ? createdAt : timeOf(record.updated_at),
-      })
-      .onConflict((conflict) => conflict.column('user_id').doNothing())
-      .executeTakeFirst();
-    return numInsertedOrUpdatedRows === 1n;
+    return (await insertUser(engine, user, trx)).length > 0;
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
     throw new BadLine('has a username or address that belongs to another user');
   }
 }
 
+const insertSpace = prepared<Insertable<Spaces>, { id: number }>(({ db }, values) =>
+  db
+    .insertInto('spaces')
+    .values(values)
+    .onConflict((conflict) => conflict.column('space_id').doNothing())
+    .returning('id'),
+);
+
 async function addSpace(
+  engine: Engine,
   trx: DatabaseTransaction,
   record: SpaceRecord,
   spaces: Set<number>,
 ): Promise<boolean> {
-  const creator = await findUser(trx, record.creator_id, 'creator_id');
+  const creator = await findUser(engine, trx, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
   const tags = parseTags(record.tags ?? []);
@@ -158,143 +176,172 @@ async function addSpace(
   if (visibility === 'public' && record.invitation_code !== undefined) {
     throw new BadLine('is public and has an invitation_code');
   }
-  const row = await trx
-    .insertInto('spaces')
-    .values({
-      space_id:
-        record.space_id ?? idOf('space', record.creator_id, title, description, record.created_at),
-      creator,
-      title,
-      description,
-      visibility,
-      invitation_code:
-        visibility === 'private'
-          ? (record.invitation_code ?? randomBytes(12).toString('base64url'))
-          : null,
-      participant_count: 0,
-      created_at: createdAt,
-    })
-    .onConflict((conflict) => conflict.column('space_id').doNothing())
-    .returning('id')
-    .executeTakeFirst();
+  const space = {
+    space_id:
+      record.space_id ?? idOf('space', record.creator_id, title, description, record.created_at),
+    creator,
+    title,
+    description,
+    visibility,
+    invitation_code:
+      visibility === 'private'
+        ? (record.invitation_code ?? randomBytes(12).toString('base64url'))
+        : null,
+    participant_count: 0,
+    created_at: createdAt,
+  };
+  const [row] = await insertSpace(engine, space, trx);
   if (!row) return false;
-  await trx
-    .insertInto('participations')
-    .values({ space: row.id, user: creator, joined_at: createdAt, left_at: null })
-    .execute();
+  const participation = { space: row.id, user: creator, joined_at: createdAt, left_at: null };
+  await insertParticipation(engine, participation, trx);
   await setTags(trx, row.id, tags);
   spaces.add(row.id);
   return true;
 }
 
+const insertParticipation = prepared<Insertable<Participations>, { space: number }>(
+  ({ db }, values) =>
+    db
+      .insertInto('participations')
+      .values(values)
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('space'),
+);
+
 async function addParticipant(
+  engine: Engine,
   trx: DatabaseTransaction,
   record: ParticipantRecord,
   spaces: Set<number>,
 ): Promise<boolean> {
-  const space = await findSpace(trx, record.space_id);
-  const user = await findUser(trx, record.user_id, 'user_id');
+  const space = await findSpace(engine, trx, record.space_id);
+  const user = await findUser(engine, trx, record.user_id, 'user_id');
   if (user === space.creator) {
     if (record.left_at) throw new BadLine('is the space’s creator, who cannot leave');
     return false;
   }
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto('participations')
-    .values({
-      space: space.id,
-      user,
-      joined_at: timeOf(record.joined_at),
-      left_at: record.left_at ? timeOf(record.left_at) : null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst();
-  if (numInsertedOrUpdatedRows !== 1n) return false;
+  const participation = {
+    space: space.id,
+    user,
+    joined_at: timeOf(record.joined_at),
+    left_at: record.left_at ? timeOf(record.left_at) : null,
+  };
+  const added = await insertParticipation(engine, participation, trx);
+  if (added.length === 0) return false;
   spaces.add(space.id);
   return true;
 }
 
-async function addMessage(trx: DatabaseTransaction, record: MessageRecord): Promise<boolean> {
-  refuseUnreadable(record.text);
-  const space = await findSpace(trx, record.space_id);
-  const author = await findUser(trx, record.author_id, 'author_id');
-  const joined = await trx
-    .selectFrom('participations')
-    .select('user')
-    .where('space', '=', space.id)
-    .where('user', '=', author)
-    .executeTakeFirst();
-  if (!joined) throw new BadLine('has an author who never joined the space');
-  const { numInsertedOrUpdatedRows } = await trx
+const findParticipation = prepared<{ space: number; user: number }, { user: number }>(
+  ({ db }, { space, user }) =>
+    db
+      .selectFrom('participations')
+      .select('user')
+      .where('space', '=', space)
+      .where('user', '=', user),
+);
+
+const insertMessage = prepared<Insertable<Messages>, { id: number }>(({ db }, values) =>
+  db
     .insertInto('messages')
-    .values({
-      message_id:
-        record.message_id ??
-        idOf('message', record.space_id, record.author_id, record.text, record.created_at),
-      space: space.id,
-      author,
-      text: record.text,
-      word_count: countWords(record.text),
-      created_at: timeOf(record.created_at),
-    })
+    .values(values)
     .onConflict((conflict) => conflict.column('message_id').doNothing())
-    .executeTakeFirst();
-  return numInsertedOrUpdatedRows === 1n;
+    .returning('id'),
+);
+
+async function addMessage(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  record: MessageRecord,
+): Promise<boolean> {
+  refuseUnreadable(record.text);
+  const { id: space } = await findSpace(engine, trx, record.space_id);
+  const author = await findUser(engine, trx, record.author_id, 'author_id');
+  const joined = await findParticipation(engine, { space, user: author }, trx);
+  if (joined.length === 0) throw new BadLine('has an author who never joined the space');
+  const message = {
+    message_id:
+      record.message_id ??
+      idOf('message', record.space_id, record.author_id, record.text, record.created_at),
+    space,
+    author,
+    text: record.text,
+    word_count: countWords(record.text),
+    created_at: timeOf(record.created_at),
+  };
+  return (await insertMessage(engine, message, trx)).length > 0;
 }
 
+const findMessage = prepared<{ message_id: string }, { id: number; author: number }>(
+  ({ db }, { message_id }) =>
+    db.selectFrom('messages').select(['id', 'author']).where('message_id', '=', message_id),
+);
+
+const insertAppreciation = prepared<Insertable<Appreciations>, { message: number }>(
+  ({ db }, values) =>
+    db
+      .insertInto('appreciations')
+      .values(values)
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('message'),
+);
+
 async function addAppreciation(
+  engine: Engine,
   trx: DatabaseTransaction,
   record: AppreciationRecord,
 ): Promise<boolean> {
-  const user = await findUser(trx, record.user_id, 'user_id');
-  const message = await trx
-    .selectFrom('messages')
-    .select(['id', 'author'])
-    .where('message_id', '=', record.message_id)
-    .executeTakeFirst();
+  const user = await findUser(engine, trx, record.user_id, 'user_id');
+  const [message] = await findMessage(engine, { message_id: record.message_id }, trx);
   if (!message) throw new BadLine(`message_id ${record.message_id} is not known`);
   if (message.author === user) throw new BadLine('is an appreciation of one’s own message');
-  const { numInsertedOrUpdatedRows } = await trx
-    .insertInto('appreciations')
-    .values({
-      message: message.id,
-      user,
-      author: message.author,
-      created_at: timeOf(record.created_at),
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst();
-  return numInsertedOrUpdatedRows === 1n;
+  const appreciation = {
+    message: message.id,
+    user,
+    author: message.author,
+    created_at: timeOf(record.created_at),
+  };
+  return (await insertAppreciation(engine, appreciation, trx)).length > 0;
 }
 
-async function countParticipants(trx: DatabaseTransaction, space: number): Promise<void> {
-  await trx
+const countParticipants = prepared<{ space: number }, never>(({ db }, { space }) =>
+  db
     .updateTable('spaces')
-    .set({
-      participant_count: sql`(SELECT count(*) FROM participations WHERE space = ${space} AND left_at IS NULL)`,
-    })
-    .where('id', '=', space)
-    .execute();
-}
+    .set(({ selectFrom }) => ({
+      participant_count: selectFrom('participations')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('space', '=', space)
+        .where('left_at', 'is', null),
+    }))
+    .where('id', '=', space),
+);
 
-async function findUser(trx: DatabaseTransaction, userId: string, field: string): Promise<number> {
-  const row = await trx
-    .selectFrom('users')
-    .select('id')
-    .where('user_id', '=', userId)
-    .executeTakeFirst();
+const findUserId = prepared<{ user_id: string }, { id: number }>(({ db }, { user_id }) =>
+  db.selectFrom('users').select('id').where('user_id', '=', user_id),
+);
+
+async function findUser(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  userId: string,
+  field: string,
+): Promise<number> {
+  const [row] = await findUserId(engine, { user_id: userId }, trx);
   if (!row) throw new BadLine(`${field} ${userId} is not known`);
   return row.id;
 }
 
+const findSpaceId = prepared<{ space_id: string }, { id: number; creator: number }>(
+  ({ db }, { space_id }) =>
+    db.selectFrom('spaces').select(['id', 'creator']).where('space_id', '=', space_id),
+);
+
 async function findSpace(
+  engine: Engine,
   trx: DatabaseTransaction,
   spaceId: string,
 ): Promise<{ id: number; creator: number }> {
-  const row = await trx
-    .selectFrom('spaces')
-    .select(['id', 'creator'])
-    .where('space_id', '=', spaceId)
-    .executeTakeFirst();
+  const [row] = await findSpaceId(engine, { space_id: spaceId }, trx);
   if (!row) throw new BadLine(`space_id ${spaceId} is not known`);
   return row;
 }

@@ -3,6 +3,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import type { Page } from '../cursor.ts';
 import { HttpProblem } from '../http/problems.ts';
+import { recall } from '../search/recent.ts';
 import type { SearchResultJson } from '../search/results.ts';
 import { searchTag } from '../search/tag.ts';
 import { searchText } from '../search/text.ts';
@@ -11,11 +12,14 @@ import { linkNextPage } from './pages.ts';
 export function searchHandlers({
   config,
   engine,
+  recentPages,
 }: Context): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
   return {
     searchSpaces: async (request, reply) => {
       const { q, limit = 20, cursor } = request.query;
-      const page = await searchText(engine, q, { limit, cursor }, config.avatarBase);
+      const page = await recall(engine, recentPages, request.url, (revision) =>
+        searchText(engine, revision, q, { limit, cursor }, config.avatarBase),
+      );
       return sendResults(request, reply, page);
     },
 
@@ -27,7 +31,9 @@ export function searchHandlers({
           'There is nothing at this path. A tag has at least one character.',
         );
       const { limit = 20, cursor } = request.query ?? {};
-      const page = await searchTag(engine, tag, { limit, cursor }, config.avatarBase);
+      const page = await recall(engine, recentPages, request.url, (revision) =>
+        searchTag(engine, revision, tag, { limit, cursor }, config.avatarBase),
+      );
       return sendResults(request, reply, page);
     },
   };

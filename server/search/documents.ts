@@ -1,6 +1,10 @@
+import type { Selectable } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
+import { prepared } from '../database/prepared.ts';
+import type { PublicSpaces, Spaces, TagHits } from '../database/schema.ts';
 import { forgetWords, learnWords } from './correction.ts';
 import { fragmentsOf, readFragments } from './results.ts';
+import { nextRevision } from './revision.ts';
 import { indexWords, titleKey } from './words.ts';
 
 /**
@@ -24,38 +28,56 @@ function popularityStep(participants: number): number {
 export async function indexSpace(engine: Engine, db: Database, space: number): Promise<void> {
   const words = await writeDocument(engine, db, space);
   await learnWords(
+    engine,
     db,
     words.map((word) => [word, 1]),
   );
 }
 
-/** Does what `indexSpace` does but for learning the words of the document, with which it answers. */
-async function writeDocument(engine: Engine, db: Database, space: number): Promise<string[]> {
-  const row = await db
+const readSpace = prepared<
+  { space: number },
+  Pick<
+    Selectable<Spaces>,
+    'space_id' | 'title' | 'description' | 'visibility' | 'participant_count'
+  >
+>(({ db }, { space }) =>
+  db
     .selectFrom('spaces')
     .select(['space_id', 'title', 'description', 'visibility', 'participant_count'])
-    .where('id', '=', space)
-    .executeTakeFirstOrThrow();
-  const tags = await db
-    .selectFrom('space_tags')
-    .select(['tag', 'tag_name'])
-    .where('space', '=', space)
-    .orderBy('position')
-    .execute();
+    .where('id', '=', space),
+);
+
+const readTags = prepared<{ space: number }, { tag: number; tag_name: string }>(
+  ({ db }, { space }) =>
+    db
+      .selectFrom('space_tags')
+      .select(['tag', 'tag_name'])
+      .where('space', '=', space)
+      .orderBy('position'),
+);
+
+const insertDocument = prepared<Omit<PublicSpaces, 'revision'>, never>(({ db }, values) =>
+  db.insertInto('public_spaces').values({ ...values, revision: nextRevision }),
+);
+
+const insertTagHit = prepared<TagHits, never>(({ db }, values) =>
+  db.insertInto('tag_hits').values(values),
+);
+
+/** Does what `indexSpace` does but for learning the words of the document, with which it answers. */
+async function writeDocument(engine: Engine, db: Database, space: number): Promise<string[]> {
   await unindexSpace(engine, db, space);
-  if (row.visibility !== 'public') return [];
+  const [row] = await readSpace(engine, { space }, db);
+  if (row?.visibility !== 'public') return [];
 
   const key = documentKey(space, row.participant_count);
-  await db
-    .insertInto('public_spaces')
-    .values({ key, space, title_key: titleKey(row.title), ...fragmentsOf(row, tags) })
-    .execute();
-  if (tags.length > 0) {
-    await db
-      .insertInto('tag_hits')
-      .values(tags.map(({ tag }) => ({ tag, key })))
-      .execute();
-  }
+  const tags = await readTags(engine, { space }, db);
+  await insertDocument(
+    engine,
+    { key, space, title_key: titleKey(row.title), ...fragmentsOf(row, tags) },
+    db,
+  );
+  for (const { tag } of tags) await insertTagHit(engine, { tag, key }, db);
   const words = wordsOf(row);
   await engine.text.add(db, key, words);
   return words.all;
@@ -72,12 +94,8 @@ export async function indexSpaces(
 ): Promise<void> {
   const keyed: { space: number; key: number }[] = [];
   for (const space of spaces) {
-    const { participant_count } = await db
-      .selectFrom('spaces')
-      .select('participant_count')
-      .where('id', '=', space)
-      .executeTakeFirstOrThrow();
-    keyed.push({ space, key: documentKey(space, participant_count) });
+    const [row] = await readSpace(engine, { space }, db);
+    if (row) keyed.push({ space, key: documentKey(space, row.participant_count) });
   }
   const documents = new Map<string, number>();
   for (const { space } of keyed.sort((a, b) => a.key - b.key)) {
@@ -85,17 +103,19 @@ export async function indexSpaces(
       documents.set(word, (documents.get(word) ?? 0) + 1);
     }
   }
-  await learnWords(db, documents);
+  await learnWords(engine, db, documents);
 }
+
+const readDocument = prepared<{ space: number }, { key: number; head: string; tail: string }>(
+  ({ db }, { space }) =>
+    db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space', '=', space),
+);
 
 /** Takes the space out of the index, if it is there. */
 export async function unindexSpace(engine: Engine, db: Database, space: number): Promise<void> {
-  const row = await db
-    .deleteFrom('public_spaces')
-    .where('space', '=', space)
-    .returning(['key', 'head', 'tail'])
-    .executeTakeFirst();
+  const [row] = await readDocument(engine, { space }, db);
   if (!row) return;
+  await db.deleteFrom('public_spaces').where('key', '=', row.key).execute();
   const indexed = readFragments(row);
   await engine.text.remove(db, row.key);
   await forgetWords(db, wordsOf(indexed).all);
@@ -122,7 +142,12 @@ export async function moveSpace(engine: Engine, db: Database, space: number): Pr
   const key = documentKey(space, row.participant_count);
   if (key === row.key) return;
   const indexed = readFragments(row);
-  await db.updateTable('public_spaces').set({ key }).where('key', '=', row.key).execute();
+  const isLower = key > row.key;
+  await db
+    .updateTable('public_spaces')
+    .set({ key, ...(isLower && { revision: nextRevision }) })
+    .where('key', '=', row.key)
+    .execute();
   const tags = indexed.tags.map(({ tag }) => tag);
   if (tags.length > 0) {
     await db

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../cursor.ts';
-import type { Engine } from '../database/engine.ts';
+import type { Engine, TextScope } from '../database/engine.ts';
+import { prepared } from '../database/prepared.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { matches, type QueryWord, queryWords, titleKey } from './words.ts';
@@ -14,8 +15,11 @@ const TIERS = ['equal', 'title', 'all'] as const;
 /** Where the index cannot decide alone, a page ends early once more than so many rows were looked at in vain. */
 const MOST_IN_VAIN = 1_000;
 
-/** Where a page begins: the tier, the key before it, and the query as corrected, empty if it was not. */
-type Position = readonly [tier: number, after: number, corrected: string];
+/**
+ * Where a page begins: the tier, the key before it, the revision at which the walk through the pages began, and the
+ * query as corrected, empty if it was not.
+ */
+type Position = readonly [tier: number, after: number, revision: number, corrected: string];
 
 interface Row {
   key: number;
@@ -26,12 +30,14 @@ interface Row {
 
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
+ * @param revision   the current one: what changes after it is left to a later search
  * @param query      any text; no more than its first 12 words count
  * @param avatarBase what the names of pictures are appended to
  * @throws Refusal `invalid_cursor`
  */
 export async function searchText(
   engine: Engine,
+  revision: number,
   query: string,
   { limit, cursor }: PageRequest,
   avatarBase: string,
@@ -39,18 +45,18 @@ export async function searchText(
   const search = (text: string, from: Position) => readPage(engine, text, from, limit, avatarBase);
   if (cursor !== undefined) {
     const position = decodeCursor<Position>(cursor, isPosition);
-    return search(position[2] || query, position);
+    return search(position[3] || query, position);
   }
-  const page = await search(query, [0, -1, '']);
+  const page = await search(query, [0, -1, revision, '']);
   if (page.items.length > 0 || page.next !== null) return page;
   const corrected = await correctQuery(engine, query);
-  return corrected === undefined ? page : search(corrected, [0, -1, corrected]);
+  return corrected === undefined ? page : search(corrected, [0, -1, revision, corrected]);
 }
 
 async function readPage(
   engine: Engine,
   query: string,
-  [firstTier, firstAfter, corrected]: Position,
+  [firstTier, firstAfter, revision, corrected]: Position,
   limit: number,
   avatarBase: string,
 ): Promise<Page<SearchResultJson>> {
@@ -67,18 +73,60 @@ async function readPage(
   while (tier < TIERS.length) {
     // The more were read in vain, the more are read at once.
     const wanted = Math.max(limit + 1 - hits.length, inVain);
-    const rows = await readTier(engine, tier, query, words, after, wanted, avatarBase);
+    const place = { after, revision, limit: wanted, avatarBase };
+    const rows = await readTier(engine, tier, query, words, place);
     for (const row of rows) {
       after = row.key;
       if (isInTier(tier, words, row))
-        hits.push({ position: [tier, row.key, corrected], result: row.result });
+        hits.push({ position: [tier, row.key, revision, corrected], result: row.result });
       else inVain += 1;
     }
     if (hits.length > limit) return page(hits[limit - 1]?.position);
-    if (inVain > MOST_IN_VAIN) return page([tier, after, corrected]);
+    if (inVain > MOST_IN_VAIN) return page([tier, after, revision, corrected]);
     if (rows.length < wanted) [tier, after] = [tier + 1, -1];
   }
   return page(undefined);
+}
+
+/** What to read of a tier. */
+interface Place {
+  after: number;
+  revision: number;
+  limit: number;
+  avatarBase: string;
+}
+
+const readEqual = prepared<Place & { title: string }, Row>((_, { title, after, ...rest }) =>
+  rowsOf(
+    sql`(SELECT key FROM public_spaces WHERE title_key = ${title} AND key > ${after})`,
+    sql`1 = 1`,
+    rest,
+  ),
+);
+
+const readMatches = prepared<Place & { title: string; pattern: string }, Row>(
+  ({ text }, { title, pattern, after, ...rest }) =>
+    rowsOf(text.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
+);
+
+function rowsOf(
+  keys: RawBuilder<{ key: number }>,
+  condition: RawBuilder<unknown>,
+  {
+    revision,
+    limit,
+    avatarBase,
+  }: { [Name in Exclude<keyof Place, 'after'>]: RawBuilder<Place[Name]> },
+): RawBuilder<Row> {
+  return sql<Row>`
+    SELECT hits.key, spaces.title, spaces.description, ${resultJson(avatarBase)} AS result
+    FROM ${keys} AS hits
+    JOIN public_spaces ON public_spaces.key = hits.key
+    JOIN spaces ON spaces.id = public_spaces.space
+    JOIN users ON users.id = spaces.creator
+    WHERE ${condition} AND public_spaces.revision < ${revision}
+    ORDER BY hits.key
+    LIMIT ${limit}`;
 }
 
 async function readTier(
@@ -86,32 +134,14 @@ async function readTier(
   tier: number,
   query: string,
   words: QueryWord[],
-  after: number,
-  limit: number,
-  avatarBase: string,
+  place: Place,
 ): Promise<Row[]> {
   const title = titleKey(query);
-  let keys: RawBuilder<{ key: number }>;
-  let isNew = sql<boolean>`public_spaces.title_key <> ${title}`;
-  if (TIERS[tier] === 'equal') {
-    keys = sql`(SELECT key FROM public_spaces WHERE title_key = ${title} AND key > ${after})`;
-    isNew = sql`1 = 1`;
-  } else if (TIERS[tier] === 'title') {
-    keys = engine.text.matches('title', words, after);
-  } else {
-    keys = engine.text.matches('all', words, after);
-    if (!mustVerify(words)) isNew = sql`NOT ${engine.text.holds('title', words, sql`hits.key`)}`;
-  }
-  const { rows } = await sql<Row>`
-    SELECT hits.key, spaces.title, spaces.description, ${resultJson(avatarBase)} AS result
-    FROM ${keys} AS hits
-    JOIN public_spaces ON public_spaces.key = hits.key
-    JOIN spaces ON spaces.id = public_spaces.space
-    JOIN users ON users.id = spaces.creator
-    WHERE ${isNew}
-    ORDER BY hits.key
-    LIMIT ${limit}`.execute(engine.readDb);
-  return rows;
+  if (TIERS[tier] === 'equal') return readEqual(engine, { ...place, title });
+  let scope: TextScope = 'title';
+  // What must be verified is not for the index to tell apart.
+  if (TIERS[tier] === 'all') scope = mustVerify(words) ? 'all' : 'rest';
+  return readMatches(engine, { ...place, title, pattern: engine.text.pattern(words, scope) });
 }
 
 /** The index knows the words of a document but not the order of characters in an unspaced run. */
@@ -144,22 +174,25 @@ function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;
 }
 
+const findAny = prepared<{ pattern: string; after: number }, { key: number }>(
+  ({ text }, { pattern, after }) =>
+    sql`SELECT key FROM ${text.matches(pattern, after)} AS hits LIMIT 1`,
+);
+
 async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
-  const { rows } =
-    await sql`SELECT 1 FROM ${engine.text.matches('all', [word], -1)} AS hits LIMIT 1`.execute(
-      engine.readDb,
-    );
-  return rows.length > 0;
+  const pattern = engine.text.pattern([word], 'all');
+  return (await findAny(engine, { pattern, after: -1 })).length > 0;
 }
 
-function isPosition(parts: unknown[]): parts is [number, number, string] {
-  const [tier, after, corrected] = parts;
+function isPosition(parts: unknown[]): parts is [number, number, number, string] {
+  const [tier, after, revision, corrected] = parts;
   return (
-    parts.length === 3 &&
+    parts.length === 4 &&
     Number.isInteger(tier) &&
     (tier as number) >= 0 &&
     (tier as number) < TIERS.length &&
     Number.isSafeInteger(after) &&
+    Number.isSafeInteger(revision) &&
     typeof corrected === 'string'
   );
 }

@@ -183,7 +183,7 @@ describe('Maintenance', () => {
   const segments = async ({ db }: Engine) => {
     const { rows } = await sql<{
       count: number;
-    }>`SELECT count(DISTINCT segid) AS count FROM all_words_idx`.execute(db);
+    }>`SELECT count(DISTINCT segid) AS count FROM word_index_idx`.execute(db);
     return rows[0]?.count ?? 0;
   };
 

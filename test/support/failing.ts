@@ -19,12 +19,18 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
     last = now;
     if (now && queries++ >= now.after) throw now.error;
   };
+  const counted = new WeakSet<object>();
   const plugin: KyselyPlugin = {
-    transformQuery({ node }) {
+    transformQuery({ node, queryId }) {
       fail();
+      counted.add(queryId);
       return node;
     },
-    transformResult: async ({ result }) => result,
+    // A prepared query is transformed once, however often it runs.
+    async transformResult({ result, queryId }) {
+      if (!counted.delete(queryId)) fail();
+      return result;
+    },
   };
   return {
     ...real,

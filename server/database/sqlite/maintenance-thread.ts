@@ -18,8 +18,6 @@ const STEP = 64;
 /** A pause between steps, so that writers get their turn, in milliseconds. */
 const PAUSE = 5;
 
-const indexes = ['title_words', 'all_words'] as const;
-
 const { file, maintains } = workerData as MaintenanceSettings;
 const port = parentPort;
 if (!port) throw new Error('This module runs as a worker thread.');
@@ -67,34 +65,33 @@ async function maintain(): Promise<void> {
   if ((await dataVersion()) === seen) return;
   const purges = await db.selectFrom('pending_purges').select('id').execute();
   if (purges.length > 0) await purge(purges.map(({ id }) => id));
-  else for (const index of indexes) await mergeSteps(index);
+  else await mergeSteps();
   if (!stopping) seen = await dataVersion();
 }
 
 /**
- * Leaves no byte of what was deleted in the files. Deleted words stay in an index until its old segments are
+ * Leaves no byte of what was deleted in the files. Deleted words stay in the index until its old segments are
  * merged away, which a negative step begins for all of them; overwritten pages stay in the log until it is cut.
  */
 async function purge(requests: number[]): Promise<void> {
-  for (const index of indexes) {
-    await mergeStep(index, -STEP);
-    await mergeSteps(index);
-  }
+  await mergeStep(-STEP);
+  await mergeSteps();
   if (stopping) return;
   await cutLog();
   await db.deleteFrom('pending_purges').where('id', 'in', requests).execute();
 }
 
-async function mergeSteps(index: (typeof indexes)[number]): Promise<void> {
-  while (!stopping && (await mergeStep(index, STEP))) await sleep(PAUSE);
+async function mergeSteps(): Promise<void> {
+  while (!stopping && (await mergeStep(STEP))) await sleep(PAUSE);
 }
 
 /** One merge step. Answers whether there may be more to do. */
-async function mergeStep(index: (typeof indexes)[number], pages: number): Promise<boolean> {
+async function mergeStep(pages: number): Promise<boolean> {
   return transact(db, async (trx) => {
     const before = await totalChanges(trx);
-    await sql`INSERT INTO ${sql.table(index)} (${sql.ref(index)}, rank)
-      VALUES ('merge', ${sql.lit(pages)})`.execute(trx);
+    await sql`INSERT INTO word_index (word_index, rank) VALUES ('merge', ${sql.lit(pages)})`.execute(
+      trx,
+    );
     // FTS5's own sign that nothing was left to merge: fewer than two changes.
     return (await totalChanges(trx)) - before >= 2;
   });

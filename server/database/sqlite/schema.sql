@@ -2,11 +2,6 @@
 --   npm test -- -u test/database/schema.test.ts
 -- writes this file anew.
 
-CREATE VIRTUAL TABLE all_words USING fts5(
-  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12',
-  tokenize="ascii tokenchars '+#.'"
-);
-
 CREATE TABLE appreciations (
   message INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
   user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -26,11 +21,9 @@ CREATE TABLE discarded_avatars (
 
 CREATE TABLE known_word_deletions (
   deletion TEXT NOT NULL,
-  word INTEGER NOT NULL REFERENCES known_words ON DELETE CASCADE,
+  word INTEGER NOT NULL,
   PRIMARY KEY (deletion, word)
 ) STRICT, WITHOUT ROWID;
-
-CREATE INDEX known_word_deletions_by_word ON known_word_deletions (word);
 
 CREATE TABLE known_words (
   id INTEGER PRIMARY KEY,
@@ -72,10 +65,24 @@ CREATE TABLE public_spaces (
   space INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
   title_key TEXT NOT NULL,
   head TEXT NOT NULL,
-  tail TEXT NOT NULL
+  tail TEXT NOT NULL,
+  revision INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX public_spaces_by_title ON public_spaces (title_key, key);
+
+CREATE TRIGGER search_revision_1 AFTER INSERT ON public_spaces
+  BEGIN UPDATE search_revision SET value = value + 1; END;
+
+CREATE TRIGGER search_revision_2 AFTER DELETE ON public_spaces
+  BEGIN UPDATE search_revision SET value = value + 1; END;
+
+CREATE TRIGGER search_revision_3 AFTER UPDATE ON public_spaces
+  BEGIN UPDATE search_revision SET value = value + 1; END;
+
+CREATE TABLE search_revision (
+  value INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE sessions (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -92,7 +99,7 @@ CREATE TABLE space_tags (
   tag INTEGER NOT NULL REFERENCES tags,
   position INTEGER NOT NULL,
   tag_name TEXT NOT NULL,
-  PRIMARY KEY (space, tag)
+  PRIMARY KEY (space, position)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX space_tags_by_tag ON space_tags (tag);
@@ -110,6 +117,9 @@ CREATE TABLE spaces (
   CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
 ) STRICT;
 
+CREATE TRIGGER search_revision_4 AFTER UPDATE OF participant_count ON spaces
+  BEGIN UPDATE search_revision SET value = value + 1; END;
+
 CREATE INDEX spaces_by_creator ON spaces (creator);
 
 CREATE TABLE tag_hits (
@@ -122,11 +132,6 @@ CREATE TABLE tags (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   tag_key TEXT NOT NULL UNIQUE
 ) STRICT;
-
-CREATE VIRTUAL TABLE title_words USING fts5(
-  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12',
-  tokenize="ascii tokenchars '+#.'"
-);
 
 CREATE TABLE users (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -144,11 +149,15 @@ CREATE TABLE users (
   updated_at TEXT NOT NULL
 ) STRICT;
 
--- all_words: automerge = 0
--- all_words: crisismerge = 256
--- all_words: deletemerge = 0
--- all_words: version = 4
--- title_words: automerge = 0
--- title_words: crisismerge = 256
--- title_words: deletemerge = 0
--- title_words: version = 4
+CREATE TRIGGER search_revision_5 AFTER UPDATE OF username, picture ON users
+  BEGIN UPDATE search_revision SET value = value + 1; END;
+
+CREATE VIRTUAL TABLE word_index USING fts5(
+  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',
+  tokenize="ascii tokenchars '=+#.'"
+);
+
+-- word_index: automerge = 0
+-- word_index: crisismerge = 256
+-- word_index: deletemerge = 0
+-- word_index: version = 4

@@ -1,42 +1,44 @@
-import { type RawBuilder, sql } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import type { QueryWord, Term } from '../../search/words.ts';
-import type { TextIndex, TextScope } from '../engine.ts';
+import type { TextIndex } from '../engine.ts';
 
-const tables = { title: 'title_words', all: 'all_words' } as const;
+/** A word of a title is indexed twice: as it is, and behind this sign, which no word holds. */
+const IN_TITLE = '=';
 
-/** The word index as two FTS5 tables whose rowids are the keys, so that matches come in the order of results. */
+// A bound number is a floating-point one, which FTS5 does not take for a rowid.
+const INSERT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
+const DELETE = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
+
+/** The word index as an FTS5 table whose rowids are the keys, so that matches come in the order of results. */
 export const textIndex: TextIndex = {
-  async add(db, key, words) {
-    for (const [scope, table] of Object.entries(tables)) {
-      // A bound number is a floating-point one, which FTS5 does not take for a rowid.
-      await sql`INSERT INTO ${sql.table(table)} (rowid, words)
-        VALUES (CAST(${key} AS INTEGER), ${words[scope as TextScope].join(' ')})`.execute(db);
-    }
+  async add(db, key, { title, all }) {
+    const words = [...all, ...title.map((word) => IN_TITLE + word)].join(' ');
+    await db.executeQuery(CompiledQuery.raw(INSERT, [key, words]));
   },
 
   async remove(db, key) {
-    for (const table of Object.values(tables)) {
-      await sql`DELETE FROM ${sql.table(table)} WHERE rowid = CAST(${key} AS INTEGER)`.execute(db);
-    }
+    await db.executeQuery(CompiledQuery.raw(DELETE, [key]));
   },
 
-  matches(scope, words, after) {
-    const table = sql.table(tables[scope]);
-    return sql`(SELECT rowid AS key FROM ${table}
-      WHERE ${table} MATCH ${expression(words)} AND rowid > CAST(${after} AS INTEGER) ORDER BY rowid)`;
+  async compact(db) {
+    await sql`INSERT INTO word_index (word_index) VALUES ('optimize')`.execute(db);
   },
 
-  holds(scope, words, key): RawBuilder<boolean> {
-    const table = sql.table(tables[scope]);
-    return sql`EXISTS (SELECT 1 FROM ${table} WHERE ${table} MATCH ${expression(words)} AND rowid = ${key})`;
+  pattern(words, scope) {
+    if (scope === 'title') return pattern(words, IN_TITLE);
+    if (scope === 'all') return pattern(words, '');
+    return `(${pattern(words, '')}) NOT (${pattern(words, IN_TITLE)})`;
   },
+
+  matches: (pattern, after) => sql`(SELECT rowid AS key FROM word_index
+    WHERE word_index MATCH ${pattern} AND rowid > CAST(${after} AS INTEGER) ORDER BY rowid)`,
 };
 
 /** Words in FTS5's query language: quoted, so that nothing in them is syntax. */
-function expression(words: readonly QueryWord[]): string {
-  return words.map(({ anyOf }) => `(${anyOf.map(allOf).join(' OR ')})`).join(' AND ');
-}
-
-function allOf(terms: readonly Term[]): string {
-  return `(${terms.map(({ text, beginning }) => `"${text}"${beginning ? '*' : ''}`).join(' AND ')})`;
+function pattern(words: readonly QueryWord[], mark: string): string {
+  const allOf = (terms: readonly Term[]) =>
+    terms.map(({ text, beginning }) => `"${mark}${text}"${beginning ? '*' : ''}`).join(' AND ');
+  return words
+    .map(({ anyOf }) => `(${anyOf.map((terms) => `(${allOf(terms)})`).join(' OR ')})`)
+    .join(' AND ');
 }

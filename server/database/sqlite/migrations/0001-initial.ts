@@ -4,14 +4,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
 }
 
-// A word index keeps no text, forgets rows on request, holds every beginning of up to twelve characters so that
-// each costs the same, and takes words as the server split them: all signs that occur in words are token characters.
-const wordIndex = (name: string) => `
-  CREATE VIRTUAL TABLE ${name} USING fts5(
-    words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12',
-    tokenize="ascii tokenchars '+#.'"
-  )`;
-
 const statements = [
   `CREATE TABLE users (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -71,7 +63,7 @@ const statements = [
     tag INTEGER NOT NULL REFERENCES tags,
     position INTEGER NOT NULL,
     tag_name TEXT NOT NULL,
-    PRIMARY KEY (space, tag)
+    PRIMARY KEY (space, position)
   ) STRICT, WITHOUT ROWID`,
   'CREATE INDEX space_tags_by_tag ON space_tags (tag)',
 
@@ -102,7 +94,8 @@ const statements = [
     space INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
     title_key TEXT NOT NULL,
     head TEXT NOT NULL,
-    tail TEXT NOT NULL
+    tail TEXT NOT NULL,
+    revision INTEGER NOT NULL
   ) STRICT`,
   'CREATE INDEX public_spaces_by_title ON public_spaces (title_key, key)',
 
@@ -112,18 +105,21 @@ const statements = [
     PRIMARY KEY (tag, key)
   ) STRICT, WITHOUT ROWID`,
 
-  wordIndex('title_words'),
-  wordIndex('all_words'),
+  // It keeps no text, forgets rows on request, holds every beginning of up to twelve characters (and the sign that
+  // marks words of titles) so that each costs the same, and takes words as the server split them.
+  `CREATE VIRTUAL TABLE word_index USING fts5(
+    words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',
+    tokenize="ascii tokenchars '=+#.'"
+  )`,
   // Merging while a request writes could take seconds in a large index: it is done in small steps beside them.
-  ...['title_words', 'all_words'].flatMap((index) =>
-    [
-      ['automerge', 0],
-      // But an index has room for 2,000 segments, and every transaction adds one: should nobody merge, writers do.
-      ['crisismerge', 256],
-      ['deletemerge', 0],
-    ].map(
-      ([setting, value]) => `INSERT INTO ${index} (${index}, rank) VALUES ('${setting}', ${value})`,
-    ),
+  ...[
+    ['automerge', 0],
+    // But an index has room for 2,000 segments, and every transaction adds one: should nobody merge, writers do.
+    ['crisismerge', 256],
+    ['deletemerge', 0],
+  ].map(
+    ([setting, value]) =>
+      `INSERT INTO word_index (word_index, rank) VALUES ('${setting}', ${value})`,
   ),
 
   `CREATE TABLE known_words (
@@ -134,10 +130,25 @@ const statements = [
 
   `CREATE TABLE known_word_deletions (
     deletion TEXT NOT NULL,
-    word INTEGER NOT NULL REFERENCES known_words ON DELETE CASCADE,
+    word INTEGER NOT NULL,
     PRIMARY KEY (deletion, word)
   ) STRICT, WITHOUT ROWID`,
-  'CREATE INDEX known_word_deletions_by_word ON known_word_deletions (word)',
+
+  `CREATE TABLE search_revision (
+    value INTEGER NOT NULL
+  ) STRICT`,
+  'INSERT INTO search_revision VALUES (1)',
+  // By triggers, so that nothing that results show can change without it.
+  ...[
+    'INSERT ON public_spaces',
+    'DELETE ON public_spaces',
+    'UPDATE ON public_spaces',
+    'UPDATE OF participant_count ON spaces',
+    'UPDATE OF username, picture ON users',
+  ].map(
+    (change, i) => `CREATE TRIGGER search_revision_${i + 1} AFTER ${change}
+    BEGIN UPDATE search_revision SET value = value + 1; END`,
+  ),
 
   `CREATE TABLE discarded_avatars (
     picture TEXT PRIMARY KEY,
