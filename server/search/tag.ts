@@ -3,24 +3,27 @@ import { decodeCursor, type Page, type PageRequest, pageOf } from '../cursor.ts'
 import type { Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
+import { currentRevision } from './revision.ts';
 import { tagKey } from './words.ts';
 
 /**
  * Finds the public spaces that carry a tag, popular ones first.
- * @param revision   the current one: what changes after it is left to a later search
  * @param tag        its name in any spelling that folds to the same
  * @param avatarBase what the names of pictures are appended to
+ * @param revision   the current one, if it is known
  * @throws Refusal `invalid_cursor`
  */
 export async function searchTag(
   engine: Engine,
-  revision: number,
   tag: string,
   { limit, cursor }: PageRequest,
   avatarBase: string,
+  revision?: number,
 ): Promise<Page<SearchResultJson>> {
   const [after, began] =
-    cursor === undefined ? [-1, revision] : decodeCursor<Position>(cursor, isPosition);
+    cursor === undefined
+      ? [-1, revision ?? (await currentRevision(engine))]
+      : decodeCursor<Position>(cursor, isPosition);
   const values = { tag: tagKey(tag), after, revision: began, limit: limit + 1, avatarBase };
   const page = pageOf(await readHits(engine, values), limit, ({ key }) => [key, began]);
   return { items: page.items.map(({ result }) => result), next: page.next };

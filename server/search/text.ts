@@ -4,6 +4,7 @@ import type { Engine, TextScope } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
+import { currentRevision } from './revision.ts';
 import { matches, type QueryWord, queryWords, titleKey } from './words.ts';
 
 /**
@@ -30,27 +31,28 @@ interface Row {
 
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
- * @param revision   the current one: what changes after it is left to a later search
  * @param query      any text; no more than its first 12 words count
  * @param avatarBase what the names of pictures are appended to
+ * @param revision   the current one, if it is known
  * @throws Refusal `invalid_cursor`
  */
 export async function searchText(
   engine: Engine,
-  revision: number,
   query: string,
   { limit, cursor }: PageRequest,
   avatarBase: string,
+  revision?: number,
 ): Promise<Page<SearchResultJson>> {
   const search = (text: string, from: Position) => readPage(engine, text, from, limit, avatarBase);
   if (cursor !== undefined) {
     const position = decodeCursor<Position>(cursor, isPosition);
     return search(position[3] || query, position);
   }
-  const page = await search(query, [0, -1, revision, '']);
+  const began = revision ?? (await currentRevision(engine));
+  const page = await search(query, [0, -1, began, '']);
   if (page.items.length > 0 || page.next !== null) return page;
   const corrected = await correctQuery(engine, query);
-  return corrected === undefined ? page : search(corrected, [0, -1, revision, corrected]);
+  return corrected === undefined ? page : search(corrected, [0, -1, began, corrected]);
 }
 
 async function readPage(

@@ -60,8 +60,8 @@ function openForPlans() {
   return { handle, [Symbol.dispose]: () => handle.close() };
 }
 
-const text = (query: string) => () => searchText(engine, 1e9, query, { limit: 20 }, '');
-const tag = (name: string) => () => searchTag(engine, 1e9, name, { limit: 20 }, '');
+const text = (query: string) => () => searchText(engine, query, { limit: 20 }, '', 1e9);
+const tag = (name: string) => () => searchTag(engine, name, { limit: 20 }, '', 1e9);
 
 /** The one row of each table that belongs to a hit. */
 const rest = [
