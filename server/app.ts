@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import helmet from '@fastify/helmet';
-import underPressure from '@fastify/under-pressure';
 import Fastify, {
   type FastifyInstance,
   type FastifyReply,
@@ -13,6 +12,7 @@ import Fastify, {
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
+import { overloaded } from './concurrency.ts';
 import type { Context } from './context.ts';
 import { operations, readContract } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
@@ -20,6 +20,7 @@ import { authenticate } from './http/authentication.ts';
 import { BODY_LIMIT, checkBody, readBodies } from './http/bodies.ts';
 import {
   boundConnections,
+  closeGracefully,
   connectionOptions,
   drain,
   refuseOddHeaders,
@@ -31,7 +32,7 @@ import { serveHealth } from './http/health.ts';
 import { limitPublicReads } from './http/limits.ts';
 import { countRequests } from './http/metrics.ts';
 import { serveAvatars } from './http/pictures.ts';
-import { HttpProblem, notFound, sendProblem, unavailable } from './http/problems.ts';
+import { HttpProblem, notFound, sendProblem } from './http/problems.ts';
 import { compileValidator, explainValidation, refuseBrokenQuery } from './http/validation.ts';
 import { logRequest, logRequests, warnOfUntrustedProxy } from './logging.ts';
 
@@ -40,9 +41,11 @@ export async function buildApp(
   context: Context,
   timeLimits: TimeLimits = TIME_LIMITS,
 ): Promise<FastifyInstance> {
-  const { config, log, engine } = context;
+  const { config, log, engine, avatars } = context;
+  const isUnavailable = (error: unknown) =>
+    engine.isUnavailable(error) || avatars.isUnavailable(error);
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendProblem(explainValidation(error, request), request, reply, engine.isUnavailable);
+    sendProblem(explainValidation(error, request), request, reply, isUnavailable);
 
   const app = Fastify({
     ...connectionOptions(timeLimits, log),
@@ -67,7 +70,7 @@ export async function buildApp(
   app.setNotFoundHandler(() => {
     throw notFound();
   });
-  boundConnections(app, timeLimits);
+  boundConnections(app);
   sendPlainJsonTypes(app);
   keepOutOfCaches(app);
   logRequests(app);
@@ -96,8 +99,9 @@ export async function buildApp(
   // From here on, a refusal carries the headers of the two above.
   refuseOddHeaders(app);
   refuseUnknownPaths(app);
-  await shedLoad(app, timeLimits);
+  shedLoad(app, timeLimits);
   await serveHealth(app, context);
+  closeGracefully(app, config.drainSeconds, timeLimits);
   await serveDocumentation(app, context);
   await serveAvatars(app, context);
   await app.register(async (api) => serveContract(api, context));
@@ -144,19 +148,24 @@ function routeOf(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** Turns requests away while the process cannot keep up. That starting keeps it busy is no reason. */
-async function shedLoad(app: FastifyInstance, { eventLoopDelay }: TimeLimits): Promise<void> {
-  let hasSettled = false;
+/**
+ * Turns away what the event loop comes to too late, so that it soon comes round to the rest. That starting keeps it
+ * busy is no reason.
+ */
+function shedLoad(app: FastifyInstance, { eventLoopDelay }: TimeLimits): void {
+  const interval = 20;
+  let lastTurn = Number.POSITIVE_INFINITY;
   app.addHook('onListen', async () => {
-    setTimeout(() => {
-      hasSettled = true;
-    }, 2_000).unref();
+    const begun = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      if (now - begun > 2_000) lastTurn = now;
+    }, interval).unref();
+    app.server.once('close', () => clearInterval(timer));
   });
-  await app.register(underPressure, {
-    maxEventLoopDelay: eventLoopDelay,
-    pressureHandler: () => {
-      if (hasSettled) throw unavailable();
-    },
+  app.addHook('onRequest', async ({ routeOptions }) => {
+    const isLate = performance.now() - lastTurn > interval + eventLoopDelay;
+    if (isLate && !routeOptions.config.isAlwaysAnswered) throw overloaded();
   });
 }
 

@@ -11,6 +11,8 @@ export interface Config {
   /** What the names of pictures are appended to; without a slash at the end. */
   avatarBase: string;
   workers: number;
+  /** How long the service goes on serving, `/readyz` aside, once it is told to stop. */
+  drainSeconds: number;
   /** Addresses and CIDR blocks of proxies whose X-Forwarded-For is believed. */
   trustProxy: string[];
   corsOrigins: '*' | string[];
@@ -101,6 +103,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     dataDir: resolve(text('DATA_DIR', './data')),
     avatarBase: url('CDN_URL', `${publicUrl}/avatars`),
     workers: integer('WORKERS', 1, 1, 64),
+    drainSeconds: integer('DRAIN_SECONDS', 1, 0, 3600),
     trustProxy: list(
       'TRUST_PROXY',
       isAddressBlock,

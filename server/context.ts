@@ -7,6 +7,7 @@ import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Limits, openLimits } from './http/limits.ts';
+import { type Metrics, openMetrics } from './metrics.ts';
 import { openRecentPages, type RecentPages } from './search/recent.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
@@ -16,6 +17,7 @@ export interface Context extends AsyncDisposable {
   engine: Engine;
   avatars: AvatarStore;
   limits: Limits;
+  metrics: Metrics;
   housekeeping: Housekeeping;
   recentPages: RecentPages;
 }
@@ -32,12 +34,13 @@ export async function openContext(
   const engine = opened.use(await openDatabase(config, { maintains }));
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
   const limits = opened.adopt(await openLimits(config), (each) => each.close());
+  const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(startHousekeeping({ config, log, engine, avatars }), (each) =>
     each.stop(),
   );
   const disposal = opened.move();
   return {
-    ...{ config, log, engine, avatars, limits, housekeeping },
+    ...{ config, log, engine, avatars, limits, metrics, housekeeping },
     recentPages: openRecentPages(),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };

@@ -6,7 +6,8 @@ import type { Config } from './config.ts';
 export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
   return pino({
     level: logLevel,
-    redact: ['req.headers.authorization', 'err.parameters'],
+    // At trace, the parser of forms writes down all headers.
+    redact: ['req.headers.authorization', 'busboyOptions.headers', 'err.parameters'],
   });
 }
 

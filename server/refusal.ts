@@ -40,6 +40,7 @@ export type RefusalCode =
   | 'credentials_incorrect'
   | 'current_password_incorrect'
   | 'unauthenticated'
+  | 'unavailable'
   | 'avatar_missing'
   | 'avatar_too_large'
   | 'avatar_type_unsupported'

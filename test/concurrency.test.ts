@@ -1,9 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { limitConcurrency } from '../server/concurrency.ts';
 
 describe('a concurrency limit', () => {
   test('lets so many tasks run at a time, in the order of asking', async () => {
-    const limited = limitConcurrency(2);
+    const limited = limitConcurrency(2, 5);
     const begun: number[] = [];
     let running = 0;
     let most = 0;
@@ -25,7 +25,7 @@ describe('a concurrency limit', () => {
   });
 
   test('passes on how a task fails, and goes on', async () => {
-    const limited = limitConcurrency(1);
+    const limited = limitConcurrency(1, 2);
     const failures = [
       limited(async () => {
         throw new Error('first');
@@ -43,7 +43,7 @@ describe('a concurrency limit', () => {
   });
 
   test('keeps newcomers from overtaking and from running beside those that waited', async () => {
-    const limited = limitConcurrency(1);
+    const limited = limitConcurrency(1, 2);
     let running = 0;
     const order: string[] = [];
     const task = (name: string) =>
@@ -59,5 +59,39 @@ describe('a concurrency limit', () => {
     const newcomer = first.then(() => task('newcomer'));
     await Promise.all([second, newcomer]);
     expect(order).toEqual(['first', 'second', 'newcomer']);
+  });
+
+  test('refuses what would have to wait too long', async () => {
+    const limited = limitConcurrency(1, 1);
+    let finish = () => {};
+    const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
+    const waiting = limited(async () => 'done');
+    await expect(limited(async () => 'never')).rejects.toMatchObject({ code: 'unavailable' });
+    finish();
+    await running;
+    expect(await waiting).toBe('done');
+    expect(await limited(async () => 'room again')).toBe('room again');
+  });
+
+  test('refuses what has waited too long, and goes on', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const limited = limitConcurrency(1, 2);
+      let finish = () => {};
+      const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
+      let hasBegun = false;
+      const late = limited(async () => {
+        hasBegun = true;
+      });
+      vi.advanceTimersByTime(3_001);
+      const next = limited(async () => 'next');
+      finish();
+      await running;
+      await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+      expect(hasBegun).toBe(false);
+      expect(await next).toBe('next');
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

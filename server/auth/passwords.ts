@@ -15,8 +15,8 @@ const MAX_MEMORY_COST = 262_144;
 /** In the form of a hash, at the cost of a hash, and the hash of nothing. */
 const NOBODYS_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
-/** Argon2 works in libuv's threads, which pictures and files need too. */
-const hashing = limitConcurrency(4);
+/** Argon2 works in libuv's four threads, of which one is left to pictures and files. Two cores do some forty a second. */
+const hashing = limitConcurrency(3, 100);
 
 /**
  * The 3,000 commonest passwords of 8 characters or more, commonest first, folded. From

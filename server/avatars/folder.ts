@@ -43,6 +43,9 @@ export async function openAvatarFolder(path: string): Promise<AvatarStore> {
     async *names() {
       for await (const { name } of await opendir(path)) if (isAvatarName(name)) yield name;
     },
+
+    // What the system refused to do with a file: no call of this module is wrong in itself.
+    isUnavailable: (error) => error instanceof Error && 'syscall' in error,
   };
 }
 

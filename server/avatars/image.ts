@@ -25,7 +25,10 @@ sharp.unblock({
 
 // The costliest pictures within the limits (64 megapixels, interlaced, 16 bits a channel) need half a gigabyte
 // and over a second of one core. One at a time leaves room for everything else, and still makes ten a second.
-const oneAtATime = limitConcurrency(1);
+const oneAtATime = limitConcurrency(1, 16);
+
+/** How many pictures wait to be decoded. */
+export const waitingPictures = oneAtATime.waiting;
 
 /**
  * Makes an avatar of an uploaded JPEG, PNG, WebP or GIF (its first frame), whatever type was declared:

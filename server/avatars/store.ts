@@ -11,6 +11,8 @@ export interface AvatarStore {
   remove(name: string): Promise<void>;
   /** Every avatar kept, in no order. Those put meanwhile may or may not be among them. */
   names(): AsyncIterable<string>;
+  /** Whether the error says that the store cannot keep or give now (full, gone), rather than that it was asked wrongly. */
+  isUnavailable(error: unknown): boolean;
 }
 
 /** What everyone without a picture shows. It ships with the server and has no avatar's name. */

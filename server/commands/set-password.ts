@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../auth/password-reset.ts';
 import { readConfigOrExit } from '../config.ts';
@@ -35,7 +35,10 @@ async function readPassword(): Promise<string> {
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: process.stdin.isTTY,
   });
-  const line = await terminal.question('');
+  // Input may end without a line.
+  const line = await new Promise<string>((resolve) => {
+    terminal.once('line', resolve).once('close', () => resolve(''));
+  });
   terminal.close();
   if (process.stdin.isTTY) process.stderr.write('\n');
   return line;

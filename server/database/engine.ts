@@ -18,8 +18,19 @@ export interface Engine {
   isUnavailable(error: unknown): boolean;
   /** Does what takes long, to the row with this internal number, without holding up anything that runs here. */
   run(task: Task, id: number): Promise<void>;
+  /** What this process does with the database, by now. */
+  activity(): Activity;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Sums since the start, and how many are waiting right now. */
+export interface Activity {
+  /** Time that the thread which answers requests has spent inside the database, unable to do anything else. */
+  busySeconds: number;
+  /** Time that writers have waited for their turn to write. */
+  waitSeconds: number;
+  waitingWriters: number;
 }
 
 /** Erasures may have to delete a great many rows. */

@@ -46,11 +46,15 @@ export function profileHandlers({
 
     changeProfilePicture: async (request, reply) => {
       const caller = callerOf(request);
-      const image = await readAvatarUpload(request);
-      const profile_picture = await limits.picture(reply, caller.userId, () =>
-        changePicture(engine, avatars, caller, image, config.avatarBase),
-      );
-      await housekeeping.run();
+      const image = await readAvatarUpload(request, reply);
+      const profile_picture = await limits.picture(reply, caller.userId, async () => {
+        try {
+          return await changePicture(engine, avatars, caller, image, config.avatarBase);
+        } finally {
+          // One of the two pictures is to go: the old one, or the new one if its owner has gone.
+          await housekeeping.run();
+        }
+      });
       return reply.code(200).send({ profile_picture });
     },
 

@@ -12,13 +12,16 @@ import { linkNextPage } from './pages.ts';
 export function searchHandlers({
   config,
   engine,
+  metrics,
   recentPages,
 }: Context): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
   return {
     searchSpaces: async (request, reply) => {
       const { q, limit = 20, cursor } = request.query;
-      const page = await recall(engine, recentPages, request.url, (revision) =>
-        searchText(engine, revision, q, { limit, cursor }, config.avatarBase),
+      const page = await metrics.timeSearch('text', () =>
+        recall(engine, recentPages, request.url, (revision) =>
+          searchText(engine, q, { limit, cursor }, config.avatarBase, revision),
+        ),
       );
       return sendResults(request, reply, page);
     },
@@ -31,8 +34,10 @@ export function searchHandlers({
           'There is nothing at this path. A tag has at least one character.',
         );
       const { limit = 20, cursor } = request.query ?? {};
-      const page = await recall(engine, recentPages, request.url, (revision) =>
-        searchTag(engine, revision, tag, { limit, cursor }, config.avatarBase),
+      const page = await metrics.timeSearch('tag', () =>
+        recall(engine, recentPages, request.url, (revision) =>
+          searchTag(engine, tag, { limit, cursor }, config.avatarBase, revision),
+        ),
       );
       return sendResults(request, reply, page);
     },

@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { HttpProblem, type ProblemCode, problemDocument, statuses } from './problems.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a route is needed most when there is too much to do. */
+    isAlwaysAnswered?: boolean;
+  }
+}
 
 /** In milliseconds. */
 export interface TimeLimits {
@@ -12,9 +20,9 @@ export interface TimeLimits {
   requestTimeout: number;
   /** How often to look whether one has taken too long. */
   checkingInterval: number;
-  /** How long what has begun may take to end when the service stops. */
+  /** How long what has begun may take to end once the service listens no more. */
   closeTimeout: number;
-  /** How late the event loop may be before requests are turned away. */
+  /** How long the event loop may take to come round before requests are turned away. */
   eventLoopDelay: number;
 }
 
@@ -22,8 +30,8 @@ export const TIME_LIMITS: TimeLimits = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   checkingInterval: 1_000,
-  closeTimeout: 8_000,
-  eventLoopDelay: 1_000,
+  closeTimeout: 7_000,
+  eventLoopDelay: 500,
 };
 
 /** The limits as Fastify takes them, and an answer for what never became a request. */
@@ -56,8 +64,8 @@ export function connectionOptions(limits: TimeLimits, log: FastifyBaseLogger) {
   };
 }
 
-/** Bounds what connections cost: what is read of a request after its answer, and how long closing takes. */
-export function boundConnections(app: FastifyInstance, { closeTimeout }: TimeLimits): void {
+/** Bounds what is read of a request after its answer. */
+export function boundConnections(app: FastifyInstance): void {
   // Once the answer is out, Node would read all that is still to come.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (!raw.complete) drain(raw);
@@ -74,7 +82,27 @@ export function boundConnections(app: FastifyInstance, { closeTimeout }: TimeLim
     const headers = { 'content-type': 'application/problem+json', 'cache-control': 'no-store' };
     response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
   });
+}
+
+/**
+ * Has the service stop so that nobody notices: for `drainSeconds` it still takes all requests while it tells whoever
+ * balances load to go elsewhere; then what has begun is answered to the end, but for what takes too long.
+ */
+export function closeGracefully(
+  app: FastifyInstance,
+  drainSeconds: number,
+  { closeTimeout }: TimeLimits,
+): void {
+  let isClosing = false;
+  // Of requests that come from now on, Fastify knows it by itself; others are being answered.
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close');
+  });
   app.addHook('preClose', async () => {
+    isClosing = true;
+    await sleep(drainSeconds * 1000);
+    // What has arrived by now is read first, or it would be lost with its connection.
+    await turn();
     // A client that never finishes its request must not keep the service from stopping.
     const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeout).unref();
     app.server.once('close', () => clearTimeout(deadline));

@@ -17,7 +17,7 @@ import { HttpProblem, statuses } from './problems.ts';
 
 /**
  * Does `work` if the limit allows it, for whom `key` names. What the contract refuses as invalid (400) does not
- * count; of some limits, neither does what succeeds.
+ * count, nor what overload keeps from being done (503); of some limits, neither does what succeeds.
  * @throws HttpProblem `too_many_requests`
  */
 export type Limit = <T>(reply: FastifyReply, key: string, work: () => Promise<T>) => Promise<T>;
@@ -108,7 +108,9 @@ function limit(
       if (countsFailures) for (const each of limiters) await each.delete(hash);
       return result;
     } catch (error) {
-      if (error instanceof Refusal && statuses[error.code] === 400) await limiter.reward(hash);
+      if (error instanceof Refusal && [400, 503].includes(statuses[error.code])) {
+        await limiter.reward(hash);
+      }
       throw error;
     }
   };

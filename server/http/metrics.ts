@@ -1,9 +1,11 @@
+import cluster from 'node:cluster';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { shareMetrics } from '../cluster-metrics.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
 import { Refusal } from '../refusal.ts';
+import { unavailable } from './problems.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -12,24 +14,24 @@ declare module 'fastify' {
   }
 }
 
-/** Measures requests by operation and serves the figures at `/metrics` to whoever has the token, if there is one. */
-export function countRequests(app: FastifyInstance, { config }: Pick<Context, 'config'>): void {
-  const { metricsToken } = config;
-  if (metricsToken === null) return;
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const durations = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'How long requests took, by operation of the contract and status',
-    labelNames: ['operation', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers: [registry],
-  });
+/**
+ * Measures requests by operation, and serves the figures of all processes at `/metrics` to whoever has the token, if
+ * there is one.
+ */
+export function countRequests(
+  app: FastifyInstance,
+  { config: { metricsToken }, metrics }: Pick<Context, 'config' | 'metrics'>,
+): void {
+  const { registry } = metrics;
+  if (registry === null || metricsToken === null) return;
+  const read = cluster.isWorker ? shareMetrics(registry) : () => registry.metrics();
+
   app.addHook('onResponse', async (request, reply) => {
     const operation = request.routeOptions.config.operation?.operationId ?? 'none';
-    durations.observe({ operation, status: reply.statusCode }, reply.elapsedTime / 1000);
+    metrics.noteRequest({ operation, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
-  app.get('/metrics', async (request, reply) => {
+  // An overloaded service is when its figures are wanted.
+  app.get('/metrics', { config: { isAlwaysAnswered: true } }, async (request, reply) => {
     const token = /^bearer +(.*)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (token === undefined || !isSame(token, metricsToken)) {
       throw new Refusal(
@@ -37,7 +39,10 @@ export function countRequests(app: FastifyInstance, { config }: Pick<Context, 'c
         'Send METRICS_TOKEN as "Authorization: Bearer <token>".',
       );
     }
-    return reply.type(registry.contentType).send(await registry.metrics());
+    const figures = await read().catch((cause) => {
+      throw Object.assign(unavailable(), { cause });
+    });
+    return reply.type(registry.contentType).send(figures);
   });
 }
 

@@ -96,7 +96,9 @@ export function sendProblem(
   const problem = problemOf(error, isUnavailable);
   const status = statuses[problem.code];
   if (status === 500) request.log.error({ err: error }, 'request failed');
-  else if (status === 503) request.log.warn({ err: error }, 'unavailable');
+  // Refusals are no failures: under overload, a line for each would only add to it.
+  else if (status === 503 && !(error instanceof Refusal))
+    request.log.warn({ err: error }, 'unavailable');
 
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
   if (status === 503) reply.header('retry-after', '2');

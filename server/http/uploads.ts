@@ -1,12 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { overloaded } from '../concurrency.ts';
 import { Refusal } from '../refusal.ts';
 import { drain } from './connections.ts';
 
 const maxFileBytes = 5 * 1024 * 1024;
 /** What may stand around the file: boundaries, part headers, a preamble. */
 const maxRequestBytes = maxFileBytes + 64 * 1024;
+/** What all uploads that are not answered yet may have brought. */
+const maxPendingBytes = 128 * 1024 * 1024;
+let pendingBytes = 0;
 
 /** For `register(multipart, multipartOptions)`. A second part, file or not, stops the reading. */
 export const multipartOptions = {
@@ -19,13 +23,18 @@ export const multipartOptions = {
  * Of a request that it refuses, and of what follows the form, only so much more is read as lets the client read
  * the answer; then the connection is cut.
  *
- * @throws Refusal avatar_too_large, avatar_missing, or invalid_request (malformed, incomplete, more than one part)
+ * @param reply the answer, until which the upload counts as held in memory
+ * @throws Refusal avatar_too_large, avatar_missing, invalid_request (malformed, incomplete, more than one part), or
+ *   unavailable (too much in memory)
  */
-export async function readAvatarUpload(request: FastifyRequest): Promise<Buffer> {
+export async function readAvatarUpload(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Buffer> {
   const { raw } = request;
   try {
     if (Number(raw.headers['content-length']) > maxRequestBytes) throw tooLarge();
-    return await Promise.race([readAvatarPart(request.parts()), refuseExcess(raw)]);
+    return await Promise.race([readAvatarPart(request.parts()), refuseExcess(raw, reply)]);
   } finally {
     drain(raw);
   }
@@ -47,12 +56,19 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
 }
 
 /** Counts what arrives, whatever the parser makes of it: a preamble has no limit of its own. */
-function refuseExcess(raw: IncomingMessage): Promise<never> {
+function refuseExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
   return new Promise((_, reject) => {
     let bytes = 0;
-    raw.on('data', (chunk: Buffer) => {
+    const count = (chunk: Buffer) => {
       bytes += chunk.length;
+      pendingBytes += chunk.length;
       if (bytes > maxRequestBytes) reject(tooLarge());
+      else if (pendingBytes > maxPendingBytes) reject(overloaded());
+    };
+    raw.on('data', count);
+    reply.raw.once('close', () => {
+      raw.off('data', count);
+      pendingBytes -= bytes;
     });
   });
 }

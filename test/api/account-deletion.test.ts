@@ -190,7 +190,23 @@ describe('A deleted account', () => {
     expect(space.data?.participant_count).toBe(1);
     const belated = await api.searchSpaces({ client: other.client, query: { q: 'belated' } });
     expect(belated.data).toEqual([]);
-    await app.context.housekeeping.run();
+    expect(await avatarFiles(app)).toEqual(['default.webp']);
+  });
+
+  test('leaves no picture that was being stored when it was deleted', async () => {
+    const gone = await app.register();
+    const { avatars } = app.context;
+    const { put } = avatars;
+    avatars.put = async (...file) => {
+      await put(...file);
+      await erase(gone);
+    };
+    const { response } = await api.changeProfilePicture({
+      client: gone.client,
+      body: { avatar: await picture() },
+    });
+    avatars.put = put;
+    expect(response?.status).toBe(401);
     expect(await avatarFiles(app)).toEqual(['default.webp']);
   });
 

@@ -1,7 +1,10 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
+import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../support/app.ts';
+import { type Failure, failingEngine } from '../support/failing.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
 
 let app: TestApp;
@@ -83,6 +86,28 @@ describe('/healthz and /readyz', () => {
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual(body);
   });
+
+  test('/readyz is false whatever a query fails with, and true again when it does not', async () => {
+    let failure: Failure | undefined;
+    await using failing = await startApp(
+      {},
+      { engine: (real) => failingEngine(real, () => failure) },
+    );
+    failure = { error: new Error('file is not a database'), after: 0 };
+    const response = await failing.fetch('/readyz');
+    expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });
+    expect((await failing.fetch('/healthz')).status).toBe(200);
+    failure = undefined;
+    expect((await failing.fetch('/readyz')).status).toBe(200);
+  });
+
+  test('/readyz stays true where nothing can be written, for searches can still be served', async () => {
+    await using full = await startApp();
+    await transact(full.context.engine.db, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
+    await expect(full.register()).rejects.toMatchObject({ status: 503, code: 'unavailable' });
+    expect((await full.fetch('/readyz')).status).toBe(200);
+    expect((await full.fetch('/api/spaces/search?q=tea')).status).toBe(200);
+  });
 });
 
 describe('/metrics', () => {
@@ -133,6 +158,50 @@ describe('/metrics', () => {
     expect(after).toContain('nodejs_eventloop_lag');
     // What people asked for is nobody's business, and would have no bound.
     expect(after).not.toMatch(/tea|at-all/);
+  });
+
+  test('tells of searches by kind, of the database, and of who waits', async () => {
+    const figures = async () => {
+      const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
+      const text = await response.text();
+      return (series: string) =>
+        Number(
+          text
+            .split('\n')
+            .find((line) => line.startsWith(`${series} `))
+            ?.split(' ')[1],
+        );
+    };
+    const kinds = ['text', 'tag'].map((kind) => `search_duration_seconds_count{kind="${kind}"}`);
+    const busy = 'database_busy_seconds_total';
+    const earlier = await figures();
+    await app.fetch('/api/spaces/search?q=tea');
+    await app.fetch('/api/spaces/tag/tea');
+    await app.fetch('/api/spaces/search?q=tea&cursor=nonsense');
+    const later = await figures();
+    const more = (series: string) => later(series) - (earlier(series) || 0);
+    expect(kinds.map(more)).toEqual([2, 1]);
+    expect(more(busy)).toBeGreaterThan(0);
+    expect(more(busy)).toBeLessThan(5);
+    expect(later('database_write_wait_seconds_total')).toBeGreaterThanOrEqual(0);
+    expect(later('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+
+    // Four are hashed at a time, and the others wait.
+    const logins = [...'abcdefghijkl'].map((name) =>
+      app.fetch('/api/auth/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email: `${name}@example.com`, password: 'anything at all' }),
+      }),
+    );
+    await expect
+      .poll(async () => (await figures())('queue_length{queue="passwords"}'))
+      .toBeGreaterThan(0);
+    await Promise.all(logins);
+    const rest = await figures();
+    for (const queue of ['passwords', 'pictures', 'writers']) {
+      expect(rest(`queue_length{queue="${queue}"}`)).toBe(0);
+    }
   });
 
   test('is nowhere unless the operator wants it', async () => {

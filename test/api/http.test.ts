@@ -528,11 +528,18 @@ describe('When the service stops', () => {
   });
 });
 
-test('Under pressure, requests are turned away at once, but the process is known to live', async () => {
-  await using pressed = await startApp({}, { limits: { eventLoopDelay: 0.000_001 } });
+test('What the event loop comes to too late is turned away, but the process is known to live', async () => {
+  await using pressed = await startApp({}, { limits: { eventLoopDelay: 30 } });
+  // As if much else had come before it.
+  pressed.app.server.prependListener('request', () => {
+    const begun = performance.now();
+    while (performance.now() - begun < 60);
+  });
   const search = () =>
     pressed.fetch('/api/spaces/search?q=tea', { headers: { origin: 'https://a.example' } });
+  // Starting up is no overload.
   let response = await search();
+  expect(response.status).toBe(200);
   for (let i = 0; i < 100 && response.status === 200; i += 1) {
     await new Promise((resolve) => setTimeout(resolve, 50));
     response = await search();

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -357,3 +357,18 @@ describe('Removing the picture', () => {
 function plain(width: number, height: number, background = '#30a060') {
   return sharp({ create: { width, height, channels: 3, background } });
 }
+
+test('A picture that cannot be stored is answered 503, and the one before stays', async () => {
+  const before = await pictureUrl();
+  const folder = join(app.context.config.dataDir, 'avatars');
+  await rename(folder, `${folder}-gone`);
+  try {
+    const { response, error } = await upload(jpeg);
+    expect(response?.status).toBe(503);
+    expect(error).toMatchObject({ code: 'unavailable' });
+  } finally {
+    await rename(`${folder}-gone`, folder);
+  }
+  expect(await pictureUrl()).toBe(before);
+  expect((await upload(jpeg)).response?.status).toBe(200);
+});

@@ -34,8 +34,8 @@ beforeEach(async () => {
     const status = { internal: 500, avatar_too_large: 413 }[code as string] ?? 400;
     return reply.code(status).send({ code, message, pointers });
   });
-  app.put('/picture', async (request) => {
-    const bytes = await readAvatarUpload(request);
+  app.put('/picture', async (request, reply) => {
+    const bytes = await readAvatarUpload(request, reply);
     outcomes.push('read');
     return { bytes: bytes.length, sha256: sha256(bytes) };
   });

@@ -176,6 +176,14 @@ describe('The operator', () => {
     expect(errors).toMatch(message);
     expect(errors).not.toContain('    at ');
   });
+
+  test.each([
+    ['nothing', '', 1],
+    ['a line that does not end', 'marmalade on toast', 0],
+  ])('may be asked for a password and give %s', async (_, input, code) => {
+    const args = ['ada@example.com'];
+    expect(await start('commands/set-password', args, {}, input).ended).toMatchObject({ code });
+  });
 });
 
 describe('The server', () => {

@@ -55,6 +55,7 @@ export async function startApp(
     DATA_DIR: dataDir,
     PORT: String(port),
     RATE_LIMITS: 'off',
+    DRAIN_SECONDS: '0',
     ...settings,
   });
   const opened = await openContext(config, log);

@@ -13,6 +13,7 @@ import {
 } from 'kysely';
 import { refuseInsideTransaction } from '../transaction.ts';
 import { isBusy } from './errors.ts';
+import { type Meter, startMeter } from './meter.ts';
 
 /** How long a writer waits for its turn before the service says that it is unavailable, in milliseconds. */
 const WRITER_PATIENCE = 30_000;
@@ -42,10 +43,10 @@ export function openFile(file: string): Sqlite.Database {
  * they begin, a busy file is waited for without blocking the event loop, statements are prepared once, and
  * reads outside transactions have a handle of their own, so that they never wait for a writer.
  */
-export function sqliteDialect(file: string): Dialect {
+export function sqliteDialect(file: string, meter = startMeter()): Dialect {
   return {
     createAdapter: () => new Adapter(),
-    createDriver: () => new SqliteDriver(file),
+    createDriver: () => new SqliteDriver(file, meter),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -62,22 +63,25 @@ class SqliteDriver implements Driver {
   readonly #file: string;
   #writer: Handle | undefined;
   #reader: Handle | undefined;
-  readonly #turn = new Turn();
+  readonly #meter: Meter;
+  readonly #turn: Turn;
 
-  constructor(file: string) {
+  constructor(file: string, meter: Meter) {
     this.#file = file;
+    this.#meter = meter;
+    this.#turn = new Turn(meter);
   }
 
   async init(): Promise<void> {
-    this.#writer = new Handle(openFile(this.#file));
-    this.#reader = new Handle(openFile(this.#file));
+    this.#writer = new Handle(openFile(this.#file), this.#meter);
+    this.#reader = new Handle(openFile(this.#file), this.#meter);
     this.#reader.sqlite.pragma('query_only = ON');
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
     refuseInsideTransaction();
     if (!this.#writer || !this.#reader) throw new Error('The database is closed.');
-    return new SqliteConnection(this.#file, this.#writer, this.#reader, this.#turn);
+    return new SqliteConnection(this.#file, this.#writer, this.#reader, this.#meter, this.#turn);
   }
 
   async beginTransaction(
@@ -110,14 +114,16 @@ class SqliteConnection implements DatabaseConnection {
   readonly #file: string;
   readonly #writer: Handle;
   readonly #reader: Handle;
+  readonly #meter: Meter;
   readonly #turn: Turn;
   /** The handle of the transaction that this connection is in. */
   #transaction: Handle | undefined;
 
-  constructor(file: string, writer: Handle, reader: Handle, turn: Turn) {
+  constructor(file: string, writer: Handle, reader: Handle, meter: Meter, turn: Turn) {
     this.#file = file;
     this.#writer = writer;
     this.#reader = reader;
+    this.#meter = meter;
     this.#turn = turn;
   }
 
@@ -126,7 +132,7 @@ class SqliteConnection implements DatabaseConnection {
     if (this.#reader.reads(query.sql)) return this.#reader.execute(query);
     await this.#turn.take();
     try {
-      return await whileBusy(() => this.#writer.execute<R>(query));
+      return await whileBusy(() => this.#writer.execute<R>(query), this.#meter);
     } finally {
       this.#turn.give();
     }
@@ -139,7 +145,7 @@ class SqliteConnection implements DatabaseConnection {
   async begin(): Promise<void> {
     await this.#turn.take();
     try {
-      await whileBusy(() => this.#writer.sqlite.exec('BEGIN IMMEDIATE'));
+      await whileBusy(() => this.#writer.exec('BEGIN IMMEDIATE'), this.#meter);
     } catch (error) {
       this.#turn.give();
       throw error;
@@ -149,19 +155,19 @@ class SqliteConnection implements DatabaseConnection {
 
   /** Begins a transaction that only reads, on a handle of its own: it may last, and nobody waits for it. */
   beginReading(): void {
-    this.#transaction = new Handle(openFile(this.#file));
+    this.#transaction = new Handle(openFile(this.#file), this.#meter);
     this.#transaction.sqlite.pragma('query_only = ON');
-    this.#transaction.sqlite.exec('BEGIN');
+    this.#transaction.exec('BEGIN');
   }
 
   commit(): void {
-    this.#transaction?.sqlite.exec('COMMIT');
+    this.#transaction?.exec('COMMIT');
     this.#end();
   }
 
   rollback(): void {
     // SQLite has already rolled back after some errors, a full disk among them.
-    if (this.#transaction?.sqlite.inTransaction) this.#transaction.sqlite.exec('ROLLBACK');
+    if (this.#transaction?.sqlite.inTransaction) this.#transaction.exec('ROLLBACK');
     this.#end();
   }
 
@@ -175,21 +181,29 @@ class SqliteConnection implements DatabaseConnection {
 /** A SQLite handle and the statements prepared on it. */
 class Handle {
   readonly sqlite: Sqlite.Database;
+  readonly #meter: Meter;
   readonly #statements = new Map<string, Sqlite.Statement>();
 
-  constructor(sqlite: Sqlite.Database) {
+  constructor(sqlite: Sqlite.Database, meter: Meter) {
     this.sqlite = sqlite;
+    this.#meter = meter;
   }
 
   reads(sql: string): boolean {
     return this.#prepare(sql).readonly;
   }
 
+  exec(sql: string): void {
+    this.#meter.busy(() => this.sqlite.exec(sql));
+  }
+
   async execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const statement = this.#prepare(query.sql);
-    if (statement.reader) return { rows: statement.all(query.parameters) as R[] };
-    const { changes, lastInsertRowid } = statement.run(query.parameters);
-    return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
+    return this.#meter.busy(() => {
+      if (statement.reader) return { rows: statement.all(query.parameters) as R[] };
+      const { changes, lastInsertRowid } = statement.run(query.parameters);
+      return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
+    });
   }
 
   /** Rows one by one, on a statement of its own: a shared one would be busy until the last row. */
@@ -212,10 +226,17 @@ class Handle {
 /** Lets one writer of this process at a time go to the file, in the order of asking. */
 class Turn {
   #taken = false;
+  readonly #meter: Meter;
   readonly #waiting: (() => void)[] = [];
 
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
   async take(): Promise<void> {
-    if (this.#taken) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#taken) {
+      await this.#meter.wait(new Promise<void>((resolve) => this.#waiting.push(resolve)));
+    }
     this.#taken = true;
   }
 
@@ -227,14 +248,14 @@ class Turn {
 }
 
 /** Tries again while another process or thread holds the write lock. */
-async function whileBusy<T>(attempt: () => T): Promise<Awaited<T>> {
+async function whileBusy<T>(attempt: () => T, meter: Meter): Promise<Awaited<T>> {
   const deadline = Date.now() + WRITER_PATIENCE;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
     try {
       return await attempt();
     } catch (error) {
       if (!isBusy(error) || Date.now() > deadline) throw error;
-      await sleep(pause * (0.5 + Math.random()));
+      await meter.wait(sleep(pause * (0.5 + Math.random())));
     }
   }
 }

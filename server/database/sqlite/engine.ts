@@ -5,6 +5,7 @@ import type { Schema } from '../schema.ts';
 import { sqliteDialect } from './connection.ts';
 import { isUnavailable, isUniqueViolation } from './errors.ts';
 import { startMaintenance } from './maintenance.ts';
+import { type Meter, startMeter } from './meter.ts';
 import { migrations } from './migrations/index.ts';
 import { textIndex } from './text-index.ts';
 
@@ -14,20 +15,22 @@ import { textIndex } from './text-index.ts';
  * @param maintains whether this process merges the word index and overwrites what was erased: one process a file
  */
 export async function openSqlite(file: string, maintains: boolean): Promise<Engine> {
-  const db = connect(file);
+  const meter = startMeter();
+  const db = connect(file, meter);
   await migrate(db);
   const maintenance = startMaintenance({ file, maintains });
-  return engineOn(db, maintenance.run, maintenance.stop);
+  return engineOn(db, maintenance.run, meter.activity, maintenance.stop);
 }
 
-export function connect(file: string): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: sqliteDialect(file) });
+export function connect(file: string, meter?: Meter): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter) });
 }
 
 /** An engine on a connected database, whose long tasks go to `run`. */
 export function engineOn(
   db: Kysely<Schema>,
   run: Engine['run'],
+  activity = startMeter().activity,
   beforeClose: () => Promise<void> = async () => {},
 ): Engine {
   const close = async () => {
@@ -41,6 +44,7 @@ export function engineOn(
     isUniqueViolation,
     isUnavailable,
     run,
+    activity,
     close,
     [Symbol.asyncDispose]: close,
   };
