@@ -77,8 +77,8 @@ const BOUNDARY = new RegExp(
   ].join('|'),
   'v',
 );
-/** The article of `l'eau` or `d'art`, which nobody looks for. */
-const ELISION = /^[cdjlmnst]'(?=\p{L}{3})/v;
+/** The article of `l'eau`, `d'art` or `الكتاب`, perhaps after a conjunction, which nobody looks for. */
+const ARTICLE = /^(?:[cdjlmnst]'|[وفبك]?ال|و?لل)(?=\p{L}{3})/v;
 const CORRECTABLE = new RegExp(String.raw`^(?:[\p{L}--${UNSPACED}]\p{M}*){4,}$`, 'v');
 
 const ASCII = /^[\0-\x7F]*$/;
@@ -90,23 +90,39 @@ const IGNORED = new RegExp(
     String.raw`(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]{0,5})[\u{E0020}-\u{E007F}]`,
     // Skin tones.
     String.raw`\p{EMod}`,
-    // What Hebrew and Arabic usually leave out: vowel signs and the stretching of a word.
-    String.raw`[[\u0591-\u05C7\u064B-\u0652\u0670]&&\p{Mn}]|\u0640`,
+    // What Hebrew, Arabic and Hindi may leave out: vowel signs, hamza, nukta, the stretching of a word.
+    String.raw`[[\u0591-\u05C7\u064B-\u065F\u0670\u093C]&&\p{Mn}]|\u0640`,
   ].join('|'),
   'gv',
 );
 const MARKED = /([\p{sc=Latn}\p{sc=Grek}\p{sc=Cyrl}])\p{Mn}+/gv;
+/** The digit 0 of the scripts that have digits of their own. The other nine follow it. */
+const ZEROS = '٠۰߀०০੦૦୦௦౦೦൦๐໐༠၀០᠐';
 /** What Unicode's normalisation leaves apart although people type one for the other. */
-const SAME = new Map(
-  "ß=ss æ=ae œ=oe þ=th ø=o ł=l đ=d ð=d ħ=h ŧ=t ŋ=n ı=i ς=σ ♯=# ‘=' ’=' ‛=' ʻ=' ʼ='"
+const SAME = new Map([
+  ...(
+    "ß=ss æ=ae œ=oe þ=th ø=o ł=l đ=d ð=d ħ=h ŧ=t ŋ=n ı=i ς=σ ♯=# ‘=' ’=' ‛=' ʻ=' ʼ=' " +
+    'ٱ=ا ى=ي ی=ي ک=ك ة=ه ە=ه ہ=ه ँ=ं'
+  )
     .split(' ')
     .map((pair) => pair.split('=') as [string, string]),
-);
+  ...Array.from(ZEROS).flatMap((zero) =>
+    Array.from('0123456789', (digit, i): [string, string] => [
+      String.fromCharCode(zero.charCodeAt(0) + i),
+      digit,
+    ]),
+  ),
+]);
 const SPECIAL = new RegExp(`[${[...SAME.keys()].join('')}]`, 'gv');
+/** The nasals of Devanagari's rows of consonants. A dot may be written for one: हिंदी for हिन्दी. */
+const NASALS = 'ङञणनम';
+const NASAL_DOT = /ं(?=[क-घच-झट-ढत-धप-भ])/g;
+const NASAL_LETTER = /(?:ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ]))/g;
 
 /**
  * Brings what people mean as the same to the same characters: compatibility forms (NFKC), case, marks
- * on Latin, Greek and Cyrillic letters, apostrophes. Idempotent, and the same in every locale.
+ * on Latin, Greek and Cyrillic letters, apostrophes, digits, and what Arabic, Persian, Hebrew,
+ * Hindi and Thai write in two ways. Idempotent, and the same in every locale.
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
@@ -116,9 +132,21 @@ export function fold(text: string): string {
     .normalize('NFKD')
     .toLowerCase()
     .replace(IGNORED, '')
+    .replaceAll('เเ', 'แ')
     .replace(MARKED, '$1')
     .replace(SPECIAL, (character) => SAME.get(character) ?? character)
+    .replace(NASAL_DOT, (_, at: number, folded: string) => nasalBefore(folded.charCodeAt(at + 1)))
     .normalize('NFC');
+}
+
+/** The nasal of the row of five in which a consonant is, without its vowel. */
+function nasalBefore(consonant: number): string {
+  return `${NASALS[Math.floor((consonant - 0x915) / 5)]}्`;
+}
+
+/** What somebody has typed of the word who writes its nasals as dots: हिं of हिंदी. */
+function nasalBeginnings(word: string): string[] {
+  return Array.from(word.matchAll(NASAL_LETTER), ({ index }) => `${word.slice(0, index)}ं`);
 }
 
 /** The distinct words to index for a text. */
@@ -135,8 +163,11 @@ export function indexWords(text: string): string[] {
       const parts = token.split(BOUNDARY);
       for (const [i, part] of parts.entries()) {
         const rest = together(parts.slice(i, i + MAX_WORD_LENGTH));
-        words.add(cut(rest));
+        const word = cut(rest);
+        words.add(word);
+        if (ARTICLE.test(rest)) words.add(cut(rest.replace(ARTICLE, '')));
         if (part.startsWith('.')) words.add(cut(`.${rest}`));
+        if (word.includes('्')) for (const beginning of nasalBeginnings(word)) words.add(beginning);
       }
     }
   }
@@ -170,10 +201,13 @@ function runWord(token: string, limit: number): QueryWord {
 function spacedWord(token: string, limit: number): QueryWord {
   const word = cut(joined(token));
   const anyOf = [[beginning(word)]];
-  const parts = token.replace(ELISION, '').split(BOUNDARY);
-  // A single letter begins too many words to stand for a part: who's does not mean who and s….
-  if (parts[0] !== token && !parts.some((part) => /^\p{L}$|\.$/v.test(part))) {
-    anyOf.push(parts.slice(0, limit).map((part) => beginning(cut(withoutDot(part)))));
+  const parts = token.replace(ARTICLE, '').split(BOUNDARY);
+  // A single letter begins too many words to stand for one: k-pop means K pop, but not pop for kids. Nor does
+  // it stand apart at the end: who's does not mean who and s.
+  const isLetter = (part: string | undefined) => /^\p{L}$/v.test(part ?? '');
+  if (parts[0] !== token && !isLetter(parts.at(-1)) && !parts.some((part) => part.endsWith('.'))) {
+    const terms = parts.slice(0, limit).map((part) => cut(withoutDot(part)));
+    anyOf.push(terms.map((text) => ({ text, beginning: !isLetter(text) })));
   }
   return { word, anyOf, verify: false };
 }

@@ -15,9 +15,10 @@ import {
 
 /** What makes splitting hard: signs, marks, invisible characters, emoji, half characters. */
 const TRICKY = [
-  ...Array.from('aBcsIıİßøŁæſŉﬁΣςΆёйЁ0159²½٣०ｱﾞがゝ々ー〇・·東京都タワのไทยน้ำ်ကكـشَאָ״עहिनक़한국ĳ'),
+  ...Array.from('aBcsIıİßøŁæſŉﬁΣςΆёйЁ0159²½٣०ｱﾞがゝ々ー〇・·東京都タワのไทยเน้ำ်ကكـشَאָ״עहिनक़한국ĳ'),
   ...Array.from(' \n\0_-.,:;/&\'"’´ʼ+#*@()!?…®™♯�'),
   ...['c++', 'c#', '.net', 'node.js', "l'eau", '3.14', '1,000', 'e\u0301', '\u0301', '\u0345'],
+  ...['ال', 'لل', 'أ', 'ى', 'ۀ', '\u0654', '٣', '۰', 'ं', 'ँ', 'न्', 'म्', 'द', 'ब', '\u093C', '๕'],
   ...[
     '\u00AD',
     '\u200B',
@@ -145,6 +146,22 @@ describe('a text', () => {
             const beginning = characters.slice(0, length).join('');
             expect([beginning, matches(queryWords(beginning), text)]).toEqual([beginning, true]);
           }
+        }
+      }),
+    );
+  });
+
+  test('is found by every beginning of a Hindi word, whichever way its nasals are written', () => {
+    const word = fc
+      .array(fc.constantFrom('क', 'ि', 'द', 'ब', 'न', 'म', 'ं', 'ँ', 'ङ्', 'न्', 'म्', '़'), {
+        maxLength: 12,
+      })
+      .map((letters) => `ह${letters.join('')}`);
+    check(
+      fc.property(word, (word) => {
+        for (let length = 1; length <= word.length; length += 1) {
+          const beginning = word.slice(0, length);
+          expect([beginning, matches(queryWords(beginning), word)]).toEqual([beginning, true]);
         }
       }),
     );

@@ -31,6 +31,9 @@ const found: [language: string, query: string, text: string][] = [
   ['English', 'of-the-art', 'state-of-the-art'],
   ['English', 'e-mail', 'Email etiquette'],
   ['English', 'kpop', 'K-Pop'],
+  ['English', 'k-pop', 'K Pop'],
+  ['English', 't-shirt', 'T shirts'],
+  ['English', "rock'n'roll", "Rock 'n' roll"],
   ['English', 'acdc', 'AC/DC fans'],
   ['English', 'd&d', 'D&D on Fridays'],
   ['English', 'usa', 'Made in the U.S.A.'],
@@ -79,14 +82,38 @@ const found: [language: string, query: string, text: string][] = [
   ['Arabic', 'محمد', 'مُحَمَّد'],
   ['Arabic', 'سلام', 'ســلام'],
   ['Arabic', 'لا', 'ﻻ'],
+  ['Arabic', 'احمد', 'أحمد'],
+  ['Arabic', 'إسلام', 'اسلام'],
+  ['Arabic', 'قران', 'قرآن'],
+  ['Arabic', 'مسوول', 'مسؤول'],
+  ['Arabic', 'القهوه', 'القهوة'],
+  ['Arabic', 'علي', 'على'],
+  ['Arabic', 'كتاب', 'الكتاب'],
+  ['Arabic', 'الكتاب', 'كتاب'],
+  ['Arabic', 'بالكتاب', 'وللكتاب'],
+  ['Arabic', '2026', 'عام ٢٠٢٦'],
   ['Persian', 'می‌خواهم', 'میخواهم'],
+  ['Persian', 'كتابي', 'کتابی'],
+  ['Persian', 'خانهٔ', 'خانۀ'],
+  ['Persian', '۱۴۰۵', '١٤٠٥'],
   ['Hebrew', 'שלום', 'שָׁלוֹם'],
   ['Hebrew', 'צהל', 'צה״ל'],
   ['Hebrew', 'צה"ל', 'צהל'],
   ['Hindi', 'हिन्दी', 'हिन्दी सीखें'],
   ['Hindi', 'क़लम', 'क\u093Cलम'],
+  ['Hindi', 'कल', 'क़लम'],
+  ['Hindi', 'हिंदी', 'हिन्दी'],
+  ['Hindi', 'हिन्दी', 'हिंदी'],
+  ['Hindi', 'हिं', 'हिन्दी'],
+  ['Hindi', 'हिन', 'हिंदी'],
+  ['Hindi', 'गंगा चंचल घंटा संबंध', 'गङ्गा चञ्चल घण्टा सम्बन्ध'],
+  ['Hindi', 'सम्बं', 'संबन्ध'],
+  ['Hindi', 'पांच', 'पाँच'],
+  ['Hindi', '2026', '२०२६'],
   ['Thai', 'ไทย', 'เรียนภาษาไทยกัน'],
   ['Thai', 'น้ำ', 'แม่น้ำ'],
+  ['Thai', 'ปี2569', 'ปี๒๕๖๙'],
+  ['Thai', 'เเม่', 'แม่น้ำ'],
   ['Khmer', 'ភាសាខ្មែរ', 'រៀន\u200Bភាសា\u200Bខ្មែរ'],
   ['Chinese', '京', '东京都'],
   ['Chinese', '学习', '机器学习课程'],
@@ -160,7 +187,8 @@ const notFound: [language: string, query: string, text: string][] = [
   ['English', 'd&d', 'Dogs and dragons'],
   ['English', 'k-pop', 'Pop for kids'],
   ['Hindi', 'का', 'कि'],
-  ['Hindi', 'कल', 'क़ल'],
+  ['Hindi', 'जंम', 'जन्म'],
+  ['Arabic', 'له', 'الله'],
   ['Thai', 'ไทยภาษา', 'ภาษาไทย'],
   ['Japanese', '東京都', '京都東京'],
   ['Japanese', '東京都', '東京 京都'],
@@ -192,7 +220,7 @@ describe('searching', () => {
 
 describe('fold', () => {
   test('leaves the marks of other scripts alone', () => {
-    for (const text of ['हिन्दी', 'ภาษาไทย', 'がぎぐ', '한국어', 'தமிழ்', 'བོད་ཡིག']) {
+    for (const text of ['हिन्दी', 'বাংলা', 'ภาษาไทย', 'がぎぐ', '한국어', 'தமிழ்', 'བོད་ཡིག']) {
       expect(fold(text)).toBe(text.normalize('NFC'));
     }
   });
@@ -221,6 +249,8 @@ describe('indexWords', () => {
     ['c++ c++17 C#', ['c++', 'c++17', '17', 'c#']],
     ['.NET ...and', ['.net', 'net', 'and']],
     ['v1.2, 1,000 and 3.', ['v1.2', '2', '1000', '000', 'and', '3']],
+    ['والكتاب كتاب', ['والكتاب', 'كتاب']],
+    ['हिंदी', ['हिन्दी', 'हिं']],
     ['東京都', ['東京', '京都', '都']],
     ['東', ['東']],
     ['👩🏽‍💻👍🏽', ['👩💻', '💻', '👍']],
@@ -247,6 +277,8 @@ describe('indexWords', () => {
     '👩\u200D',
     '\u{E0041}',
     'a\u0301',
+    'न्त',
+    'ال',
     '\u0E31',
     '+#',
   ])(
@@ -276,6 +308,7 @@ describe('queryWords', () => {
     expect(terms('machine-learning')).toEqual([[['machinelearning*'], ['machine*', 'learning*']]]);
     expect(terms("l'eau")).toEqual([[['leau*'], ['eau*']]]);
     expect(terms("who's")).toEqual([[['whos*']]]);
+    expect(terms('k-pop')).toEqual([[['kpop*'], ['k', 'pop*']]]);
     expect(terms('3.14')).toEqual([[['3.14*']]]);
   });
 
