@@ -26,15 +26,17 @@ export interface Server extends AsyncDisposable {
  * Starts a server and waits until it is ready.
  * @param settings environment variables; without DATA_DIR it gets a temporary folder, removed in the end
  * @param command  what to put before the server's command line, such as strace
+ * @param script   what to run instead of the service; it listens where the environment says
  */
 export async function startServer(
   settings: Record<string, string> = {},
   command: readonly string[] = [],
+  script: string = main,
 ): Promise<Server> {
   const ownDataDir = settings.DATA_DIR === undefined;
   const dataDir = settings.DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'space-service-')));
   const port = await freePort();
-  const [program = '', ...rest] = [...command, process.execPath, main];
+  const [program = '', ...rest] = [...command, process.execPath, script];
   const child = spawn(program, rest, {
     env: {
       ...{ PATH: process.env.PATH, HOST: '127.0.0.1', PORT: String(port), DATA_DIR: dataDir },
@@ -51,6 +53,12 @@ export async function startServer(
   }
   const exited = once(child, 'exit').then(([code, signal]) => code ?? signal);
   const isRunning = () => child.exitCode === null && child.signalCode === null;
+  // A group of its own also outlives whoever started it, unless told not to.
+  const killAtExit = () => {
+    if (isRunning()) process.kill(-(child.pid as number), 'SIGKILL');
+  };
+  process.once('exit', killAtExit);
+  void exited.then(() => process.off('exit', killAtExit));
   const server: Server = {
     url: `http://127.0.0.1:${port}`,
     child,
@@ -69,11 +77,11 @@ export async function startServer(
       if (ownDataDir) await rm(dataDir, { recursive: true, force: true });
     },
   };
-  for (let i = 0; i < 300; i += 1) {
+  for (let i = 0; i < 1_500; i += 1) {
     if (!isRunning()) throw new Error(`The server ended:\n${output}`);
     const answer = await fetch(`${server.url}/readyz`).catch(() => undefined);
     if (answer?.ok) return server;
-    await sleep(100);
+    await sleep(20);
   }
   await server[Symbol.asyncDispose]();
   throw new Error(`The server was not ready after 30 s:\n${output}`);

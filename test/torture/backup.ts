@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Facts, Ledger } from './ledger.ts';
+import { startServer } from './server.ts';
+import { assertIndexed, assertIntact, databaseFile, readDataDir } from './soundness.ts';
+import { openTraffic } from './traffic.ts';
+import type { Trial } from './trial.ts';
+
+const WRITERS = 3;
+
+/** What is searched for in the service and in what was restored from it. */
+const SEARCHES = [
+  ...['tea', 'astronomy bread', 'ri', 'lantern harbour stone', 'space', 'jaz', 'chss', 'clouds'],
+].map((q) => `/api/spaces/search?${new URLSearchParams({ q, limit: '100' })}`);
+const TAGS = ['baking', 'C++', 'nachtmusik', '東京', 'a/b', 'node.js', 'nothing'].map(
+  (tag) => `/api/spaces/tag/${encodeURIComponent(tag)}?limit=100`,
+);
+
+/** Pictures' URLs must not differ by where a server listens. */
+const settings = { PUBLIC_URL: 'https://spaces.example.org' };
+
+/** A way to make a data folder of another one while that is written to. */
+type Backup = (from: string, to: string) => Promise<void>;
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+const backups: Record<string, Backup> = {
+  async 'export and import'(from, to) {
+    const file = `${to}.ndjson`;
+    await runCommand('export', file, from);
+    await runCommand('import', file, to);
+    await rm(file);
+  },
+  async 'VACUUM INTO'(from, to) {
+    await mkdir(to);
+    const script = `import Sqlite from 'better-sqlite3';
+      const [from, to] = process.argv.slice(1);
+      new Sqlite(from, { timeout: 10_000 }).prepare('VACUUM INTO ?').run(to);`;
+    const parameters = ['--input-type=module', '-e', script, databaseFile(from), databaseFile(to)];
+    await run(process.execPath, parameters, { cwd: root });
+  },
+};
+
+export const backup: Trial = {
+  promise: 'A backup made while others write is one moment of the service, and can be restored.',
+  async run(scale) {
+    const rounds = scale === 'full' ? 20 : 1;
+    const folder = await mkdtemp(join(tmpdir(), 'space-service-backup-'));
+    const dataDir = join(folder, 'data');
+    try {
+      await using server = await startServer({ DATA_DIR: dataDir, ...settings });
+      const traffic = openTraffic();
+      traffic.goTo(server.url);
+      const load = startWriting(Array.from({ length: WRITERS }, () => traffic.writer()));
+      await sleep(scale === 'full' ? 10_000 : 2_000);
+
+      let made = 0;
+      let during = 0;
+      for (let i = 0; i < rounds; i += 1) {
+        for (const [name, make] of Object.entries(backups)) {
+          const to = join(folder, `restored-${i}-${name.split(' ')[0]}`);
+          const since = traffic.ledger.position();
+          const before = load.acknowledged();
+          await Promise.race([make(dataDir, to), load.ended]);
+          during += load.acknowledged() - before;
+          await assertMoment(name, to, traffic.ledger, since);
+          await rm(to, { recursive: true });
+          made += 1;
+        }
+      }
+      assert(during > made, 'there were writes during the backups');
+      await load.stop();
+
+      const searched = await assertSameAnswers(server.url, dataDir, folder);
+      return `${made} backups during ${during} acknowledged writes: each holds what was acknowledged before it began, and of every writer all up to one moment; of the last, ${searched.spaces} results of ${searched.requests} searches are the service's own`;
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  },
+};
+
+async function runCommand(name: 'export' | 'import', file: string, dataDir: string) {
+  const script = join(root, 'server', 'commands', `${name}.ts`);
+  await run(process.execPath, [script, file], {
+    env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+  });
+}
+
+/** Has writers write until they are stopped. */
+function startWriting(writers: readonly (() => Promise<{ status: number | undefined }>)[]) {
+  let acknowledged = 0;
+  let isStopping = false;
+  const ended = Promise.all(
+    writers.map(async (write) => {
+      while (!isStopping) {
+        const { status } = await write();
+        assert(status !== undefined && status < 500, `a write was answered ${status}`);
+        if (status < 300) acknowledged += 1;
+        await sleep(5);
+      }
+    }),
+  );
+  return {
+    /** Fails when a writer does. */
+    ended,
+    acknowledged: () => acknowledged,
+    async stop() {
+      isStopping = true;
+      await ended;
+    },
+  };
+}
+
+async function assertMoment(name: string, dataDir: string, ledger: Ledger, since: number[]) {
+  try {
+    ledger.check(readDataDir(dataDir).facts, since);
+    assertIntact(dataDir);
+    await assertIndexed(dataDir);
+  } catch (error) {
+    throw new Error(`restored from ${name}: ${(error as Error).stack}`, { cause: error });
+  }
+}
+
+/** Restores the service as it is now, in each way, and holds the answers of what it gets against its own. */
+async function assertSameAnswers(url: string, dataDir: string, folder: string) {
+  let requests = 0;
+  let spaces = 0;
+  const here = readDataDir(dataDir).facts;
+  for (const [name, make] of Object.entries(backups)) {
+    const to = join(folder, `last-${name.split(' ')[0]}`);
+    await make(dataDir, to);
+    await cp(join(dataDir, 'avatars'), join(to, 'avatars'), { recursive: true });
+    await using restored = await startServer({ DATA_DIR: to, ...settings });
+    assert.deepEqual(sorted(readDataDir(to).facts), sorted(here));
+    for (const path of [...SEARCHES, ...TAGS]) {
+      const [is, shouldBe] = await Promise.all([search(restored.url, path), search(url, path)]);
+      assert.deepEqual(is, shouldBe, `${path}, restored from ${name}`);
+      requests += 1;
+      spaces += is.length;
+    }
+    for (const [key, picture] of here) {
+      if (!key.startsWith('picture ')) continue;
+      assert.equal((await fetch(`${restored.url}/avatars/${picture}`)).status, 200);
+    }
+  }
+  assert(spaces > 0, 'the searches find something');
+  return { requests, spaces };
+}
+
+/** Results without the numbers of their tags, which belong to the database at hand. */
+async function search(url: string, path: string): Promise<unknown[]> {
+  const answer = await fetch(url + path);
+  assert.equal(answer.status, 200);
+  const results = (await answer.json()) as { tags: { tag_name: string }[] }[];
+  return results.map((each) => ({ ...each, tags: each.tags.map(({ tag_name }) => tag_name) }));
+}
+
+function sorted(facts: Facts): [string, string][] {
+  return [...facts].sort(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startServer } from './server.ts';
+import { assertIndexed, assertSound, readDataDir } from './soundness.ts';
+import { openTraffic } from './traffic.ts';
+import type { Trial } from './trial.ts';
+
+const WRITERS = 6;
+
+/** The longest that the writers go on before a kill, in milliseconds. */
+const LONGEST = 1500;
+
+const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
+
+export const kill: Trial = {
+  promise:
+    'Acknowledged writes survive kill -9 of all processes; others are there wholly or not at all.',
+  async run(scale) {
+    const kills = scale === 'full' ? 200 : 4;
+    const dataDir = await mkdtemp(join(tmpdir(), 'space-service-kill-'));
+    const settings = { DATA_DIR: dataDir, WORKERS: '2' };
+    const traffic = openTraffic();
+    const writers = Array.from({ length: WRITERS }, () => traffic.writer());
+    const counts = { acknowledged: 0, unanswered: 0, starts: 0 };
+    try {
+      for (let i = 1; ; i += 1) {
+        await using server = await startServer(settings);
+        const actual = readDataDir(dataDir);
+        traffic.ledger.check(actual.facts);
+        await assertSound(dataDir);
+        if (i % 20 === 0 || i > kills) await assertIndexed(dataDir);
+        if (i > kills) {
+          const rows = actual.facts.size;
+          return `${kills} kills under ${WRITERS} writers, ${counts.starts} more in the middle of a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.unanswered} without an answer, none in part; ${rows} facts in the end`;
+        }
+        traffic.settle(actual);
+        traffic.goTo(server.url);
+
+        let isKilled = false;
+        const writing = writers.map(async (write) => {
+          for (;;) {
+            const { status, operation } = await write();
+            if (status === undefined) {
+              assert(isKilled, `${operation} had no answer from a running server`);
+              counts.unanswered += 1;
+              return;
+            }
+            assert(status < 500, `${operation} was answered ${status}:\n${server.output()}`);
+            if (status < 300) counts.acknowledged += 1;
+          }
+        });
+        const written = Promise.all(writing);
+        await Promise.race([written, sleep(Math.random() * LONGEST)]);
+        isKilled = true;
+        await server.kill();
+        await written;
+        if (i % 4 === 0) {
+          await killAtStart(settings);
+          counts.starts += 1;
+        }
+      }
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  },
+};
+
+/** Kills a server that has only just been started and may be reading the log that the last one left. */
+async function killAtStart(settings: Record<string, string>): Promise<void> {
+  const env = { ...settings, PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent' };
+  const child = spawn(process.execPath, [main], { env, detached: true, stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  await Promise.race([exited, sleep(300 + Math.random() * 1200)]);
+  if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL');
+  await exited;
+}

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import type Sqlite from 'better-sqlite3';
+
+/**
+ * What holds, each under a key that names it by marks which its texts carry, so that it is known even if the answer
+ * that would have told its id never came:
+ *
+ *     user u1            there              space u1.s2                    its texts and tags
+ *     username u1        the name           participation u1.s2>u3         joined or left
+ *     bio u1             the text           message u1.s2>u3.m4            the text
+ *     picture u1         the file           appreciation u1.s2>u3.m4>u5    there
+ */
+export type Facts = Map<string, string>;
+
+/** A value that only the answer tells. */
+export const ANY = '?';
+
+/** What a write makes of some facts; undefined ends one, and with it all those whose names hold its mark. */
+export type Changes = Record<string, string | undefined>;
+
+/** The writes of somebody who sends one after another. */
+export interface Journal {
+  /** Notes what is about to be asked for. */
+  begin(changes: Changes): void;
+  /** It was answered: done. Whatever is given here was known only now. */
+  acknowledge(learnt?: Changes): void;
+  /** It was answered: not done. */
+  refuse(): void;
+}
+
+/** Remembers what was asked for, and what of it was acknowledged. */
+export interface Ledger {
+  journal(): Journal;
+  /** Whether the fact holds, as far as the answers tell. */
+  holds(key: string): boolean;
+  value(key: string): string | undefined;
+  /** How many writes of each journal have been acknowledged. */
+  position(): number[];
+  /**
+   * Holds a state of the database against the journals: it must be what came of the first so many writes of each, of
+   * no fewer than `since` and of no part of a write.
+   */
+  check(actual: Facts, since?: readonly number[]): void;
+  /** Takes the state of the database for what holds, and forgets how it came about. */
+  settle(actual: Facts): void;
+}
+
+export function openLedger(): Ledger {
+  const journals: { writes: Changes[]; pending: Changes | undefined }[] = [];
+  let base: Facts = new Map();
+  let facts: Facts = new Map();
+
+  const position = () => journals.map(({ writes }) => writes.length);
+  return {
+    position,
+    holds: (key) => isThere(key, facts),
+    value: (key) => facts.get(key),
+
+    journal() {
+      const own: (typeof journals)[number] = { writes: [], pending: undefined };
+      journals.push(own);
+      return {
+        begin(changes) {
+          assert.equal(own.pending, undefined, 'a journal holds one write after another');
+          own.pending = changes;
+        },
+        acknowledge(learnt = {}) {
+          const changes = { ...own.pending, ...learnt };
+          own.writes.push(changes);
+          own.pending = undefined;
+          apply(changes, facts);
+        },
+        refuse() {
+          own.pending = undefined;
+        },
+      };
+    },
+
+    check(actual, since = position()) {
+      const faults: string[] = [];
+      const touched = new Set<string>();
+      for (const [i, { writes, pending }] of journals.entries()) {
+        const all = pending ? [...writes, pending] : writes;
+        const first = since[i] ?? 0;
+        const state = new Map<string, string>();
+        const keys = new Set(all.flatMap((changes) => Object.keys(changes)));
+        for (const key of keys) {
+          touched.add(key);
+          const value = base.get(key);
+          if (value !== undefined) state.set(key, value);
+        }
+        for (const changes of all.slice(0, first)) apply(changes, state);
+        let wrong = faultsOf(keys, state, actual);
+        const fewest = wrong;
+        for (const changes of all.slice(first)) {
+          if (wrong.length === 0) break;
+          apply(changes, state);
+          wrong = faultsOf(keys, state, actual);
+        }
+        if (wrong.length > 0) faults.push(...fewest.map((fault) => `writer ${i}: ${fault}`));
+      }
+      const others = [...base.keys(), ...actual.keys()].filter((key) => !touched.has(key));
+      faults.push(...faultsOf(new Set(others), base, actual));
+      if (faults.length > 0) {
+        const shown = faults.slice(0, 10).join('\n');
+        throw new assert.AssertionError({ message: `${faults.length} facts are wrong:\n${shown}` });
+      }
+    },
+
+    settle(actual) {
+      base = new Map(actual);
+      facts = new Map(actual);
+      for (const own of journals) Object.assign(own, { writes: [], pending: undefined });
+    },
+  };
+}
+
+function apply(changes: Changes, facts: Facts): void {
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === undefined) facts.delete(key);
+    else facts.set(key, value);
+  }
+}
+
+function faultsOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): string[] {
+  const faults: string[] = [];
+  for (const key of keys) {
+    const should = parentsOf(key).every((parent) => actual.has(parent))
+      ? expected.get(key)
+      : undefined;
+    const is = actual.get(key);
+    if (is === should || (should === ANY && is !== undefined)) continue;
+    faults.push(`${key}: ${is ?? 'missing'}, not ${should ?? 'missing'}`);
+  }
+  return faults;
+}
+
+function isThere(key: string, facts: Facts): boolean {
+  return facts.has(key) && parentsOf(key).every((parent) => facts.has(parent));
+}
+
+/** The facts that this one ends with. */
+function parentsOf(key: string): string[] {
+  const [kind = '', mark = ''] = key.split(' ');
+  const parents: string[] = [];
+  let path = '';
+  for (const part of mark.split('>')) {
+    path = path ? `${path}>${part}` : part;
+    parents.push(`user ${part.split('.')[0]}`);
+    if (part.includes('.s')) parents.push(`space ${path}`);
+    if (part.includes('.m')) parents.push(`message ${path}`);
+  }
+  return parents.filter((parent) => parent !== `${kind} ${mark}`);
+}
+
+/** The facts that a database holds, and the service's ids of users, spaces and messages by their keys. */
+export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<string, string> } {
+  const facts: Facts = new Map();
+  const ids = new Map<string, string>();
+  const note = (key: string, value: string) => {
+    assert(!facts.has(key), `${key} is there twice`);
+    facts.set(key, value);
+  };
+  const rows = (select: string) => sqlite.prepare(select).raw().all() as string[][];
+  const userMark = (email = '') => email.split('@')[0];
+  // All that a text begins with, up to the first blank.
+  const textMark = (text = '') => text.split(' ')[0];
+
+  // One moment, though others go on writing.
+  sqlite.exec('BEGIN');
+  for (const row of rows('SELECT email, user_id, username, bio, picture FROM users')) {
+    const [email, id = '', username = '', bio = '', picture] = row;
+    const mark = userMark(email);
+    note(`user ${mark}`, 'there');
+    note(`username ${mark}`, username);
+    note(`bio ${mark}`, bio);
+    if (picture) note(`picture ${mark}`, picture);
+    ids.set(`user ${mark}`, id);
+  }
+  const tags = new Map<string, string[]>();
+  for (const [space = '', tag = ''] of rows(
+    'SELECT CAST(space AS TEXT), tag_name FROM space_tags ORDER BY space, position',
+  )) {
+    tags.set(space, [...(tags.get(space) ?? []), tag]);
+  }
+  for (const row of rows(
+    `SELECT CAST(spaces.id AS TEXT), space_id, title, description, visibility, email
+     FROM spaces JOIN users ON users.id = creator`,
+  )) {
+    const [number = '', id = '', title = '', description = '', visibility = '', email] = row;
+    const mark = textMark(description);
+    assert.equal(mark?.split('.')[0], userMark(email), `the creator of ${mark}`);
+    note(`space ${mark}`, spaceValue({ title, description, visibility }, tags.get(number) ?? []));
+    ids.set(`space ${mark}`, id);
+  }
+  for (const [description, email, left] of rows(
+    `SELECT description, email, left_at FROM participations
+     JOIN spaces ON spaces.id = space JOIN users ON users.id = user`,
+  )) {
+    const key = `participation ${textMark(description)}>${userMark(email)}`;
+    note(key, left ? 'left' : 'joined');
+  }
+  for (const [id = '', text = '', description, email] of rows(
+    `SELECT message_id, text, description, email FROM messages
+     JOIN spaces ON spaces.id = messages.space JOIN users ON users.id = author`,
+  )) {
+    const place = `${textMark(description)}>${userMark(email)}.`;
+    assert(text.startsWith(place), `${text}: is where it was sent`);
+    note(`message ${textMark(text)}`, text);
+    ids.set(`message ${textMark(text)}`, id);
+  }
+  for (const [text, email] of rows(
+    `SELECT text, email FROM appreciations
+     JOIN messages ON messages.id = message JOIN users ON users.id = user`,
+  )) {
+    note(`appreciation ${textMark(text)}>${userMark(email)}`, 'there');
+  }
+  sqlite.exec('COMMIT');
+  return { facts, ids };
+}
+
+export function spaceValue(
+  { title, description, visibility }: { title: string; description: string; visibility: string },
+  tags: readonly string[],
+): string {
+  return JSON.stringify([title, description, visibility, tags]);
+}

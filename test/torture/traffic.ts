@@ -1,0 +1,378 @@
+import assert from 'node:assert/strict';
+import sharp from 'sharp';
+import { createClient, createConfig } from '../../generated/client/index.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import {
+  ANY,
+  type Changes,
+  type Facts,
+  type Journal,
+  type Ledger,
+  openLedger,
+  spaceValue,
+} from './ledger.ts';
+
+/** How a request went. */
+export interface Answer {
+  operation: string;
+  /** Undefined if there was no answer. */
+  status: number | undefined;
+  contentType: string | null;
+  /** Whether it asked for something that was not so already. */
+  isChange: boolean;
+}
+
+/** Requests of every kind, by people who sign up as they are needed, and what is known of their outcome. */
+export interface Traffic {
+  ledger: Ledger;
+  /** Sends what follows to this address. */
+  goTo(url: string): void;
+  writer(): Writer;
+  /** One read. */
+  read(): Promise<Answer>;
+  /** Takes a state of the database for what holds: people go on from there. */
+  settle(actual: { facts: Facts; ids: Map<string, string> }): void;
+}
+
+/** Sends one write after another: this one if it can be sent now, or else any. Throws where the answer is unexpected. */
+export type Writer = (operation?: string) => Promise<Answer>;
+
+interface Person {
+  mark: string;
+  token: string;
+  spaces: string[];
+  joined: string[];
+  messages: string[];
+}
+
+/** A write that can be asked for now. */
+interface Attempt {
+  changes: Changes;
+  send(): Promise<{ data?: unknown; response?: Response; error?: unknown }>;
+  /** Notes what came of it. Answers with what only the answer told. */
+  done?(data: never): Changes | undefined;
+}
+
+const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'.split(' ');
+const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
+/** People, their spaces and messages that are kept in mind, so that much traffic needs no more memory than little. */
+const MOST_REMEMBERED = 200;
+const MOST_PEOPLE = 12;
+
+const pictures = await Promise.all(
+  ['teal', 'coral', 'olive', 'navy'].map(async (background) => {
+    const image = sharp({ create: { width: 16, height: 16, channels: 3, background } });
+    return new Blob([new Uint8Array(await image.png().toBuffer())]);
+  }),
+);
+
+export function openTraffic(): Traffic {
+  const ledger = openLedger();
+  const client = createClient(createConfig({ baseUrl: '' }));
+  let ids = new Map<string, string>();
+  let last = 0;
+  const next = () => ++last;
+  const spaces: string[] = [];
+  const messages: string[] = [];
+  const people: Person[] = [];
+
+  const idOf = (key: string) => {
+    const id = ids.get(key);
+    assert(id !== undefined, `the id of ${key} is known`);
+    return id;
+  };
+  const spaceId = (mark: string) => ({ space_id: idOf(`space ${mark}`) });
+  const messageId = (mark: string) => ({ message_id: idOf(`message ${mark}`) });
+  const living = (kind: string, marks: readonly string[]) =>
+    some(marks, (mark) => ledger.holds(`${kind} ${mark}`));
+
+  function newSpace(mark: string) {
+    const visibility = Math.random() < 0.85 ? ('public' as const) : ('private' as const);
+    const tags = TAGS.filter(() => Math.random() < 0.3);
+    return {
+      ...{ title: text(`Space${next()}`, 3), description: text(mark, 8), visibility },
+      ...{ tags },
+    };
+  }
+
+  /** What a person may ask for, by name; undefined where there is nothing to do it to. */
+  const writes: Record<string, (person: Person) => Attempt | undefined> = {
+    changeUsername({ mark, token }) {
+      const username = `user-${mark.slice(1)}-${next()}`;
+      return {
+        changes: { [`username ${mark}`]: username },
+        send: () => api.changeUsername({ client, auth: token, body: { username } }),
+      };
+    },
+    changeBio({ mark, token }) {
+      const bio = text(`Bio${next()}`, 20);
+      return {
+        changes: { [`bio ${mark}`]: bio },
+        send: () => api.changeBio({ client, auth: token, body: { bio } }),
+      };
+    },
+    changeProfilePicture({ mark, token }) {
+      const avatar = pictures[next() % pictures.length] as Blob;
+      return {
+        changes: { [`picture ${mark}`]: ANY },
+        send: () => api.changeProfilePicture({ client, auth: token, body: { avatar } }),
+        done: ({ profile_picture }: { profile_picture: string }) => ({
+          [`picture ${mark}`]: profile_picture.split('/').pop(),
+        }),
+      };
+    },
+    removeProfilePicture({ mark, token }) {
+      return {
+        changes: { [`picture ${mark}`]: undefined },
+        send: () => api.removeProfilePicture({ client, auth: token }),
+      };
+    },
+    createSpace(person) {
+      const mark = `${person.mark}.s${next()}`;
+      const { tags, ...space } = newSpace(mark);
+      return {
+        changes: {
+          [`space ${mark}`]: spaceValue(space, tags),
+          [`participation ${mark}>${person.mark}`]: 'joined',
+        },
+        send: () => api.createSpace({ client, auth: person.token, body: { ...space, tags } }),
+        done({ space_id }: { space_id: string }) {
+          ids.set(`space ${mark}`, space_id);
+          remember(person.spaces, mark);
+          remember(person.joined, mark);
+          if (space.visibility === 'public') remember(spaces, mark);
+          return undefined;
+        },
+      };
+    },
+    updateSpace(person) {
+      const mark = living('space', person.spaces);
+      if (!mark) return undefined;
+      const { tags, ...space } = newSpace(mark);
+      return {
+        changes: { [`space ${mark}`]: spaceValue(space, tags) },
+        send: () =>
+          api.updateSpace({
+            ...{ client, auth: person.token, path: spaceId(mark) },
+            body: { ...space, tags },
+          }),
+      };
+    },
+    deleteSpace(person) {
+      const mark = living('space', person.spaces);
+      if (!mark) return undefined;
+      return {
+        changes: { [`space ${mark}`]: undefined },
+        send: () => api.deleteSpace({ client, auth: person.token, path: spaceId(mark) }),
+      };
+    },
+    joinSpace(person) {
+      const mark = living('space', spaces);
+      if (!mark || mark.startsWith(`${person.mark}.`)) return undefined;
+      return {
+        changes: { [`participation ${mark}>${person.mark}`]: 'joined' },
+        send: () => api.joinSpace({ client, auth: person.token, path: spaceId(mark), body: {} }),
+        done() {
+          remember(person.joined, mark);
+          return undefined;
+        },
+      };
+    },
+    leaveSpace(person) {
+      const mark = living('space', person.joined);
+      if (!mark || mark.startsWith(`${person.mark}.`) || !hasJoined(person, mark)) return undefined;
+      return {
+        changes: { [`participation ${mark}>${person.mark}`]: 'left' },
+        send: () => api.leaveSpace({ client, auth: person.token, path: spaceId(mark) }),
+      };
+    },
+    sendMessage(person) {
+      const space = living('space', person.joined);
+      if (!space || !hasJoined(person, space)) return undefined;
+      const mark = `${space}>${person.mark}.m${next()}`;
+      const sent = text(mark, 12);
+      return {
+        changes: { [`message ${mark}`]: sent },
+        send: () =>
+          api.sendMessage({ client, auth: person.token, body: { ...spaceId(space), text: sent } }),
+        done({ message_id }: { message_id: string }) {
+          ids.set(`message ${mark}`, message_id);
+          remember(person.messages, mark);
+          remember(messages, mark);
+          return undefined;
+        },
+      };
+    },
+    deleteMessage(person) {
+      const mark = living('message', person.messages);
+      if (!mark) return undefined;
+      return {
+        changes: { [`message ${mark}`]: undefined },
+        send: () => api.deleteMessage({ client, auth: person.token, path: messageId(mark) }),
+      };
+    },
+    appreciateMessage(person) {
+      const mark = living('message', messages);
+      if (!mark || mark.includes(`>${person.mark}.`)) return undefined;
+      return {
+        changes: { [`appreciation ${mark}>${person.mark}`]: 'there' },
+        send: () => api.appreciateMessage({ client, auth: person.token, path: messageId(mark) }),
+      };
+    },
+    withdrawAppreciation(person) {
+      const mark = some(messages, (each) => ledger.holds(`appreciation ${each}>${person.mark}`));
+      if (!mark) return undefined;
+      return {
+        changes: { [`appreciation ${mark}>${person.mark}`]: undefined },
+        send: () => api.withdrawAppreciation({ client, auth: person.token, path: messageId(mark) }),
+      };
+    },
+    deleteAccount({ mark, token }) {
+      return {
+        changes: { [`user ${mark}`]: undefined },
+        send: () => api.deleteAccount({ client, auth: token }),
+      };
+    },
+  };
+  const hasJoined = (person: Person, space: string) =>
+    ledger.value(`participation ${space}>${person.mark}`) === 'joined';
+
+  function register(own: Person[]): Attempt {
+    const mark = `u${next()}`;
+    const username = `user-${mark.slice(1)}`;
+    const body = { username, email: `${mark}@example.org`, password: 'correct horse battery' };
+    return {
+      changes: { [`user ${mark}`]: 'there', [`username ${mark}`]: username, [`bio ${mark}`]: '' },
+      send: () => api.register({ client, body }),
+      done({ user_id, access_token: token }: { user_id: string; access_token: string }) {
+        ids.set(`user ${mark}`, user_id);
+        const person = { mark, token, spaces: [], joined: [], messages: [] };
+        own.push(person);
+        remember(people, person);
+        return undefined;
+      },
+    };
+  }
+
+  async function perform(operation: string, attempt: Attempt, journal: Journal): Promise<Answer> {
+    const isChange = Object.entries(attempt.changes).some(
+      ([key, value]) => ledger.value(key) !== value,
+    );
+    journal.begin(attempt.changes);
+    const { data, response, error } = await attempt.send();
+    const answer = { ...answerOf(operation, response), isChange };
+    if (answer.status === undefined || (response?.ok && data === undefined)) {
+      return { ...answer, status: undefined };
+    }
+    if (response?.ok) journal.acknowledge(attempt.done?.(data as never));
+    else journal.refuse();
+    // Others may have deleted or closed what this was about. Anything else is no fault of the sender's.
+    const isExpected = response?.ok || [403, 404, 503].includes(answer.status);
+    assert(isExpected, `${operation} was answered ${answer.status}: ${JSON.stringify(error)}`);
+    return answer;
+  }
+
+  return {
+    ledger,
+    goTo: (url) => void client.setConfig({ baseUrl: url }),
+
+    writer() {
+      const journal = ledger.journal();
+      const own: Person[] = [];
+      return async (wanted) => {
+        const alive = own.filter(({ mark }) => ledger.holds(`user ${mark}`));
+        own.splice(0, own.length, ...alive);
+        if (own.length < 2 || (own.length < MOST_PEOPLE && Math.random() < 0.02)) {
+          return perform('register', register(own), journal);
+        }
+        for (let operation = wanted ?? drawOperation(); ; operation = drawOperation()) {
+          const person = own[Math.floor(Math.random() * own.length)] as Person;
+          const attempt = writes[operation]?.(person);
+          if (attempt) return perform(operation, attempt, journal);
+        }
+      };
+    },
+
+    async read() {
+      const person = people.findLast(({ mark }) => ledger.holds(`user ${mark}`));
+      const space = living('space', spaces);
+      const q = some(WORDS, () => true) as string;
+      const tag = some(TAGS, () => true) as string;
+      const reads: [string, () => Promise<{ response?: Response; error?: unknown }>][] = [
+        ['searchSpaces', () => api.searchSpaces({ client, query: { q } })],
+        ['searchSpacesByTag', () => api.searchSpacesByTag({ client, path: { tag } })],
+      ];
+      if (person) {
+        const { mark, token } = person;
+        reads.push(
+          ['getProfile', () => api.getProfile({ client, auth: token })],
+          ['listParticipations', () => api.listParticipations({ client, auth: token })],
+          [
+            'getUser',
+            () => api.getUser({ client, auth: token, path: { user_id: idOf(`user ${mark}`) } }),
+          ],
+        );
+      }
+      if (space) {
+        reads.push(
+          ['getSpace', () => api.getSpace({ client, path: spaceId(space) })],
+          ['listMessages', () => api.listMessages({ client, query: spaceId(space) })],
+        );
+      }
+      const [operation, send] = some(reads, () => true) as (typeof reads)[number];
+      const { response, error } = await send();
+      const answer = answerOf(operation, response);
+      const { status } = answer;
+      // What was there when it was asked for may be gone by now, and with it the session.
+      const isExpected = status === undefined || response?.ok || [401, 404, 503].includes(status);
+      assert(isExpected, `${operation} was answered ${status}: ${JSON.stringify(error)}`);
+      return answer;
+    },
+
+    settle(actual) {
+      ledger.settle(actual.facts);
+      ids = actual.ids;
+    },
+  };
+}
+
+function answerOf(operation: string, response: Response | undefined): Answer {
+  const contentType = response?.headers.get('content-type') ?? null;
+  return { operation, status: response?.status, contentType, isChange: false };
+}
+
+/** How often each write is drawn, of a hundred. */
+const shares: Record<string, number> = {
+  ...{ sendMessage: 28, createSpace: 12, joinSpace: 14, appreciateMessage: 12, updateSpace: 8 },
+  ...{ deleteMessage: 5, leaveSpace: 4, withdrawAppreciation: 3, deleteSpace: 2 },
+  ...{ changeBio: 4, changeUsername: 3, changeProfilePicture: 3, removeProfilePicture: 1 },
+  ...{ deleteAccount: 1 },
+};
+
+function drawOperation(): string {
+  let rest = Math.random() * 100;
+  for (const [operation, share] of Object.entries(shares)) {
+    rest -= share;
+    if (rest < 0) return operation;
+  }
+  return 'sendMessage';
+}
+
+/** One of the items that will do, drawn by lot; undefined if a few tries find none. */
+function some<T>(items: readonly T[], willDo: (item: T) => boolean): T | undefined {
+  for (let i = 0; i < 5 && items.length > 0; i += 1) {
+    const item = items[Math.floor(Math.random() * items.length)] as T;
+    if (willDo(item)) return item;
+  }
+  return undefined;
+}
+
+function remember<T>(items: T[], item: T): void {
+  items.push(item);
+  if (items.length > MOST_REMEMBERED) items.shift();
+}
+
+function text(beginning: string, words: number): string {
+  const drawn = Array.from({ length: words }, () => some(WORDS, () => true));
+  return [beginning, ...drawn].join(' ');
+}
