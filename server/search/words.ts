@@ -77,7 +77,7 @@ const BOUNDARY = new RegExp(
   ].join('|'),
   'v',
 );
-/** The article of `l'eau`, `d'art` or `الكتاب`, perhaps after a conjunction, which nobody looks for. */
+/** The article of `l'eau`, `d'art`, `الكتاب` or `بالكتاب`, which nobody looks for. */
 const ARTICLE = /^(?:[cdjlmnst]'|[وفبك]?ال|و?لل)(?=\p{L}{3})/v;
 const CORRECTABLE = new RegExp(String.raw`^(?:[\p{L}--${UNSPACED}]\p{M}*){4,}$`, 'v');
 
@@ -90,7 +90,7 @@ const IGNORED = new RegExp(
     String.raw`(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]{0,5})[\u{E0020}-\u{E007F}]`,
     // Skin tones.
     String.raw`\p{EMod}`,
-    // What Hebrew, Arabic and Hindi may leave out: vowel signs, hamza, nukta, the stretching of a word.
+    // What Hebrew, Arabic and Hindi may leave out: vowel signs, hamza, nukta, stretching.
     String.raw`[[\u0591-\u05C7\u064B-\u065F\u0670\u093C]&&\p{Mn}]|\u0640`,
   ].join('|'),
   'gv',
@@ -117,7 +117,7 @@ const SPECIAL = new RegExp(`[${[...SAME.keys()].join('')}]`, 'gv');
 /** The nasals of Devanagari's rows of consonants. A dot may be written for one: हिंदी for हिन्दी. */
 const NASALS = 'ङञणनम';
 const NASAL_DOT = /ं(?=[क-घच-झट-ढत-धप-भ])/g;
-const NASAL_LETTER = /(?:ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ]))/g;
+const NASAL_LETTER = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])/g;
 
 /**
  * Brings what people mean as the same to the same characters: compatibility forms (NFKC), case, marks
@@ -202,8 +202,8 @@ function spacedWord(token: string, limit: number): QueryWord {
   const word = cut(joined(token));
   const anyOf = [[beginning(word)]];
   const parts = token.replace(ARTICLE, '').split(BOUNDARY);
-  // A single letter begins too many words to stand for one: k-pop means K pop, but not pop for kids. Nor does
-  // it stand apart at the end: who's does not mean who and s.
+  // A single letter begins too many words to stand for them: k-pop means K pop, not pop for kids.
+  // At the end it does not stand apart at all: who's does not mean who and s.
   const isLetter = (part: string | undefined) => /^\p{L}$/v.test(part ?? '');
   if (parts[0] !== token && !isLetter(parts.at(-1)) && !parts.some((part) => part.endsWith('.'))) {
     const terms = parts.slice(0, limit).map((part) => cut(withoutDot(part)));
