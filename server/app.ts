@@ -14,7 +14,7 @@ import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
 import { overloaded } from './concurrency.ts';
 import type { Context } from './context.ts';
-import { operations, readContract } from './contract.ts';
+import { copyContract, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { authenticate } from './http/authentication.ts';
 import { BODY_LIMIT, checkBody, readBodies } from './http/bodies.ts';
@@ -117,7 +117,7 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
   const limitReads = await limitPublicReads(api, context.config);
   const handlers = makeHandlers(context);
 
-  const contract = readContract();
+  const contract = copyContract();
   for (const { path, method, bodyType } of operations) {
     // A multipart body is read as a stream by its handler: there is no object to validate.
     if (bodyType === 'multipart/form-data')

@@ -33,17 +33,19 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The contract's text. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
+const contract = parse(contractText) as Document;
+
 /** The contract as an object, new at each call: some who take it change it. */
-export function readContract(): Document {
-  return parse(contractText) as Document;
+export function copyContract(): Document {
+  return structuredClone(contract);
 }
 
-export const operations: readonly Operation[] = Object.entries(readContract().paths).flatMap(
+export const operations: readonly Operation[] = Object.entries(contract.paths).flatMap(
   ([path, item]) =>
     Object.entries(item)
       .filter(([method]) => METHODS.includes(method))
       .map(([method, operation]) => {
-        const security = operation.security ?? readContract().security ?? [];
+        const security = operation.security ?? contract.security ?? [];
         const isOptional =
           security.length === 0 || security.some((each) => Object.keys(each).length === 0);
         return {
