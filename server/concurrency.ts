@@ -1,7 +1,7 @@
 import { Refusal } from './refusal.ts';
 
 /** A task whose turn comes later than this is refused, in milliseconds: by then, whoever asked may have given up. */
-const MAX_WAIT = 3_000;
+const MAX_WAIT = 2_000;
 
 /** Runs a task when its turn comes, in the order of asking, and answers with what the task does. */
 export interface Limiter {
@@ -11,7 +11,7 @@ export interface Limiter {
   waiting(): number;
 }
 
-/** Makes a limiter that lets `limit` tasks run at a time and `maxWaiting` wait, for 3 seconds at most. */
+/** Makes a limiter that lets `limit` tasks run at a time and `maxWaiting` wait, for 2 seconds at most. */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   const queue: (() => void)[] = [];
   let running = 0;

@@ -12,6 +12,8 @@ export interface Operation {
   /** The content type of its request body; null if it takes none. */
   bodyType: string | null;
   isBodyRequired: boolean;
+  /** Whether it has parameters in the query string, which is not looked at otherwise. */
+  takesQuery: boolean;
   /** Anyone may call it and nothing changes. */
   isPublicRead: boolean;
 }
@@ -20,11 +22,17 @@ interface Document {
   security?: object[];
   servers: { url: string }[];
   paths: Record<string, Record<string, OperationObject>>;
+  components: { parameters: Record<string, ParameterObject> };
+}
+
+interface ParameterObject {
+  in: string;
 }
 
 interface OperationObject {
   operationId: string;
   security?: object[];
+  parameters?: (ParameterObject | { $ref: string })[];
   requestBody?: { required?: boolean; content: Record<string, unknown> };
 }
 
@@ -55,7 +63,14 @@ export const operations: readonly Operation[] = Object.entries(contract.paths).f
           authentication: security.length === 0 ? 'none' : isOptional ? 'optional' : 'required',
           bodyType: Object.keys(operation.requestBody?.content ?? {})[0] ?? null,
           isBodyRequired: operation.requestBody?.required ?? false,
+          takesQuery: (operation.parameters ?? []).some((each) => resolve(each)?.in === 'query'),
           isPublicRead: method === 'get' && isOptional,
         };
       }),
 );
+
+function resolve(parameter: ParameterObject | { $ref: string }): ParameterObject | undefined {
+  if (!('$ref' in parameter)) return parameter;
+  const name = parameter.$ref.replace('#/components/parameters/', '');
+  return contract.components.parameters[name];
+}

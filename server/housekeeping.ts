@@ -26,8 +26,11 @@ export function startHousekeeping({
   avatars: AvatarStore;
 }): Housekeeping {
   let last = Promise.resolve();
+  let next: Promise<void> | undefined;
   const run = () => {
-    last = last.then(async () => {
+    // Whatever is due by the time it begins is done, so that one run waiting is enough for all who ask.
+    next ??= last.then(async () => {
+      next = undefined;
       try {
         await removeDiscardedPictures(engine, avatars);
         await deleteExpiredSessions(engine, config.sessions);
@@ -35,6 +38,7 @@ export function startHousekeeping({
         log.error({ err: error }, 'housekeeping failed, and will be tried again');
       }
     });
+    last = next;
     return last;
   };
   const timer = setInterval(run, INTERVAL).unref();

@@ -83,7 +83,7 @@ describe('a concurrency limit', () => {
       const late = limited(async () => {
         hasBegun = true;
       });
-      vi.advanceTimersByTime(3_001);
+      vi.advanceTimersByTime(2_001);
       const next = limited(async () => 'next');
       finish();
       await running;

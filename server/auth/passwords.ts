@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { limitConcurrency } from '../concurrency.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
@@ -15,8 +16,12 @@ const MAX_MEMORY_COST = 262_144;
 /** In the form of a hash, at the cost of a hash, and the hash of nothing. */
 const NOBODYS_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
-/** Argon2 works in libuv's four threads, of which one is left to pictures and files. Two cores do some forty a second. */
-const hashing = limitConcurrency(3, 100);
+/**
+ * How many passwords are hashed at a time. One core is left to those who read, whatever comes; and of libuv's four
+ * threads, in which Argon2 works, one to pictures and files.
+ */
+export const HASHING_AT_ONCE = Math.max(1, Math.min(3, availableParallelism() - 1));
+const hashing = limitConcurrency(HASHING_AT_ONCE, 64);
 
 /**
  * The 3,000 commonest passwords of 8 characters or more, commonest first, folded. From

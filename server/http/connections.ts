@@ -31,7 +31,7 @@ export const TIME_LIMITS: TimeLimits = {
   requestTimeout: 30_000,
   checkingInterval: 1_000,
   closeTimeout: 7_000,
-  eventLoopDelay: 500,
+  eventLoopDelay: 250,
 };
 
 /** The limits as Fastify takes them, and an answer for what never became a request. */

@@ -65,8 +65,12 @@ function summary(pointers: Pointer[]): string {
   return `${pointers.map(({ pointer, message }) => `${pointer || 'the body'} ${message}`).join('; ')}.`;
 }
 
-/** Refuses query strings that are not percent-encoded UTF-8: their parser would take them as they stand. */
-export const refuseBrokenQuery: onRequestAsyncHookHandler = async ({ raw }) => {
+/**
+ * Refuses query strings that are not percent-encoded UTF-8, where an operation reads them: their parser would take them
+ * as they stand.
+ */
+export const refuseBrokenQuery: onRequestAsyncHookHandler = async ({ raw, routeOptions }) => {
+  if (!routeOptions.config.operation?.takesQuery) return;
   const query = raw.url?.replace(/^[^?#]*/, '') ?? '';
   try {
     decodeURIComponent(query);

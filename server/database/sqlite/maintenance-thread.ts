@@ -6,7 +6,7 @@ import type { Database, Engine } from '../engine.ts';
 import { transact } from '../transaction.ts';
 import { openFile } from './connection.ts';
 import { connect, engineOn } from './engine.ts';
-import { isUnavailable } from './errors.ts';
+import { isBusy, isUnavailable } from './errors.ts';
 import type { MaintenanceSettings, Order, Outcome } from './maintenance.ts';
 
 /** How often to look whether the file has changed, in milliseconds. */
@@ -17,6 +17,12 @@ const STEP = 64;
 
 /** A pause between steps, so that writers get their turn, in milliseconds. */
 const PAUSE = 5;
+
+/** How many times as long as rewriting the file took, to leave writers alone until it is rewritten again. */
+const REST = 20;
+
+/** How long to wait for the files of discarded pictures to go, in milliseconds: their names go with them. */
+const PICTURE_PATIENCE = 5_000;
 
 const { file, maintains } = workerData as MaintenanceSettings;
 const port = parentPort;
@@ -45,6 +51,7 @@ async function runTask({ order, task, id }: Extract<Order, { kind: 'run' }>): Pr
 }
 
 let seen: number | undefined;
+let nextRewrite = 0;
 while (!stopping) {
   if (maintains) {
     try {
@@ -64,21 +71,66 @@ port.close();
 async function maintain(): Promise<void> {
   if ((await dataVersion()) === seen) return;
   const purges = await db.selectFrom('pending_purges').select('id').execute();
-  if (purges.length > 0) await purge(purges.map(({ id }) => id));
+  const mustWait = purges.length > 0 && performance.now() < nextRewrite;
+  if (purges.length > 0 && !mustWait) await purge(purges.map(({ id }) => id));
   else await mergeSteps();
-  if (!stopping) seen = await dataVersion();
+  if (!stopping && !mustWait) seen = await dataVersion();
 }
 
 /**
- * Leaves no byte of what was deleted in the files. Deleted words stay in the index until its old segments are
- * merged away, which a negative step begins for all of them; overwritten pages stay in the log until it is cut.
+ * Leaves no byte of what was deleted in the files. Deleted words stay in the index until its old segments are merged
+ * away, which a negative step begins for all of them. SQLite overwrites what it deletes, but not the copies that it
+ * left behind when it once moved rows within their page: they go when the file is rewritten, for which writers have to
+ * wait. Overwritten pages stay in the log until it is cut.
  */
 async function purge(requests: number[]): Promise<void> {
   await mergeStep(-STEP);
   await mergeSteps();
+  await untilPicturesAreGone();
   if (stopping) return;
-  await cutLog();
+  const begun = performance.now();
+  await rewriteFile();
+  nextRewrite = performance.now() + REST * (performance.now() - begun);
   await db.deleteFrom('pending_purges').where('id', 'in', requests).execute();
+}
+
+async function untilPicturesAreGone(): Promise<void> {
+  const deadline = performance.now() + PICTURE_PATIENCE;
+  while (!stopping && performance.now() < deadline) {
+    const due = await db
+      .selectFrom('discarded_avatars')
+      .select('picture')
+      .where('remove_after', '<=', new Date().toISOString())
+      .limit(1)
+      .execute();
+    if (due.length === 0) return;
+    await sleep(PAUSE);
+  }
+}
+
+/** Writes the file anew, and then empties the write-ahead log, once no reader needs it any more. */
+async function rewriteFile(): Promise<void> {
+  const handle = openFile(file);
+  try {
+    // The new file is made beside the old one, and would else be made in memory.
+    handle.pragma('temp_store = FILE');
+    while (!stopping) {
+      try {
+        handle.exec('VACUUM');
+        break;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        await sleep(PAUSE);
+      }
+    }
+    while (!stopping) {
+      const [result] = handle.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+      if (result?.busy === 0) return;
+      await sleep(PAUSE);
+    }
+  } finally {
+    handle.close();
+  }
 }
 
 async function mergeSteps(): Promise<void> {
@@ -95,20 +147,6 @@ async function mergeStep(pages: number): Promise<boolean> {
     // FTS5's own sign that nothing was left to merge: fewer than two changes.
     return (await totalChanges(trx)) - before >= 2;
   });
-}
-
-/** Copies the write-ahead log into the file and empties it, once no reader needs it any more. */
-async function cutLog(): Promise<void> {
-  const handle = openFile(file);
-  try {
-    while (!stopping) {
-      const [result] = handle.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-      if (result?.busy === 0) return;
-      await sleep(PAUSE);
-    }
-  } finally {
-    handle.close();
-  }
 }
 
 /** A number that changes when another connection has written to the file. */
