@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import type Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { tasks } from '../../tasks.ts';
 import type { Database, Engine } from '../engine.ts';
@@ -20,6 +21,9 @@ const PAUSE = 5;
 
 /** How many times as long as rewriting the file took, to leave writers alone until it is rewritten again. */
 const REST = 20;
+
+/** Up to this size, in bytes, the file is rewritten by itself: writers wait for it a second or two. */
+const MOST_REWRITTEN = 256 * 2 ** 20;
 
 /** How long to wait for the files of discarded pictures to go, in milliseconds: their names go with them. */
 const PICTURE_PATIENCE = 5_000;
@@ -80,17 +84,24 @@ async function maintain(): Promise<void> {
 /**
  * Leaves no byte of what was deleted in the files. Deleted words stay in the index until its old segments are merged
  * away, which a negative step begins for all of them. SQLite overwrites what it deletes, but not the copies that it
- * left behind when it once moved rows within their page: they go when the file is rewritten, for which writers have to
- * wait. Overwritten pages stay in the log until it is cut.
+ * left behind when it once moved rows within their page: they go when the file is rewritten. Writers have to wait for
+ * that, so a large file is left for the operator to rewrite. Overwritten pages stay in the log until it is cut.
  */
 async function purge(requests: number[]): Promise<void> {
   await mergeStep(-STEP);
   await mergeSteps();
   await untilPicturesAreGone();
   if (stopping) return;
-  const begun = performance.now();
-  await rewriteFile();
-  nextRewrite = performance.now() + REST * (performance.now() - begun);
+  const handle = openFile(file);
+  try {
+    const pages = handle.pragma('page_count', { simple: true }) as number;
+    const pageSize = handle.pragma('page_size', { simple: true }) as number;
+    if (pages * pageSize <= MOST_REWRITTEN) await rewrite(handle);
+    await cutLog(handle);
+  } finally {
+    handle.close();
+  }
+  if (stopping) return;
   await db.deleteFrom('pending_purges').where('id', 'in', requests).execute();
 }
 
@@ -108,28 +119,28 @@ async function untilPicturesAreGone(): Promise<void> {
   }
 }
 
-/** Writes the file anew, and then empties the write-ahead log, once no reader needs it any more. */
-async function rewriteFile(): Promise<void> {
-  const handle = openFile(file);
-  try {
-    // The new file is made beside the old one, and would else be made in memory.
-    handle.pragma('temp_store = FILE');
-    while (!stopping) {
-      try {
-        handle.exec('VACUUM');
-        break;
-      } catch (error) {
-        if (!isBusy(error)) throw error;
-        await sleep(PAUSE);
-      }
-    }
-    while (!stopping) {
-      const [result] = handle.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-      if (result?.busy === 0) return;
+async function rewrite(handle: Sqlite.Database): Promise<void> {
+  // The new file is made beside the old one, and would else be made in memory.
+  handle.pragma('temp_store = FILE');
+  const begun = performance.now();
+  while (!stopping) {
+    try {
+      handle.exec('VACUUM');
+      break;
+    } catch (error) {
+      if (!isBusy(error)) throw error;
       await sleep(PAUSE);
     }
-  } finally {
-    handle.close();
+  }
+  nextRewrite = performance.now() + REST * (performance.now() - begun);
+}
+
+/** Copies the write-ahead log into the file and empties it, once no reader needs it any more. */
+async function cutLog(handle: Sqlite.Database): Promise<void> {
+  while (!stopping) {
+    const [result] = handle.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    if (result?.busy === 0) return;
+    await sleep(PAUSE);
   }
 }
 
