@@ -40,6 +40,7 @@ ajv.addFormat('binary', true);
 const coercing = new Ajv({ strict: false, coerceTypes: true });
 (addFormats as unknown as (ajv: Ajv) => void)(coercing);
 const validators = new Map<object, ValidateFunction>();
+const parameterValidators = new Map<object, ValidateFunction>();
 
 /** Every operation of the contract with every status that it declares. */
 export function declaredStatuses(): string[] {
@@ -108,7 +109,7 @@ function requestFault(
       if (required) return `${name} is missing`;
       continue;
     }
-    const validate = coercing.compile({ type: 'object', properties: { value: schema } });
+    const validate = parameterValidator(schema);
     if (!validate({ value })) return `${name} ${coercing.errorsText(validate.errors)}`;
   }
   if (requestBody?.content['application/json']) {
@@ -156,6 +157,16 @@ function faultOf(schema: object, value: unknown): string | undefined {
     validators.set(schema, validate);
   }
   return validate(value) ? undefined : ajv.errorsText(validate.errors);
+}
+
+/** Of the text that a parameter arrives as. */
+function parameterValidator(schema: object): ValidateFunction {
+  let validate = parameterValidators.get(schema);
+  if (!validate) {
+    validate = coercing.compile({ type: 'object', properties: { value: schema } });
+    parameterValidators.set(schema, validate);
+  }
+  return validate;
 }
 
 function note(line: string): void {

@@ -8,7 +8,26 @@ const USAGE = `Tries to break what the service promises, and prints what it meas
 `;
 
 /** By name, in the order of the table. */
-const trials: Record<string, () => Promise<Trial>> = {};
+const trials: Record<string, () => Promise<Trial>> = {
+  kill: async () => (await import('./kill.ts')).kill,
+  power: async () => (await import('./power.ts')).power,
+  disk: async () => (await import('./disk.ts')).disk,
+  backup: async () => (await import('./backup.ts')).backup,
+  'long-run': async () => (await import('./longRun.ts')).longRun,
+  'slow-clients': async () => (await import('./slowClients.ts')).slowClients,
+  overload: async () => (await import('./overload.ts')).overload,
+  shutdown: async () => (await import('./shutdown.ts')).shutdown,
+  workers: async () => (await import('./workers.ts')).workers,
+  names: async () => (await import('./names.ts')).names,
+  passwords: async () => (await import('./passwords.ts')).passwords,
+  lockout: async () => (await import('./lockout.ts')).lockout,
+  erasure: async () => (await import('./erasure.ts')).erasure,
+  'login-timing': async () => (await import('./loginTiming.ts')).loginTiming,
+  secrets: async () => (await import('./secrets.ts')).secrets,
+  strangers: async () => (await import('./strangers.ts')).strangers,
+  queries: async () => (await import('./queries.ts')).queries,
+  pictures: async () => (await import('./pictures.ts')).pictures,
+};
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -119,7 +119,10 @@ function readIndexes(file: string): Map<string, unknown[]> {
   try {
     const rows = (query: string) => sqlite.prepare(query).raw().all();
     const indexes = new Map([
-      ['public_spaces', rows('SELECT * FROM public_spaces ORDER BY key')],
+      [
+        'public_spaces',
+        rows('SELECT key, space, title_key, head, tail FROM public_spaces ORDER BY key'),
+      ],
       ['tag_hits', rows('SELECT * FROM tag_hits ORDER BY tag, key')],
       ['known_words', rows('SELECT word, spaces FROM known_words ORDER BY word')],
       [

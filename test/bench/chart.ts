@@ -1,0 +1,125 @@
+import * as echarts from 'echarts';
+import { amountOfSpaces } from './latency.ts';
+import { type Results, rounded } from './report.ts';
+
+const OURS = '#0f766e';
+const OTHER = '#cbd5e1';
+const INK = '#1e293b';
+const FAINT = '#64748b';
+const FONT = 'Helvetica, Arial, sans-serif';
+const [WIDTH, HEIGHT] = [1080, 460];
+
+/** The results as a picture in SVG: how close to answering from memory, and how far from PostgreSQL. */
+export function drawChart({ figures, comparisons, spaces, machine }: Results): string {
+  const chart = echarts.init(null, null, {
+    ...{ renderer: 'svg', ssr: true, width: WIDTH, height: HEIGHT },
+  });
+  const constant = figures.filter(({ what }) => what.endsWith('against the constant route'));
+  const classes = comparisons.find(({ id }) => id === 'postgres')?.rows ?? [];
+  const heading = (text: string, subtext: string, left: number) => ({
+    ...{ text, subtext, left, top: 16 },
+    textStyle: { fontSize: 16, color: INK, fontFamily: FONT },
+    subtextStyle: { fontSize: 12, color: FAINT, fontFamily: FONT, lineHeight: 16 },
+  });
+  const names = (data: string[], gridIndex: number) => ({
+    ...{ type: 'category' as const, data, gridIndex, inverse: true },
+    axisLine: { show: false },
+    axisTick: { show: false },
+    axisLabel: { color: INK, fontSize: 12, fontFamily: FONT },
+  });
+  const quiet = { color: FAINT, fontSize: 11, fontFamily: FONT };
+  const lines = { lineStyle: { color: '#eef2f6' } };
+  const milliseconds = (i: number) => classes.map(({ values }) => values[i] as number);
+  const least = Math.min(...milliseconds(0), ...milliseconds(2));
+  const floor = 10 ** Math.floor(Math.log10(least / 2));
+  const label = {
+    show: true,
+    position: 'right' as const,
+    color: INK,
+    fontSize: 11,
+    fontFamily: FONT,
+  };
+
+  chart.setOption({
+    animation: false,
+    backgroundColor: '#ffffff',
+    title: [
+      heading(
+        `Requests per second at ${amountOfSpaces(spaces)} spaces`,
+        'in per cent of the same application answering the same bytes from memory',
+        20,
+      ),
+      heading(
+        'Milliseconds per query, logarithmic',
+        'the twenty best, same rows, same machine, one query at a time',
+        560,
+      ),
+      {
+        ...{ text: machine, left: 20, top: HEIGHT - 26 },
+        textStyle: { fontSize: 11, color: FAINT, fontWeight: 'normal', fontFamily: FONT },
+      },
+    ],
+    legend: {
+      ...{ right: 24, top: HEIGHT - 30, itemWidth: 12, itemHeight: 12, icon: 'roundRect' },
+      textStyle: { color: INK, fontSize: 12, fontFamily: FONT },
+      data: ['this service', 'PostgreSQL ts_rank'],
+    },
+    grid: [
+      { left: 130, width: 330, top: 84, height: 300 },
+      { left: 740, width: 290, top: 84, height: 300 },
+    ],
+    xAxis: [
+      {
+        ...{ type: 'value', gridIndex: 0, min: 0, max: 100, splitLine: lines },
+        axisLabel: { ...quiet, formatter: '{value} %' },
+      },
+      {
+        ...{ type: 'log', min: floor, startValue: floor, gridIndex: 1, splitLine: lines },
+        axisLabel: { ...quiet, formatter: (value: number) => `${value} ms` },
+      },
+    ],
+    yAxis: [
+      names(
+        constant.map(({ what }) => what.replace(/,.*/, '')),
+        0,
+      ),
+      names(
+        classes.map(({ name }) => name),
+        1,
+      ),
+    ],
+    series: [
+      {
+        ...{ type: 'bar', data: constant.map(({ value }) => value), barWidth: 26 },
+        ...{ xAxisIndex: 0, yAxisIndex: 0 },
+        itemStyle: { color: OURS, borderRadius: [0, 4, 4, 0] },
+        showBackground: true,
+        backgroundStyle: { color: '#f1f5f9', borderRadius: [0, 4, 4, 0] },
+        label: {
+          ...label,
+          fontSize: 13,
+          formatter: ({ value }: { value: number }) => `${rounded(value)} %`,
+        },
+      },
+      {
+        ...{ name: 'this service', type: 'bar', data: milliseconds(0), barGap: '10%' },
+        ...{ xAxisIndex: 1, yAxisIndex: 1 },
+        itemStyle: { color: OURS, borderRadius: [0, 3, 3, 0] },
+        label: { ...label, formatter: ({ value }: { value: number }) => rounded(value) },
+      },
+      {
+        ...{ name: 'PostgreSQL ts_rank', type: 'bar', data: milliseconds(2) },
+        ...{ xAxisIndex: 1, yAxisIndex: 1 },
+        itemStyle: { color: OTHER, borderRadius: [0, 3, 3, 0] },
+        label: {
+          ...label,
+          color: FAINT,
+          formatter: ({ value }: { value: number }) => rounded(value),
+        },
+      },
+    ],
+  });
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  return svg;
+}

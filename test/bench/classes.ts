@@ -1,0 +1,99 @@
+import type { Engine } from '../../server/database/engine.ts';
+import { searchTag } from '../../server/search/tag.ts';
+import type { Server } from '../torture/server.ts';
+import type { Effort } from './effort.ts';
+import { type Ask, AVATARS, amountOfSpaces, asking, time } from './latency.ts';
+import type { LoadGenerator } from './load.ts';
+import { biggestTags, makeQueries, respelling, searchPath } from './queries.ts';
+import type { Postgres } from './references/postgres.ts';
+import { type Comparison, type Figure, rounded } from './report.ts';
+import { median, quantile } from './statistics.ts';
+
+/** Every class of query, against PostgreSQL's `ts_rank` on the same rows. One query is under way at a time. */
+export async function measurePostgres(
+  postgres: Postgres,
+  { server, engine, spaces }: { server: Server; engine: Engine; spaces: number },
+  generator: LoadGenerator,
+  effort: Effort,
+): Promise<[Figure, Comparison]> {
+  const rows: Comparison['rows'] = [];
+  const respelt = respelling();
+  for (const [name, all] of Object.entries(makeQueries(spaces))) {
+    const queries = all.slice(0, effort.queries);
+    const theirs = await time(postgres.search, queries);
+    const ours = await time(asking(engine), queries);
+    const path = (i: number) => searchPath(respelt.query(queries[i % queries.length] as string));
+    const http = await generator.send({
+      url: server.url,
+      paths: [Array.from({ length: 5_000 }, (_, i) => path(i))],
+      warmUp: effort.warmUp,
+      duration: effort.duration / 4,
+    });
+    const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
+    const values = [median(ours), median(http.latencies), median(theirs), median(ratios)];
+    const note = name === 'typing error' ? 'PostgreSQL corrects nothing, and so finds nothing' : '';
+    rows.push({ name, values, note });
+  }
+  const comparable = rows.filter(({ note }) => !note);
+  const slowest = comparable.reduce((a, b) =>
+    (a.values[3] as number) < (b.values[3] as number) ? a : b,
+  );
+  const [ours, , theirs, value] = slowest.values as [number, number, number, number];
+  return [
+    {
+      what: 'the class with the least lead over PostgreSQL ts_rank',
+      ours: `${rounded(ours)} ms`,
+      reference: `${rounded(theirs)} ms`,
+      value,
+      unit: 'x',
+      wanted: { least: 1 },
+      note: `${slowest.name}; both are asked by their clients in one process, over a socket and in process`,
+    },
+    {
+      id: 'postgres',
+      title: `Milliseconds at ${amountOfSpaces(spaces)} spaces, medians, PostgreSQL ${postgres.version}`,
+      columns: ['in process', 'over HTTP', 'ts_rank', 'ts_rank / in process'],
+      rows,
+    },
+  ];
+}
+
+/** What is no more than this much slower at the largest size than at the smallest counts as flat. */
+const FLAT = 1.3;
+
+/** Every class of query at several sizes of one service, side by side. */
+export async function measureGrowth(
+  databases: readonly { engine: Engine; spaces: number }[],
+  { queries }: Effort,
+): Promise<Comparison[]> {
+  const [smallest] = databases;
+  if (!smallest) return [];
+  const medians = new Map<string, number[]>();
+  const tails = new Map<string, number[]>();
+  for (const { engine, spaces } of databases) {
+    const tag: Ask = (name) => searchTag(engine, name, { limit: 20 }, AVATARS);
+    const classes = Object.entries(makeQueries(spaces)).map(
+      ([name, all]) => [name, asking(engine), all.slice(0, queries)] as const,
+    );
+    for (const [name, ask, asked] of [...classes, ['tag', tag, biggestTags] as const]) {
+      const milliseconds: number[] = [];
+      for (let i = 0; i < 3; i += 1) milliseconds.push(...(await time(ask, asked)));
+      medians.set(name, [...(medians.get(name) ?? []), median(milliseconds)]);
+      tails.set(name, [...(tails.get(name) ?? []), quantile(milliseconds, 0.99)]);
+    }
+  }
+  const columns = databases.map(({ spaces }) => amountOfSpaces(spaces));
+  const table = (id: Comparison['id'], title: string, measured: Map<string, number[]>) => ({
+    id,
+    title,
+    columns: [...columns, 'growth'],
+    rows: [...measured].map(([name, values]) => {
+      const growth = (values.at(-1) as number) / (values[0] as number);
+      return { name, values: [...values, growth], note: growth > FLAT ? 'not flat' : '' };
+    }),
+  });
+  return [
+    table('growth of medians', 'Milliseconds in process, medians', medians),
+    table('growth of tails', 'Milliseconds in process, p99', tails),
+  ];
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startServer } from '../torture/server.ts';
+import { recordsOfService } from './data.ts';
+import { cpuSeconds } from './processes.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What decides the bytes of a database. If any of it changes, the databases are built anew. */
+const INGREDIENTS = [
+  'test/bench/data.ts',
+  'server/search/words.ts',
+  'server/database/sqlite/migrations',
+];
+
+/** A service's data folder with so many spaces in it, built by `npm run import` or kept from an earlier run. */
+export async function buildDatabase(spaces: number): Promise<string> {
+  const cache = await cacheFolder();
+  const dataDir = join(cache, String(spaces));
+  if (existsSync(dataDir)) return dataDir;
+  console.log(`  building a service of ${count(spaces)} spaces`);
+  const unfinished = `${dataDir}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  const { records, seconds } = await importRecords(unfinished, recordsOfService(spaces));
+  console.log(`  ${count(records)} records in ${Math.round(seconds)} s; merging the index`);
+  await using server = await startServer({ DATA_DIR: unfinished });
+  await settle(server.child);
+  await server.stop();
+  await rename(unfinished, dataDir);
+  return dataDir;
+}
+
+/**
+ * Runs `npm run import` on records that are made while it reads them.
+ * @returns how many lines there were, and how long the command took from its first line to its end
+ */
+export async function importRecords(
+  dataDir: string,
+  lines: Iterable<string>,
+): Promise<{ records: number; seconds: number }> {
+  await mkdir(dataDir, { recursive: true });
+  const child = spawn(process.execPath, [join(root, 'server/commands/import.ts'), '-'], {
+    env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  child.stdout.resume();
+  const startedAt = performance.now();
+  let records = 0;
+  for (const chunk of chunksOf(lines, 500)) {
+    records += chunk.length;
+    if (!child.stdin.write(`${chunk.join('\n')}\n`)) {
+      await Promise.race([once(child.stdin, 'drain'), ended]);
+    }
+    if (child.exitCode !== null) break;
+    if (records % 10_000 === 0) progress(`  importing: ${count(records)} records`);
+  }
+  child.stdin.end();
+  progress(`  importing: ${count(records)} records read`);
+  const [code] = await ended;
+  progress('');
+  if (code !== 0) throw new Error(`The import ended with ${code}.`);
+  return { records, seconds: (performance.now() - startedAt) / 1000 };
+}
+
+/** Waits until a server has nothing left to do, such as merging its index: at most five minutes. */
+export async function settle(child: ChildProcess): Promise<void> {
+  for (let quiet = 0, i = 0; quiet < 4 && i < 600; i += 1) {
+    const before = cpuSeconds(child.pid as number);
+    await sleep(500);
+    quiet = cpuSeconds(child.pid as number) - before < 0.04 ? quiet + 1 : 0;
+  }
+}
+
+let folderOfRun: Promise<string> | undefined;
+
+/** Where what takes long to build is kept between runs: one folder a run, whatever is edited meanwhile. */
+export function cacheFolder(): Promise<string> {
+  folderOfRun ??= openCacheFolder();
+  return folderOfRun;
+}
+
+/** Makes the folder of these ingredients. Those of other ingredients are removed. */
+async function openCacheFolder(): Promise<string> {
+  const all = join(root, 'node_modules/.cache/space-service-bench');
+  const hash = createHash('sha256');
+  for (const ingredient of INGREDIENTS) {
+    for (const file of await filesOf(join(root, ingredient))) hash.update(await readFile(file));
+  }
+  const folder = join(all, hash.digest('hex').slice(0, 12));
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(all)) {
+    if (join(all, name) !== folder) await rm(join(all, name), { recursive: true });
+  }
+  return folder;
+}
+
+async function filesOf(path: string): Promise<string[]> {
+  if (path.endsWith('.ts')) return [path];
+  return (await readdir(path)).sort().map((name) => join(path, name));
+}
+
+export function* chunksOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  let chunk: T[] = [];
+  for (const item of items) {
+    chunk.push(item);
+    if (chunk.length === size) {
+      yield chunk;
+      chunk = [];
+    }
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+/** Shows how far something is, in place of what was shown before; on a terminal only. */
+export function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en');
+}

@@ -1,0 +1,60 @@
+import autocannon from 'autocannon';
+import type { Load, LoadResult } from './load.ts';
+
+process.on('message', async (load: Load) => {
+  const answer = await send(load).catch((error: Error) => ({ error: error.message }));
+  process.send?.(answer);
+});
+process.send?.('ready');
+
+/** Sends with autocannon, and counts and times every answer of the time that counts. */
+async function send({
+  url,
+  paths,
+  headers,
+  warmUp,
+  duration,
+}: Load): Promise<Omit<LoadResult, 'generatorLoad'>> {
+  let connection = 0;
+  const sent = new Map<autocannon.Client, number>();
+  const lengths = new Map<autocannon.Client, number>();
+  const latencies: number[] = [];
+  let failure: string | undefined;
+  let shed = 0;
+
+  const { errors } = await new Promise<autocannon.Result>((resolve, reject) => {
+    const run = autocannon(
+      {
+        url,
+        connections: paths.length,
+        // It is stopped below.
+        duration: 600,
+        sampleInt: 50,
+        setupClient(client) {
+          const list = paths[connection++ % paths.length] as string[];
+          lengths.set(client, list.length);
+          client.setRequests(list.map((path) => ({ path, headers })));
+        },
+      },
+      (error, result) => (error ? reject(error) : resolve(result)),
+    );
+    const from = performance.now() + warmUp * 1000;
+    const to = from + duration * 1000;
+    run.on('response', (client, status, _bytes, milliseconds) => {
+      sent.set(client, (sent.get(client) ?? 0) + 1);
+      const now = performance.now();
+      if (status === 503) shed += 1;
+      else if (status !== 200) failure ??= `${url} answered ${status}.`;
+      else if (now >= from && now < to) latencies.push(milliseconds);
+      if (now >= to) run.stop();
+    });
+  });
+  if (errors > 0) failure ??= `${errors} requests to ${url} failed.`;
+  if (failure) throw new Error(failure);
+  return {
+    shed,
+    requestsPerSecond: latencies.length / duration,
+    latencies: Float64Array.from(latencies).sort(),
+    hasRepeated: [...sent].some(([client, count]) => count > (lengths.get(client) ?? 0)),
+  };
+}

@@ -1,0 +1,75 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Server, startServer } from '../torture/server.ts';
+import { mixedRecords } from './data.ts';
+import { importRecords } from './database.ts';
+import type { Effort } from './effort.ts';
+import { amountOfSpaces } from './latency.ts';
+import { residentBytes } from './processes.ts';
+import { type Figure, rounded } from './report.ts';
+import { median, rangeOf } from './statistics.ts';
+
+/** `npm run import` of a file as an export has it, into an empty database, the command's start included. */
+export async function measureImport(effort: Effort): Promise<Figure> {
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-import-'));
+  try {
+    const lines = mixedRecords(effort.importRecords);
+    const { records, seconds } = await importRecords(folder, lines);
+    return {
+      what: `import of ${records.toLocaleString('en')} mixed records`,
+      ours: `${rounded(seconds)} s`,
+      reference: '',
+      value: records / seconds,
+      unit: 'records/s',
+      wanted: { least: 20_000 },
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** From the start of the process to the first 200 of `/readyz`, on a file that is there. */
+export async function measureStart(
+  dataDir: string,
+  spaces: number,
+  { rounds }: Effort,
+): Promise<Figure> {
+  const seconds: number[] = [];
+  for (let i = 0; i < rounds; i += 1) {
+    const before = performance.now();
+    await using server = await startServer({ DATA_DIR: dataDir });
+    seconds.push((performance.now() - before) / 1000);
+    await server.stop();
+  }
+  return {
+    what: `start to ready, ${amountOfSpaces(spaces)} spaces`,
+    ours: `${rounded(median(seconds))} s`,
+    reference: '',
+    value: median(seconds),
+    unit: 's',
+    spread: rangeOf(seconds),
+    wanted: { most: 1 },
+  };
+}
+
+/** Notes from now on how much memory a server holds. */
+export function watchMemory({ child }: Server): { stop: () => Figure } {
+  const samples: number[] = [];
+  const timer = setInterval(() => samples.push(residentBytes(child.pid as number)), 250);
+  return {
+    stop() {
+      clearInterval(timer);
+      const megabytes = samples.map((bytes) => bytes / 1e6);
+      return {
+        what: 'memory of the process under load, at most',
+        ours: `${rounded(Math.max(...megabytes))} MB`,
+        reference: '',
+        value: Math.max(...megabytes),
+        unit: 'MB',
+        spread: rangeOf(megabytes),
+        wanted: { most: 250 },
+      };
+    },
+  };
+}

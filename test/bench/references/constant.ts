@@ -1,0 +1,27 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Server, startServer } from '../../torture/server.ts';
+
+/** An answer as the service gave it. */
+export interface Answer {
+  body: string;
+  link: string | null;
+}
+
+/** Starts the service with one route more, `/constant/{number}`, which answers these from memory. */
+export async function startConstantRoute(answers: readonly Answer[]): Promise<Server> {
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-constant-'));
+  const file = join(folder, 'answers.json');
+  await writeFile(file, JSON.stringify(answers));
+  const script = fileURLToPath(new URL('constant-process.ts', import.meta.url));
+  const server = await startServer({ DATA_DIR: folder, ANSWERS: file }, [], script);
+  return {
+    ...server,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { startServer } from '../../torture/server.ts';
+import { spaceOf } from '../data.ts';
+import { buildDatabase, chunksOf, settle } from '../database.ts';
+import { deal, startLoadGenerator } from '../load.ts';
+import { makeQueries, respelling, searchPath } from '../queries.ts';
+import { printComparison } from '../report.ts';
+import { byTurns, median, quantile } from '../statistics.ts';
+
+// Not a part of the run, since PocketBase does not come with npm: README.md tells how to get it.
+const [program = '', size = '100000'] = process.argv.slice(2);
+const spaces = Number(size);
+const url = 'http://127.0.0.1:8097';
+const [email, password] = ['bench@example.org', 'bench bench bench'];
+
+const folder = await mkdtemp(join(tmpdir(), 'pocketbase-'));
+const flags = ['--dir', join(folder, 'data'), '--dev=false', '--automigrate=false'];
+await run('superuser', 'upsert', email, password);
+await createCollection();
+fill();
+
+await using generator = await startLoadGenerator();
+await using service = await startServer({ DATA_DIR: await buildDatabase(spaces) });
+await settle(service.child);
+const pocketbase = await serve();
+
+const filter = (query: string) =>
+  query
+    .split(' ')
+    .map((word) => `(title ~ "${word}" || description ~ "${word}")`)
+    .join(' && ');
+const forms = {
+  'first 20 found': '&skipTotal=1',
+  'with total (default)': '',
+  'by participants': '&skipTotal=1&sort=-participant_count',
+};
+const classes = ['common word', 'rare word', 'two words', 'no match'] as const;
+const respelt = respelling();
+const rows = { alone: [] as Row[], under: [] as Row[] };
+type Row = { name: string; values: number[] };
+for (const name of classes) {
+  const queries = makeQueries(spaces)[name];
+  // Written anew each time, so that the service has no answer at hand.
+  const ours = Array.from({ length: 5_000 }, (_, i) =>
+    searchPath(respelt.query(queries[i % queries.length] as string)),
+  );
+  for (const [form, more] of Object.entries(forms)) {
+    const theirs = queries.map(
+      (query) =>
+        `/api/collections/spaces/records?perPage=20&filter=${encodeURIComponent(filter(query))}${more}`,
+    );
+    for (const [kind, connections] of [
+      ['alone', 1],
+      ['under', 10],
+    ] as const) {
+      const send = (to: string, paths: string[]) => () =>
+        generator.send({
+          ...{ warmUp: 0.5, duration: 1.5 },
+          url: to,
+          paths: deal(paths, connections),
+        });
+      const pairs = await byTurns(3, send(service.url, ours), send(url, theirs));
+      const of = (which: 0 | 1) =>
+        kind === 'alone'
+          ? median(pairs.map((pair) => quantile(pair[which].latencies, 0.5)))
+          : median(pairs.map((pair) => pair[which].requestsPerSecond));
+      const values =
+        kind === 'alone' ? [of(0), of(1), of(1) / of(0)] : [of(0), of(1), of(0) / of(1)];
+      rows[kind].push({ name: `${name}, ${form}`, values });
+    }
+  }
+}
+const columns = ['this service', 'PocketBase', 'ratio'];
+printComparison({
+  id: 'pocketbase',
+  title: `Milliseconds over HTTP at ${spaces} spaces, one request under way at a time`,
+  columns,
+  rows: rows.alone,
+});
+printComparison({
+  id: 'pocketbase',
+  title: 'Requests per second, ten under way',
+  columns,
+  rows: rows.under,
+});
+pocketbase.kill();
+await once(pocketbase, 'exit');
+await rm(folder, { recursive: true });
+
+async function run(...command: string[]): Promise<void> {
+  const child = spawn(program, [...command, ...flags], { stdio: 'inherit' });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${program} ${command[0]} ended with ${code}.`);
+}
+
+async function serve() {
+  const address = url.slice('http://'.length);
+  const child = spawn(program, ['serve', '--http', address, ...flags], {
+    stdio: 'ignore',
+  });
+  process.once('exit', () => child.kill());
+  for (let i = 0; i < 100; i += 1) {
+    const answer = await fetch(`${url}/api/health`).catch(() => undefined);
+    if (answer?.ok) return child;
+    await sleep(100);
+  }
+  throw new Error('PocketBase was not ready after 10 s.');
+}
+
+/** A collection of what a search answers, which anyone may read. Requests are not logged, as with the service. */
+async function createCollection(): Promise<void> {
+  const child = await serve();
+  const signedIn = await call('POST', 'collections/_superusers/auth-with-password', {
+    identity: email,
+    password,
+  });
+  const { token } = signedIn as { token: string };
+  await call('PATCH', 'settings', { logs: { maxDays: 0 } }, token);
+  const text = (name: string) => ({ name, type: 'text' });
+  await call(
+    'POST',
+    'collections',
+    {
+      ...{ name: 'spaces', type: 'base', listRule: '' },
+      fields: [
+        ...[text('space_id'), text('title'), text('description')],
+        ...[
+          { name: 'participant_count', type: 'number' },
+          { name: 'tags', type: 'json' },
+        ],
+      ],
+      indexes: ['CREATE INDEX spaces_by_participants ON spaces (participant_count)'],
+    },
+    token,
+  );
+  child.kill();
+  await once(child, 'exit');
+}
+
+async function call(method: string, path: string, body: object, token = ''): Promise<unknown> {
+  const response = await fetch(`${url}/api/${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', authorization: token },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok)
+    throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+  return response.json();
+}
+
+function fill(): void {
+  const database = Sqlite(join(folder, 'data', 'data.db'));
+  const insert = database.prepare(
+    `INSERT INTO spaces (id, space_id, title, description, participant_count, tags)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  );
+  const numbers = Array.from({ length: spaces }, (_, i) => i);
+  for (const chunk of chunksOf(numbers, 10_000)) {
+    database.transaction(() => {
+      for (const number of chunk) {
+        const { space_id, title, description, participants, tags } = spaceOf(number);
+        const id = `b${String(number).padStart(14, '0')}`;
+        const count = participants.length + 1;
+        insert.run(id, space_id, title, description, count, JSON.stringify(tags));
+      }
+    })();
+  }
+  database.exec('ANALYZE');
+  database.close();
+}

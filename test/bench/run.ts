@@ -1,0 +1,128 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startServer } from '../torture/server.ts';
+import { drawChart } from './chart.ts';
+import { measureGrowth, measurePostgres } from './classes.ts';
+import { buildDatabase, cacheFolder, settle } from './database.ts';
+import { type Effort, FULL, QUICK } from './effort.ts';
+import { amountOfSpaces, measureGrowthOfWords, openBeside } from './latency.ts';
+import { startLoadGenerator } from './load.ts';
+import { measureImport, measureStart, watchMemory } from './operation.ts';
+import { measureProfiles } from './profile.ts';
+import { startPostgres } from './references/postgres.ts';
+import { measureRank } from './references/rank.ts';
+import { type Figure, machine, printComparison, printFigures, type Results } from './report.ts';
+import { measureTail, measureThroughput, measureWorkers } from './throughput.ts';
+import { measureWriting } from './writing.ts';
+
+const USAGE = `Measures the service, and beside it what it is to be compared with.
+
+  npm run bench                 at a million spaces: half an hour, and longer at first, when the databases are built
+  npm run bench -- --quick      the same at 10,000 spaces, in less than two minutes
+  npm run bench -- --growth     how each class of query grows from 10,000 to a million spaces; searching while others write
+  npm run bench -- --spaces N   the figures at N spaces
+`;
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    growth: { type: 'boolean', default: false },
+    spaces: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  },
+});
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
+
+const SMALL = 10_000;
+const MILLION = 1_000_000;
+const effort: Effort = values.quick ? QUICK : FULL;
+const spaces = Number(values.spaces ?? (values.quick ? SMALL : MILLION));
+if (!Number.isInteger(spaces) || spaces < SMALL) {
+  console.error(`--spaces ${values.spaces} is not possible: ${SMALL} or more are needed.`);
+  process.exit(1);
+}
+// Servers are ended when this process exits, which a signal alone would not have it do.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+const results: Results = {
+  measuredAt: new Date().toISOString(),
+  spaces,
+  machine: machine(),
+  versions: { node: process.version },
+  figures: [],
+  comparisons: [],
+};
+console.log(`${results.machine}, Node.js ${process.version}\n`);
+if (!values.growth) await measureFigures();
+if (values.growth || !values.quick) await measureSizes();
+await writeResults();
+
+async function measureFigures(): Promise<void> {
+  const small = { spaces: SMALL, dataDir: await buildDatabase(SMALL) };
+  const dataDir = spaces === small.spaces ? small.dataDir : await buildDatabase(spaces);
+  await using generator = await startLoadGenerator();
+  const add = (...figures: Figure[]) => {
+    results.figures.push(...figures);
+    for (const { what } of figures) console.log(`  measured: ${what}`);
+  };
+
+  add(await measureStart(dataDir, spaces, effort));
+  {
+    await using server = await startServer({ DATA_DIR: dataDir });
+    await settle(server.child);
+    const memory = watchMemory(server);
+    add(...(await measureThroughput(server, spaces, generator, effort)));
+    add(await measureTail(server, spaces, generator, effort));
+    add(memory.stop());
+
+    await using engine = await openBeside(dataDir);
+    await using smallEngine = await openBeside(small.dataDir);
+    const large = { engine, spaces };
+    add(await measureGrowthOfWords(large, { ...small, engine: smallEngine }, effort));
+    add(...(await measureProfiles(server, engine, generator, effort)));
+    add(...(await measureRank(dataDir, engine, spaces, effort)));
+    await using postgres = await startPostgres(await cacheFolder(), spaces);
+    const service = { server, engine, spaces };
+    const [figure, comparison] = await measurePostgres(postgres, service, generator, effort);
+    add(figure);
+    results.comparisons.push(comparison);
+    results.versions.postgres = postgres.version;
+    await server.stop();
+  }
+  add(...(await measureWorkers(dataDir, spaces, generator, effort)));
+  add(await measureImport(effort));
+
+  console.log(`\nAt ${amountOfSpaces(spaces)} spaces, medians of ${effort.rounds} paired rounds`);
+  printFigures(results.figures, spaces >= MILLION);
+  for (const comparison of results.comparisons) printComparison(comparison);
+}
+
+/** From small to large, as far as asked for. */
+async function measureSizes(): Promise<void> {
+  const sizes = [SMALL, 100_000, MILLION].filter((size) => size <= spaces);
+  await using opened = new AsyncDisposableStack();
+  const databases = [];
+  for (const size of sizes) {
+    const engine = opened.use(await openBeside(await buildDatabase(size)));
+    databases.push({ engine, spaces: size });
+  }
+  const comparisons = await measureGrowth(databases, effort);
+  comparisons.push(await measureWriting(await buildDatabase(spaces), spaces, effort));
+  for (const comparison of comparisons) printComparison(comparison);
+  results.comparisons.push(...comparisons);
+}
+
+/** The full run's results are kept in the repository, others beside the databases. */
+async function writeResults(): Promise<void> {
+  const isFull = !values.quick && !values.growth && spaces >= MILLION;
+  const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'bench.json'), `${JSON.stringify(results, null, 2)}\n`);
+  if (results.figures.length > 0) await writeFile(join(folder, 'bench.svg'), drawChart(results));
+  console.log(`\nWritten to ${folder}`);
+}

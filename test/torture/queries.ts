@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import fc from 'fast-check';
+import { hashPassword } from '../../server/auth/passwords.ts';
+import { openDatabase } from '../../server/database/open.ts';
+import { importRecords } from '../../server/exchange/import.ts';
+import { sampleRecords } from '../../server/sample/sample.ts';
+import { type Exchange, validateExchange } from '../support/contract.ts';
+import { startServer } from './server.ts';
+import type { Trial } from './trial.ts';
+
+/** How many are sent at once. */
+const AT_ONCE = 20;
+
+/** A little less than the server reads of a request line. */
+const LONGEST = 15_500;
+
+/** They find something, and more than one result. */
+const SEARCHES = ['/api/spaces/search?q=a', '/api/spaces/search?q=bread', '/api/spaces/tag/bread?'];
+
+/** A search as it is sent. */
+interface Search {
+  /** Encoded; undefined for a search by text. */
+  tag: string | undefined;
+  query: string;
+}
+
+export const queries: Trial = {
+  promise: 'No query, tag, limit or cursor breaks the search.',
+  async run(scale) {
+    const count = scale === 'full' ? 100_000 : 1_000;
+    const dataDir = await mkdtemp(join(tmpdir(), 'space-service-queries-'));
+    const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+    try {
+      await importSample(dataDir);
+      await using server = await startServer({ DATA_DIR: dataDir });
+      const get = (target: string) => send(server.url, target, agent);
+      const known = () => Promise.all(SEARCHES.map(async (each) => (await get(each)).body));
+      const before = await known();
+      const cursors = await takeCursors(get);
+
+      const statuses = new Map<number, number>();
+      let results = 0;
+      const search = async ({ tag, query }: Search) => {
+        const path = tag === undefined ? '/api/spaces/search' : `/api/spaces/tag/${tag}`;
+        const answer = await get(`${path}?${query}`);
+        const { status, body } = answer;
+        assert([200, 400, 404].includes(status), `${path}?${query} -> ${status}: ${body}`);
+        // No URL has a tag such as `..`; to the contract, one tag is as good as another.
+        const url = tag === undefined ? answer.url : `${server.url}/api/spaces/tag/any?${query}`;
+        validateExchange({ ...answer, url });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (status === 200) results += JSON.parse(body).length;
+      };
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(anySearch(cursors), { minLength: AT_ONCE, maxLength: AT_ONCE }),
+          async (searches) => {
+            await Promise.all(searches.map(search));
+          },
+        ),
+        { numRuns: count / AT_ONCE, includeErrorInReport: true },
+      );
+
+      assert.equal(server.child.exitCode, null, server.output());
+      assert.deepEqual(await known(), before, 'what is found afterwards is what was found before');
+      assert.equal(server.output(), '', 'the server warned of something');
+      const tally = [...statuses].sort().map(([status, times]) => `${status} x ${times}`);
+      return `${count} searches, ${tally.join(', ')}, with ${results} results in all; each answer as the contract has it, 0 times 5xx`;
+    } finally {
+      agent.destroy();
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  },
+};
+
+async function importSample(dataDir: string): Promise<void> {
+  await using database = await openDatabase({ dataDir });
+  const passwordHash = await hashPassword('marmalade on toast');
+  await importRecords(database, lines());
+
+  async function* lines(): AsyncIterable<string> {
+    for (const record of sampleRecords(passwordHash, new Date())) yield JSON.stringify(record);
+  }
+}
+
+/** Sends a request target as it is written. What `fetch` takes would be made well-formed first. */
+function send(url: string, target: string, agent: Agent): Promise<Exchange> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { path: target, agent }, async (response) => {
+      try {
+        const headers = new Headers(response.headers as Record<string, string>);
+        const status = response.statusCode ?? 0;
+        const body = await readText(response);
+        resolve({ method: 'GET', url: url + target, status, headers, body });
+      } catch (error) {
+        reject(error);
+      }
+    });
+    sent.on('error', (cause) => reject(new Error(`${target} got no answer`, { cause })));
+    sent.end();
+  });
+}
+
+/** Some of every list, and of every page of it. */
+async function takeCursors(get: (target: string) => Promise<Exchange>): Promise<string[]> {
+  const cursors: string[] = [];
+  for (const first of SEARCHES) {
+    let next: string | undefined = `${first}&limit=3`;
+    for (let page = 0; next && page < 10; page += 1) {
+      const link: string = (await get(next)).headers.get('link') ?? '';
+      next = /^<(.+)>/.exec(link)?.[1];
+      const cursor = next && /cursor=([^&]+)/.exec(next)?.[1];
+      if (cursor) cursors.push(cursor);
+    }
+  }
+  assert(cursors.length > 3, 'the sample has more than one page to find');
+  return cursors;
+}
+
+const FRAGMENTS = [
+  ...[
+    '"',
+    '""',
+    '"""',
+    "'",
+    '*',
+    '^',
+    '+',
+    '-',
+    '(',
+    ')',
+    ':',
+    ';',
+    ',',
+    '.',
+    '#',
+    '%',
+    '_',
+    '\\',
+    '/',
+  ],
+  ...['NEAR(', 'NEAR/3', ' AND ', ' OR ', ' NOT ', '{title}:', 'title :', 'rank', '--', '/*', '*/'],
+  ...'\');DROP TABLE spaces;--|"a" OR "b"|a* b*|^a|NEAR(a b, 9)|title:a|- title:a|"a b" + c'.split(
+    '|',
+  ),
+  ...[
+    '\0',
+    '\u001a',
+    '\u0085',
+    '\u200b',
+    '\u200d',
+    '\u202e',
+    '\ufeff',
+    '\ufffd',
+    '\uffff',
+    '\u{10ffff}',
+  ],
+  ...['\ud800', '\udc00', 'ﷺ', 'İ', 'ß', 'ﬃ', 'e\u0301', '\u0301', 'क्ष', '👩‍👩‍👧', '🇩🇪', '½', '①'],
+  ...[
+    'a',
+    'bread',
+    'braed',
+    'tea',
+    'c++',
+    'node.js',
+    '.net',
+    '東京',
+    'きょう',
+    'ไทย',
+    'сад',
+    'כלב',
+    ' ',
+  ],
+];
+
+const anyText = fc.oneof(
+  fc.constantFrom('a', 'b', 'bread', 'BRE', 'braed', '#tea', 'c++', '東', 'ch'),
+  fc
+    .array(fc.oneof(fc.constantFrom(...FRAGMENTS), fc.string({ unit: 'binary', maxLength: 2 })), {
+      maxLength: 12,
+    })
+    .map((parts) => parts.join('')),
+  fc.string({ unit: 'binary', maxLength: 210 }),
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+  // Halves of characters, too.
+  fc
+    .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 210 })
+    .map((units) => String.fromCharCode(...units)),
+  fc
+    .tuple(fc.constantFrom(...FRAGMENTS), fc.constantFrom(10, 199, 200, 201, 5_000))
+    .map(([part, times]) => part.repeat(times).slice(0, LONGEST)),
+);
+
+/** Percent-encodes everything; halves of characters as their three bytes would be. */
+const encodeAll = (text: string) =>
+  [...text]
+    .map((each) => (each.isWellFormed() ? encodeURIComponent(each) : encodeHalf(each)))
+    .join('');
+
+const encodeHalf = (half: string) => {
+  const unit = half.charCodeAt(0);
+  const bytes = [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)];
+  return bytes.map((byte) => `%${byte.toString(16)}`).join('');
+};
+
+/** Leaves as much as a request target can hold at all; the letters from 0x80 on as single bytes. */
+const encodeLittle = (text: string) =>
+  [...text]
+    .map((each) => (/[!"$-.0-9:;<>=@-~\u0080-\u00ff]/.test(each) ? each : encodeAll(each)))
+    .join('');
+
+const anyEncoded = fc
+  .tuple(anyText, fc.constantFrom(encodeAll, encodeAll, encodeLittle))
+  .map(([text, encode]) => encode(text));
+
+const anyLimit = fc.oneof(
+  { weight: 5, arbitrary: fc.integer({ min: 1, max: 100 }).map(String) },
+  fc.constantFrom(
+    '',
+    '-1',
+    '0',
+    '101',
+    '1e2',
+    '1.5',
+    '1e400',
+    'NaN',
+    '0x10',
+    '%D9%A3',
+    '%205',
+    'null',
+  ),
+  fc.maxSafeInteger().map(String),
+);
+
+/** What else may stand in a query string. */
+const anyRest = fc.oneof(
+  { weight: 5, arbitrary: fc.constant('') },
+  fc.constantFrom(
+    ...['&', '&=', '&&&&', '&q=b', '&q[]=c', '&Q=d', '&%FF=1', '&x=%E0%A4%A', '&x=%', '&limit=5'],
+    ...['&__proto__=1', '&constructor[prototype][x]=1', '&toString=1', '&cursor=', '&q%00=1'],
+  ),
+);
+
+function anySearch(cursors: readonly string[]): fc.Arbitrary<Search> {
+  const cursor = fc.constantFrom(...cursors);
+  const part = fc.oneof(
+    ...[fc.integer(), fc.maxSafeInteger(), fc.double(), fc.string(), fc.constant(null)],
+    ...[fc.constantFrom('', '1', 'bread', '\0', '"', 2 ** 53, 2 ** 63, -(2 ** 63)), fc.jsonValue()],
+  );
+  const write = (parts: unknown) => Buffer.from(JSON.stringify(parts) ?? '').toString('base64url');
+  const anyCursor = fc.oneof(
+    { weight: 2, arbitrary: cursor },
+    // Not so many parts, not of these types, or one of them another.
+    fc.array(part, { maxLength: 6 }).map(write),
+    fc.tuple(cursor, fc.nat(5), part).map(([whole, i, other]) => {
+      const parts = JSON.parse(Buffer.from(whole, 'base64url').toString());
+      parts[i % parts.length] = other;
+      return write(parts);
+    }),
+    fc.tuple(cursor, fc.nat(), fc.string({ maxLength: 3 })).map(([whole, i, other]) => {
+      const at = i % whole.length;
+      return encodeAll(whole.slice(0, at) + other + whole.slice(at + other.length));
+    }),
+    anyEncoded,
+  );
+  const option = (name: string, value: fc.Arbitrary<string>) =>
+    fc
+      .option(value, { freq: 1, nil: undefined })
+      .map((text) => (text === undefined ? '' : `&${name}=${text}`));
+  return fc
+    .record({
+      isByTag: fc.boolean(),
+      text: anyEncoded,
+      limit: option('limit', anyLimit),
+      cursor: option('cursor', anyCursor),
+      rest: anyRest,
+    })
+    .map(({ isByTag, text, limit, cursor, rest }) => {
+      const options = limit + cursor + rest;
+      const longest = Math.max(0, LONGEST - options.length);
+      const clipped = text.slice(0, longest);
+      return isByTag
+        ? { tag: clipped, query: options.slice(1, LONGEST) }
+        : { tag: undefined, query: `q=${clipped}${options}`.slice(0, LONGEST) };
+    });
+}

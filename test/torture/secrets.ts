@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import Sqlite from 'better-sqlite3';
+import * as api from '../../generated/sdk.gen.ts';
+import { type Operation, operations } from '../../server/contract.ts';
+import { head, sendRaw } from '../support/raw.ts';
+import { exampleRequest } from '../support/requests.ts';
+import { clientOf, signUp } from './people.ts';
+import { startServer } from './server.ts';
+import { databaseFile } from './soundness.ts';
+import type { Trial } from './trial.ts';
+
+/** More passwords at once than the service lets wait. */
+const TOO_MANY = 240;
+
+/** What only a statement has: its words around a quoted name, or its placeholders. */
+const SQL =
+  /\b(select|insert into|update|delete from|from|where|join|returning)\b[^a-z]{0,3}"|\bvalues \(\?|= \?/i;
+
+/** Headers that tell what the server is made of. */
+const TELLING = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
+
+/** All that came back, and the secrets that went there. */
+interface Exchanges {
+  secrets: Map<string, string>;
+  /** A new secret of a kind, remembered. */
+  secret(kind: string): string;
+  /** Sends a request, and keeps its answer, which is for the caller alone if there is one. Answers with the status. */
+  send(path: string, init: RequestInit, isForOne?: boolean): Promise<number>;
+  /** What was told to those who were refused, and in headers. */
+  refusals: string[];
+  statuses: Map<number, number>;
+}
+
+export const secrets: Trial = {
+  promise: 'No log, no error and no figure holds a password, a token, a body or SQL.',
+  async run(scale) {
+    const passes = scale === 'full' ? 10 : 1;
+    const metricsToken = randomBytes(16).toString('hex');
+    await using server = await startServer({ LOG_LEVEL: 'trace', METRICS_TOKEN: metricsToken });
+    const record = openRecord(server.url);
+    record.secrets.set('the token of /metrics', metricsToken);
+
+    for (let pass = 0; pass < passes; pass += 1) {
+      const token = await useAccount(server.url, record, pass);
+      for (const operation of operations) await provoke(record, operation, token);
+      await provokeOutsideOperations(server.url, record, token);
+      await provokeFailures(server.url, server.dataDir, record, pass);
+    }
+    await provokeOverload(record);
+
+    const metrics = await fetch(`${server.url}/metrics`, {
+      headers: { authorization: `Bearer ${metricsToken}` },
+    });
+    const figures = await metrics.text();
+    assert.equal(metrics.status, 200);
+    assert.match(figures, /http_request_duration_seconds_count\{[^}]*status="500"/);
+    const closed = once(server.child, 'close');
+    await server.stop();
+    await closed;
+    const log = server.output();
+    assert.match(log, /"level":50/, 'failures were logged');
+
+    const places = { 'the log': log, 'a refusal': record.refusals.join('\n'), '/metrics': figures };
+    for (const [place, text] of Object.entries(places)) {
+      for (const [kind, secret] of record.secrets) {
+        const at = text.indexOf(secret);
+        assert(at < 0, `${place} holds ${kind}: …${text.slice(Math.max(0, at - 300), at + 100)}`);
+      }
+      const sql = SQL.exec(text);
+      assert(!sql, `${place} holds SQL: …${text.slice((sql?.index ?? 0) - 300).slice(0, 400)}`);
+    }
+    for (const status of [400, 401, 403, 404, 405, 409, 413, 415, 422, 500, 503]) {
+      assert(record.statuses.has(status), `${status} was provoked`);
+    }
+    const answers = [...record.statuses].sort(([a], [b]) => a - b);
+    const told = answers.map(([status, count]) => `${status} x ${count}`).join(', ');
+    const lines = log.split('\n').length - 1;
+    return `${record.secrets.size} secrets sent, answers ${told}: none in ${lines} lines of the log at trace, in ${record.refusals.length} refusals or in /metrics; what is for one caller says no-store, nothing tells what the server is made of`;
+  },
+};
+
+function openRecord(url: string): Exchanges {
+  const secrets = new Map<string, string>();
+  const refusals: string[] = [];
+  const statuses = new Map<number, number>();
+  return {
+    secrets,
+    refusals,
+    statuses,
+    secret(kind) {
+      const secret = `zq${randomBytes(9).toString('hex')}`;
+      secrets.set(`${kind} ${secrets.size}`, secret);
+      return secret;
+    },
+    async send(path, init, isForOne = new Headers(init.headers).has('authorization')) {
+      const response = await fetch(url + path, init);
+      const { status, headers } = response;
+      const text = await response.text();
+      const told = `${init.method ?? 'GET'} ${path}, answered ${status}`;
+      if (status >= 400) refusals.push(text);
+      refusals.push([...headers].map((header) => header.join(': ')).join('\n'));
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      for (const name of TELLING) assert(!headers.has(name), `${told}: ${name}`);
+      if (status >= 400 || isForOne) {
+        assert.equal(headers.get('cache-control'), 'no-store', told);
+      }
+      return status;
+    },
+  };
+}
+
+/** Does with an account what can be done, with secrets in all that nobody else is to read. Answers with a token. */
+async function useAccount(url: string, { secrets, secret, send }: Exchanges, pass: number) {
+  const name = `person-${secret('a username')}`;
+  const person = await signUp(url, name, secret('a password'));
+  const { email } = person;
+  const keep = (token: string) => {
+    secrets.set(`a token ${secrets.size}`, token);
+    return token;
+  };
+  keep(person.token);
+  secrets.set(`an address ${pass}`, email);
+  const json = (method: string, path: string, body: object, token = person.token) =>
+    send(path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+
+  const login = await api.login({
+    client: clientOf(url),
+    body: { email, password: person.password },
+    throwOnError: true,
+  });
+  assert.equal(login.response.headers.get('cache-control'), 'no-store');
+  const token = keep(login.data.access_token);
+  const newPassword = secret('a new password');
+  const right = { currentPassword: person.password, newPassword };
+  const wrong = { currentPassword: secret('a wrong password'), newPassword: secret('a password') };
+  assert.equal(await json('PUT', '/api/profile/password', wrong, token), 403);
+  assert.equal(await json('PUT', '/api/profile/password', right, token), 200);
+  assert.equal(await json('PUT', '/api/profile/password', right, person.token), 401);
+  assert.equal(await json('PUT', '/api/profile/bio', { bio: secret('a bio') }, token), 200);
+  const weak = { currentPassword: newPassword, newPassword: email };
+  assert.equal(await json('PUT', '/api/profile/password', weak, token), 400);
+  const taken = { username: name, email, password: secret('a password') };
+  assert.equal(await json('POST', '/api/auth/register', taken), 409);
+  assert.equal(await json('POST', '/api/auth/register', { ...taken, username: 'free' }), 409);
+  assert.equal(await json('POST', '/api/auth/login', { email, password: secret('wrong') }), 401);
+
+  const space = { title: secret('a title'), description: secret('a description'), tags: [] };
+  const { data } = await api.createSpace({
+    client: clientOf(url, token),
+    body: { ...space, visibility: 'private' },
+    throwOnError: true,
+  });
+  secrets.set(`an invitation code ${pass}`, String(data.invitation_code));
+  const message = { space_id: data.space_id, text: secret('a message') };
+  assert.equal(await json('POST', '/api/messages', message, token), 201);
+  const headers = { authorization: `Bearer ${token}` };
+  for (const path of [
+    ...['/api/profile/me', '/api/participations', `/api/spaces/${data.space_id}`],
+    `/api/messages?space_id=${data.space_id}`,
+  ]) {
+    assert.equal(await send(path, { headers }), 200);
+  }
+  return token;
+}
+
+/** Sends what an operation must refuse, with secrets in it. */
+async function provoke(record: Exchanges, operation: Operation, token: string): Promise<void> {
+  const { secret } = record;
+  const { method, bodyType, authentication } = operation;
+  const { url, init } = exampleRequest(operation);
+  const send = (more: RequestInit) => {
+    const headers = { ...init.headers, ...more.headers } as Record<string, string>;
+    // A search does not look at who is asking.
+    return record.send(url, { ...init, ...more, headers }, authentication !== 'none');
+  };
+  for (const authorization of [
+    `Bearer ${secret('an unknown token')}`,
+    `Bearer sps_${secret('an unknown token')}`,
+    `Bearer ${secret('a malformed token')} ${secret('and more of it')}`,
+    `Basic ${secret('basic credentials')}`,
+    secret('an authorization header'),
+  ]) {
+    const status = await send({
+      headers: { authorization, cookie: `session=${secret('a cookie')}` },
+    });
+    if (authentication === 'required') assert.equal(status, 401, url);
+  }
+  if (bodyType === null || method === 'GET') return;
+
+  const authorization = `Bearer ${token}`;
+  const asJson = { authorization, 'content-type': 'application/json' };
+  const password = () => secret('a password in a body');
+  const bodies = [
+    `{"password": "${password()}", "currentPassword": "${password()}`,
+    `{"password": "${password()}" "newPassword": "${password()}"}`,
+    `${password()}`,
+    `"${password()}"`,
+    `["${password()}"]`,
+    `{"__proto__": "${password()}"}`,
+    `{"password": "${password()}\\u0000"}`,
+    JSON.stringify({ password: [password()], currentPassword: { is: password() }, email: 1 }),
+    JSON.stringify({ username: password(), email: password(), text: [password()], bio: 7 }),
+    JSON.stringify({ email: `${password()}@x`, password: password(), surplus: password() }),
+    JSON.stringify({ password: password().repeat(1000) }),
+  ];
+  for (const body of bodies) {
+    const status = await send({ headers: asJson, body });
+    assert([400, 401, 413, 415].includes(status), `${url}, answered ${status}`);
+  }
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', `x/${password()}`]) {
+    const headers = { authorization, 'content-type': type };
+    assert.equal(await send({ headers, body: `password=${password()}` }), 415, url);
+  }
+  if (bodyType === 'multipart/form-data') {
+    const upload = (name: string, file: Blob) => {
+      const body = new FormData();
+      body.set(name, file, `${secret('a file name')}.jpg`);
+      return send({ headers: { authorization }, body });
+    };
+    assert.equal(await upload('avatar', new Blob([secret('a file')])), 415);
+    assert.equal(await upload(secret('a field'), new Blob([secret('a file')])), 400);
+    const broken = Buffer.concat([
+      Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+      Buffer.from(secret('a picture')),
+    ]);
+    assert.equal(await upload('avatar', new Blob([broken])), 422);
+    const large = new Blob([secret('a large file').repeat(300_000)]);
+    assert.equal(await upload('avatar', large), 413);
+    const headers = { authorization, 'content-type': 'multipart/form-data; boundary=x' };
+    assert.equal(await send({ headers, body: `--x\r\n${password()}` }), 400);
+  }
+}
+
+/** What no operation sees: unknown paths and methods, and what is no HTTP. */
+async function provokeOutsideOperations(
+  url: string,
+  { secret, send, refusals }: Exchanges,
+  token: string,
+) {
+  const headers = () => ({ authorization: `Bearer ${secret('a token')}` });
+  const body = () => secret('a body for nobody');
+  assert.equal(await send('/api/nothing', { headers: headers() }), 404);
+  assert.equal(
+    await send('/api/nothing', { method: 'POST', headers: headers(), body: body() }),
+    404,
+  );
+  assert.equal(await send('/api/auth/login', { method: 'PUT', body: body() }), 405);
+  assert.equal(await send('/metrics', { headers: headers() }), 401);
+  const authorization = `Authorization: Bearer ${secret('a raw token')}`;
+  for (const bytes of [
+    `GET /api/profile/me HTTP/1.1\r\nHost: a\r\nHost: b\r\n${authorization}\r\n\r\n`,
+    `${body()}\r\n\r\n`,
+    `POST /api/auth/login HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Length: ${body()}\r\n\r\n`,
+    head('GET', '/api/profile/me', {
+      Authorization: `Bearer ${secret('a long token').repeat(1000)}`,
+    }),
+    head('GET', '/api/profile/me', { Authorization: `Bearer ${token}`, Expect: body() }),
+    `${head('POST', '/api/auth/login', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' })}${body()}\r\n`,
+  ]) {
+    const answer = await sendRaw(url, bytes);
+    assert(answer && answer.status >= 400, `${bytes.slice(0, 200)}, answered ${answer?.status}`);
+    refusals.push(JSON.stringify([...answer.headers]), answer.body);
+    for (const name of TELLING) assert(!answer.headers.has(name), name);
+  }
+}
+
+/** Breaks the database in ways in which it cannot break by itself, so that requests fail in the middle. */
+async function provokeFailures(url: string, dataDir: string, record: Exchanges, pass: number) {
+  const { secrets, secret, send } = record;
+  const password = secret('a password');
+  const { email, token } = await signUp(url, `unlucky-${pass}`, password);
+  secrets.set(`the token of the unlucky ${pass}`, token);
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const put = (path: string, body: object) =>
+    send(path, { method: 'PUT', headers, body: JSON.stringify(body) });
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    sqlite.exec('ALTER TABLE users RENAME COLUMN bio TO biography');
+    assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
+    assert.equal(await send('/api/profile/me', { headers }), 500);
+    sqlite.exec('ALTER TABLE users RENAME COLUMN biography TO bio');
+
+    // A constraint that the service knows nothing of, whose failure tells what it was about.
+    sqlite.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON users BEGIN
+      SELECT RAISE(ABORT, 'refused'); END`);
+    assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
+    const newPassword = secret('a password');
+    const change = { currentPassword: password, newPassword };
+    assert.equal(await put('/api/profile/password', change), 500);
+    sqlite.exec('DROP TRIGGER refuse');
+
+    // A stored hash that is none.
+    const hash = `$argon2id$${secret('a broken hash')}`;
+    sqlite.prepare('UPDATE users SET password_hash = ? WHERE email = ?').run(hash, email);
+    assert.equal(await put('/api/profile/password', change), 500);
+    const login = JSON.stringify({ email, password: secret('a password') });
+    assert.equal(await send('/api/auth/login', { method: 'POST', headers, body: login }), 500);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** Has more passwords verified at once than can be. */
+async function provokeOverload({ secret, send }: Exchanges): Promise<void> {
+  const headers = { 'content-type': 'application/json' };
+  const statuses = await Promise.all(
+    Array.from({ length: TOO_MANY }, () => {
+      const body = JSON.stringify({ email: 'x@example.org', password: secret('a password') });
+      return send('/api/auth/login', { method: 'POST', headers, body });
+    }),
+  );
+  for (const status of statuses) assert(status === 401 || status === 503, `${status}`);
+}
