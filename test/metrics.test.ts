@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startServer } from './torture/server.ts';
+import { startServer } from './support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
 

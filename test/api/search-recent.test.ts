@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { type Server, startServer } from '../torture/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 
 /**
  * Pages that are asked for again come from memory, in each process from its own. These tests ask two processes on

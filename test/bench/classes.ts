@@ -1,6 +1,6 @@
 import type { Engine } from '../../server/database/engine.ts';
 import { searchTag } from '../../server/search/tag.ts';
-import type { Server } from '../torture/server.ts';
+import type { Server } from '../support/server.ts';
 import type { Effort } from './effort.ts';
 import { type Ask, AVATARS, amountOfSpaces, asking, time } from './latency.ts';
 import type { LoadGenerator } from './load.ts';

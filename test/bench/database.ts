@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startServer } from '../torture/server.ts';
+import { startServer } from '../support/server.ts';
 import { recordsOfService } from './data.ts';
 import { cpuSeconds } from './processes.ts';
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Server, startServer } from '../torture/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { mixedRecords } from './data.ts';
 import { importRecords } from './database.ts';
 import type { Effort } from './effort.ts';

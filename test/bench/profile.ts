@@ -1,7 +1,7 @@
 import { findCaller } from '../../server/auth/sessions.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { readProfile } from '../../server/profile/profile.ts';
-import type { Server } from '../torture/server.ts';
+import type { Server } from '../support/server.ts';
 import { WRITERS_PASSWORD, writers } from './data.ts';
 import type { Effort } from './effort.ts';
 import { AVATARS } from './latency.ts';

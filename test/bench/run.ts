@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startServer } from '../torture/server.ts';
+import { startServer } from '../support/server.ts';
 import { drawChart } from './chart.ts';
 import { measureGrowth, measurePostgres } from './classes.ts';
 import { buildDatabase, cacheFolder, settle } from './database.ts';

@@ -1,4 +1,4 @@
-import { type Server, startServer } from '../torture/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import type { Effort } from './effort.ts';
 import { deal, type LoadGenerator, type LoadResult } from './load.ts';
 import {

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Server, startServer } from '../torture/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { spaceOf, writers } from './data.ts';
 import type { Effort } from './effort.ts';
 import { startLoadGenerator } from './load.ts';

@@ -12,9 +12,9 @@ import * as api from '../../generated/sdk.gen.ts';
 import { hashPassword } from '../../server/auth/passwords.ts';
 import { quantile } from '../bench/statistics.ts';
 import { picture } from '../support/picture.ts';
+import { startServer } from '../support/server.ts';
 import { type Canaries, openCanaries } from './canaries.ts';
 import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
-import { startServer } from './server.ts';
 import { assertIndexed, assertIntact, assertSound, databaseFile } from './soundness.ts';
 import type { Trial } from './trial.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
+import { startServer } from '../support/server.ts';
 import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
-import { startServer } from './server.ts';
 import type { Trial } from './trial.ts';
 
 /** More would wait for each other to be verified. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { median } from '../bench/statistics.ts';
+import { startServer } from '../support/server.ts';
 import { signUp } from './people.ts';
-import { startServer } from './server.ts';
 import type { Trial } from './trial.ts';
 
 /** Failed logins that the limit lets one address have, and a few less. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
+import { startServer } from '../support/server.ts';
 import { clientOf, insist, type Outcome, outcomeOf, signUpAll, tally } from './people.ts';
-import { startServer } from './server.ts';
 import { databaseFile } from './soundness.ts';
 import type { Trial } from './trial.ts';
 

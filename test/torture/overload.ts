@@ -4,8 +4,8 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import autocannon from 'autocannon';
+import { type Server, startServer } from '../support/server.ts';
 import { type Call, duration, type Outcome, type Person, quantile, send, settle } from './load.ts';
-import { type Server, startServer } from './server.ts';
 import type { Trial } from './trial.ts';
 
 /** How long an answer that is no refusal may take, in milliseconds: reads, and what hashes or decodes. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
+import { startServer } from '../support/server.ts';
 import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
-import { startServer } from './server.ts';
 import type { Trial } from './trial.ts';
 
 /** Logins with the old password around one change, and other sessions that claim to change it. */

@@ -11,10 +11,10 @@ import sharp from 'sharp';
 import { defaultAvatarName, isAvatarName } from '../../server/avatars/store.ts';
 import { validateExchange } from '../support/contract.ts';
 import { openRaw } from '../support/raw.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { type Person, signUpAll } from './people.ts';
-import { bombs, PAYLOAD } from './pictures/bombs.ts';
+import { type Bomb, bombs, PAYLOAD } from './pictures/bombs.ts';
 import { mutate, randomNumbers, soundPictures } from './pictures/mutations.ts';
-import { type Server, startServer } from './server.ts';
 import { CannotRun, type Scale, type Trial } from './trial.ts';
 
 const MB = 1024 * 1024;
@@ -52,10 +52,19 @@ export const pictures: Trial = {
       );
       const before = await rest(server);
 
+      let slowest = { name: '', milliseconds: 0 };
+      const judge = async (person: Person, agent: Agent, sample: Bomb) => {
+        const begun = performance.now();
+        const status = await check(server, person, agent, sample);
+        const milliseconds = Math.round(performance.now() - begun);
+        if (milliseconds > slowest.milliseconds) slowest = { name: sample.name, milliseconds };
+        assert(milliseconds < PATIENCE, `${sample.name} took ${milliseconds} ms`);
+        return status;
+      };
       const seed = randomBytes(4).readUInt32LE();
       const told = (i: number) => `picture ${i} of seed ${seed}`;
       const mutated = await inTurns(people, counts[scale].mutated, (i, person, agent) =>
-        check(server, person, agent, {
+        judge(person, agent, {
           ...{ name: told(i), bytes: mutate(sound, randomNumbers(seed + i)) },
           statuses: [200, 400, 415, 422],
         }),
@@ -65,7 +74,7 @@ export const pictures: Trial = {
       const all = await bombs(scale);
       // One person, so that none has to wait for another.
       const bombed = await inTurns(people.slice(0, 1), all.length, (i, person, agent) =>
-        check(server, person, agent, all[i] as (typeof all)[number]),
+        judge(person, agent, all[i] as Bomb),
       );
       const afterBombs = await rest(server);
 
@@ -92,7 +101,7 @@ export const pictures: Trial = {
       assertNoLeftovers(server, temporary);
 
       const memory = [before, afterMutated, afterBombs, after].map((each) => inMB(each.memory));
-      return `${counts[scale].mutated} mutated pictures: ${tally(mutated)}; ${all.length} bombs and disguises: ${tally(bombed)}; ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a bare WebP of 512 x 512. Memory at rest ${memory.join(', ')} (bound: ${inMB(KEPT_MEMORY)} more), at most ${inMB(after.peak)} (bound: ${inMB(MOST_MEMORY)}); descriptors ${before.descriptors}, then ${after.descriptors}; no file left`;
+      return `${counts[scale].mutated} mutated pictures: ${tally(mutated)}; ${all.length} bombs and disguises: ${tally(bombed)}; the slowest took ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a bare WebP of 512 x 512. Memory at rest ${memory.join(', ')} (bound: ${inMB(KEPT_MEMORY)} more), at most ${inMB(after.peak)} (bound: ${inMB(MOST_MEMORY)}); descriptors ${before.descriptors}, then ${after.descriptors}; no file left`;
     } finally {
       await rm(temporary, { recursive: true, force: true });
     }
@@ -125,21 +134,12 @@ async function inTurns(
   return outcomes;
 }
 
-interface Sample {
-  name: string;
-  bytes: Buffer;
-  statuses: readonly number[];
-}
-
 /** Uploads what may be refused, and looks at the avatar that it became if not. Keeps what breaks the promise. */
-async function check(server: Server, person: Person, agent: Agent, sample: Sample) {
+async function check(server: Server, person: Person, agent: Agent, sample: Bomb) {
   const { name, bytes, statuses } = sample;
   try {
-    const begun = performance.now();
     const status = await upload(server, person, agent, bytes);
     assert(statuses.includes(status), `was answered ${status}`);
-    const milliseconds = performance.now() - begun;
-    assert(milliseconds < PATIENCE, `took ${Math.round(milliseconds)} ms`);
     return status;
   } catch (cause) {
     const file = join(tmpdir(), `space-service-picture-${Date.now()}`);

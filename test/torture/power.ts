@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { startServer } from './server.ts';
+import { startServer } from '../support/server.ts';
 import { type Answer, openTraffic } from './traffic.ts';
 import { CannotRun, type Trial } from './trial.ts';
 

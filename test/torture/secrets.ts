@@ -6,8 +6,8 @@ import * as api from '../../generated/sdk.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
+import { startServer } from '../support/server.ts';
 import { clientOf, signUp } from './people.ts';
-import { startServer } from './server.ts';
 import { databaseFile } from './soundness.ts';
 import type { Trial } from './trial.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { head, openRaw } from '../support/raw.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { keepSending, type Outcome, quantile, send, settle } from './load.ts';
-import { type Server, startServer } from './server.ts';
 import type { Trial } from './trial.ts';
 
 /** The longest that a stop may take, in milliseconds. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { head, openRaw, type RawAnswer, sendRaw } from '../support/raw.ts';
+import { startServer } from '../support/server.ts';
 import { duration, keepSending, type Outcome, type Person, quantile, settle } from './load.ts';
-import { startServer } from './server.ts';
 import type { Trial } from './trial.ts';
 
 /** How long headers may take to arrive, and whole requests, in milliseconds. */

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { operations } from '../../server/contract.ts';
 import { openWorld, type World } from '../contract/world.ts';
-import { type Server, startServer } from './server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { CannotRun, type Scale, type Trial } from './trial.ts';
 
 const run = promisify(execFile);
@@ -74,16 +74,18 @@ export const strangers: Trial = {
 
     const cases = new Map<string, number>();
     let answered = new Map<string, number>();
-    await Promise.all(
-      runs.map(async (each) => {
-        for (let round = 1; round === 1 || sum(answered) < requests; round += 1) {
-          const { test_cases } = await hold(schemathesis, server, world, each, round);
-          assert(test_cases.generated > 0, `${each.name} tried nothing`);
-          cases.set(each.name, (cases.get(each.name) ?? 0) + test_cases.generated);
-          answered = await countAnswers(server.url);
-        }
-      }),
-    );
+    const ending = new AbortController();
+    const repeat = async (each: Run) => {
+      for (let round = 1; round === 1 || sum(answered) < requests; round += 1) {
+        const { test_cases } = await hold(schemathesis, server, world, each, round, ending.signal);
+        assert(test_cases.generated > 0, `${each.name} tried nothing`);
+        cases.set(each.name, (cases.get(each.name) ?? 0) + test_cases.generated);
+        answered = await countAnswers(server.url);
+      }
+    };
+    // The first fault ends the other runs, too.
+    await Promise.all(runs.map((each) => repeat(each).catch((error) => ending.abort(error))));
+    ending.signal.throwIfAborted();
 
     assert.equal(server.child.exitCode, null, server.output());
     const failed = [...answered].filter(([answer]) => / 5\d\d$/.test(answer));
@@ -114,6 +116,7 @@ async function hold(
   { space, elsewhere, message, creator }: World,
   { name, phases, isSignedIn, maxExamples }: Run,
   round: number,
+  signal: AbortSignal,
 ): Promise<Report> {
   // It leaves files where it runs.
   const folder = await mkdtemp(join(tmpdir(), 'space-service-strangers-'));
@@ -141,6 +144,7 @@ async function hold(
         cwd: folder,
         stdio: ['ignore', 'pipe', 'pipe'],
         timeout: PATIENCE,
+        signal,
         env: {
           ...{
             PATH: process.env.PATH,
@@ -152,16 +156,16 @@ async function hold(
       },
     );
     const printing = Promise.all([text(child.stdout), text(child.stderr)]);
-    const [code, signal] = await once(child, 'close');
+    const [code, killedBy] = await once(child, 'close');
     const printed = (await printing).join('').replace(/^(.{400}).*$/gm, '$1…');
-    const told = `${name}, round ${round}: ${signal ?? `exit code ${code}`}\n${printed}`;
+    const told = `${name}, round ${round}: ${killedBy ?? `exit code ${code}`}\n${printed}`;
     assert.equal(code, 0, told);
     const read: Report = JSON.parse(await readFile(report, 'utf8'));
     assert(read.complete, told);
     assert.deepEqual([...read.failures, ...read.errors], [], told);
     return read;
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 

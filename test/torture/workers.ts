@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { type Server, startServer } from '../support/server.ts';
 import { duration, keepSending, type Outcome, quantile, send, settle } from './load.ts';
-import { type Server, startServer } from './server.ts';
 import { CannotRun, type Trial } from './trial.ts';
 
 const run = promisify(execFile);

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Server, startServer } from '../../torture/server.ts';
+import { type Server, startServer } from '../../support/server.ts';
 
 /** An answer as the service gave it. */
 export interface Answer {

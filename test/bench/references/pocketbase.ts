@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { startServer } from '../../torture/server.ts';
+import { startServer } from '../../support/server.ts';
 import { spaceOf } from '../data.ts';
 import { buildDatabase, chunksOf, settle } from '../database.ts';
 import { deal, startLoadGenerator } from '../load.ts';

@@ -77,14 +77,14 @@ export async function startServer(
       if (ownDataDir) await rm(dataDir, { recursive: true, force: true });
     },
   };
-  for (let i = 0; i < 1_500; i += 1) {
+  for (let i = 0; i < 6_000; i += 1) {
     if (!isRunning()) throw new Error(`The server ended:\n${output}`);
     const answer = await fetch(`${server.url}/readyz`).catch(() => undefined);
     if (answer?.ok) return server;
     await sleep(20);
   }
   await server[Symbol.asyncDispose]();
-  throw new Error(`The server was not ready after 30 s:\n${output}`);
+  throw new Error(`The server was not ready after 120 s:\n${output}`);
 }
 
 async function freePort(): Promise<number> {
