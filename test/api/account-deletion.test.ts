@@ -302,7 +302,7 @@ describe('A deleted account', () => {
       const left = await filesAfterPurge(quiet);
       expect(titles.filter((title) => isIn(left, title))).toEqual([]);
     }
-  });
+  }, 120_000);
 });
 
 /** Every stretch of 5 bytes of a text as it is written, folded, and as it looks. */
@@ -343,7 +343,7 @@ async function dataFiles({ context }: TestApp): Promise<Buffer> {
 /** The same, once everything that is to be overwritten has been. */
 async function filesAfterPurge(of: TestApp): Promise<Buffer> {
   const pending = of.context.engine.db.selectFrom('pending_purges').select('id');
-  await expect.poll(() => pending.execute(), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => pending.execute(), { timeout: 60_000 }).toEqual([]);
   return dataFiles(of);
 }
 

@@ -20,7 +20,7 @@ const STEP = 64;
 const PAUSE = 5;
 
 /** How many times as long as rewriting the file took, to leave writers alone until it is rewritten again. */
-const REST = 20;
+const REST = 10;
 
 /** Up to this size, in bytes, the file is rewritten by itself: writers wait for it a second or two. */
 const MOST_REWRITTEN = 256 * 2 ** 20;
