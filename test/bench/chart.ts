@@ -80,7 +80,11 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     ],
     yAxis: [
       names(
-        constant.map(({ what }) => what.replace(/,.*/, '')),
+        constant.map(({ what }) =>
+          what
+            .replace(', against the constant route', '')
+            .replace(', ever new in spelling', ', respelt'),
+        ),
         0,
       ),
       names(
