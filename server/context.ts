@@ -8,7 +8,7 @@ import { openDatabase } from './database/open.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Limits, openLimits } from './http/limits.ts';
 import { type Metrics, openMetrics } from './metrics.ts';
-import { openRecentPages, type RecentPages } from './search/recent.ts';
+import { openRecentAnswers, type RecentAnswers } from './search/recent.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
 export interface Context extends AsyncDisposable {
@@ -19,7 +19,7 @@ export interface Context extends AsyncDisposable {
   limits: Limits;
   metrics: Metrics;
   housekeeping: Housekeeping;
-  recentPages: RecentPages;
+  recentAnswers: RecentAnswers;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function openContext(
   const disposal = opened.move();
   return {
     ...{ config, log, engine, avatars, limits, metrics, housekeeping },
-    recentPages: openRecentPages(),
+    recentAnswers: openRecentAnswers(),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }

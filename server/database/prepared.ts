@@ -13,7 +13,7 @@ class Parameter {
 /**
  * A query whose text is put together once for an engine and then run with ever new values: putting it together takes
  * longer than the database takes to answer most queries.
- * @param build what makes the query of the parameters; their names are those of the values
+ * @param build what makes the query of the parameters; their names are those of the values, whose types never change
  */
 export function prepared<Values extends object, Row>(
   build: (
@@ -25,8 +25,8 @@ export function prepared<Values extends object, Row>(
   return async (engine, values, db = engine.readDb) => {
     let query = compiled.get(engine);
     if (!query) {
-      const names = Object.keys(values).map((name) => [name, sql.val(new Parameter(name))]);
-      query = build(engine, Object.fromEntries(names)).compile(db);
+      const parameters = Object.entries(values).map(([name, value]) => [name, place(name, value)]);
+      query = build(engine, Object.fromEntries(parameters)).compile(db);
       compiled.set(engine, query);
     }
     const parameters = query.parameters.map((each) =>
@@ -35,4 +35,15 @@ export function prepared<Values extends object, Row>(
     const { rows } = await db.executeQuery<Row>({ ...query, parameters });
     return rows;
   };
+}
+
+/**
+ * The place of a value, with its type: SQLite, whose planner would like to know the values of bare parameters in limits
+ * and comparisons, plans a statement that has them anew whenever it is run, which can take longer than running it.
+ */
+function place(name: string, value: unknown): RawBuilder<unknown> {
+  const parameter = sql.val(new Parameter(name));
+  if (typeof value === 'string') return sql`CAST(${parameter} AS TEXT)`;
+  if (typeof value === 'number') return sql`CAST(${parameter} AS BIGINT)`;
+  return parameter;
 }

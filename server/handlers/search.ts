@@ -1,58 +1,56 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import type { Page } from '../cursor.ts';
 import { HttpProblem } from '../http/problems.ts';
-import { recall } from '../search/recent.ts';
+import { recall, type SearchAnswer } from '../search/recent.ts';
 import type { SearchResultJson } from '../search/results.ts';
 import { searchTag } from '../search/tag.ts';
 import { searchText } from '../search/text.ts';
-import { linkNextPage } from './pages.ts';
+import { nextPageLink } from './pages.ts';
 
 export function searchHandlers({
   config,
   engine,
   metrics,
-  recentPages,
+  recentAnswers,
 }: Context): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
+  const { avatarBase } = config;
+  /** Equal URLs ask the same, whoever asks. */
+  const answer = (
+    url: string,
+    search: (revision: number) => Promise<Page<SearchResultJson>>,
+  ): Promise<SearchAnswer> =>
+    recall(engine, recentAnswers, url, async (revision) => {
+      const { items, next } = await search(revision);
+      return { body: Buffer.from(`[${items.join(',')}]`), link: nextPageLink(url, next) };
+    });
+
   return {
-    searchSpaces: async (request, reply) => {
-      const { q, limit = 20, cursor } = request.query;
-      const page = await metrics.timeSearch('text', () =>
-        recall(engine, recentPages, request.url, (revision) =>
-          searchText(engine, q, { limit, cursor }, config.avatarBase, revision),
-        ),
+    searchSpaces: async ({ query, url }, reply) => {
+      const { q, limit = 20, cursor } = query;
+      const found = await metrics.timeSearch('text', () =>
+        answer(url, (revision) => searchText(engine, q, { limit, cursor }, avatarBase, revision)),
       );
-      return sendResults(request, reply, page);
+      return send(reply, found);
     },
 
-    searchSpacesByTag: async (request, reply) => {
-      const { tag } = request.params;
+    searchSpacesByTag: async ({ params: { tag }, query, url }, reply) => {
       if (tag === '')
         throw new HttpProblem(
           'not_found',
           'There is nothing at this path. A tag has at least one character.',
         );
-      const { limit = 20, cursor } = request.query ?? {};
-      const page = await metrics.timeSearch('tag', () =>
-        recall(engine, recentPages, request.url, (revision) =>
-          searchTag(engine, tag, { limit, cursor }, config.avatarBase, revision),
-        ),
+      const { limit = 20, cursor } = query ?? {};
+      const found = await metrics.timeSearch('tag', () =>
+        answer(url, (revision) => searchTag(engine, tag, { limit, cursor }, avatarBase, revision)),
       );
-      return sendResults(request, reply, page);
+      return send(reply, found);
     },
   };
 }
 
-/** Sends results as the text that they are already. */
-function sendResults(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { items, next }: Page<SearchResultJson>,
-) {
-  linkNextPage(request, reply, next);
-  return reply
-    .type('application/json')
-    .code(200)
-    .send(`[${items.join(',')}]`);
+function send(reply: FastifyReply, { body, link }: SearchAnswer) {
+  if (link !== null) reply.header('link', link);
+  return reply.type('application/json').code(200).send(body);
 }

@@ -84,20 +84,32 @@ export async function forgetWords(db: Database, words: readonly string[]): Promi
   }
 }
 
+/** As many deletions as a word has at most: its first seven letters, with up to two of them left out. */
+const MOST_DELETIONS = 1 + 7 + 21;
+
+const findSimilar = prepared<Record<number, string>, { word: string; spaces: number }>(
+  ({ readDb }, texts) =>
+    readDb
+      .selectFrom('known_word_deletions')
+      .innerJoin('known_words', 'known_words.id', 'known_word_deletions.word')
+      .select(['known_words.word', 'known_words.spaces'])
+      .distinct()
+      .where('deletion', 'in', Object.values(texts)),
+);
+
 /**
  * The known word that `word` was most likely meant to be: the fewest edits away (a letter left out, added, changed,
  * or two neighbours swapped), among those the one in most spaces, then the first by code point; undefined without one.
  */
-export async function correctWord(db: Database, word: string): Promise<string | undefined> {
+export async function correctWord(engine: Engine, word: string): Promise<string | undefined> {
   if (!isCorrectable(word)) return undefined;
   const most = tolerance(word);
-  const candidates = await db
-    .selectFrom('known_word_deletions')
-    .innerJoin('known_words', 'known_words.id', 'known_word_deletions.word')
-    .select(['known_words.word', 'known_words.spaces'])
-    .distinct()
-    .where('deletion', 'in', deletions(word, most))
-    .execute();
+  const texts = deletions(word, most);
+  // Of whatever number they are, the query is the same.
+  const candidates = await findSimilar(
+    engine,
+    Array.from({ length: MOST_DELETIONS }, (_, i) => texts[i] ?? word),
+  );
   const letters = [...word];
   return candidates
     .map((candidate) => ({

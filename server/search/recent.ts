@@ -1,50 +1,54 @@
 import { LRUCache } from 'lru-cache';
-import type { Page } from '../cursor.ts';
 import type { Engine } from '../database/engine.ts';
-import type { SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
 
-/** How many characters of pages a process keeps. */
-const CAPACITY = 16 * 2 ** 20;
+/** How many bytes of answers a process keeps. */
+const CAPACITY = 32 * 2 ** 20;
 
-/** The pages that were asked for lately, all as of one revision. */
-export interface RecentPages {
-  revision: number;
-  pages: LRUCache<string, Page<SearchResultJson>>;
+/** What a search was answered with. */
+export interface SearchAnswer {
+  /** The array of results as JSON. */
+  body: Buffer;
+  /** Where the next page is; null after the last. */
+  link: string | null;
 }
 
-export function openRecentPages(): RecentPages {
-  const sizeOf = ({ items }: Page<SearchResultJson>, key: string) =>
-    items.reduce((sum, { length }) => sum + length, key.length + 1);
+/** The answers that were given lately, all as of one revision. */
+export interface RecentAnswers {
+  revision: number;
+  answers: LRUCache<string, SearchAnswer>;
+}
+
+export function openRecentAnswers(): RecentAnswers {
   return {
     revision: 0,
-    pages: new LRUCache({
+    answers: new LRUCache({
       maxSize: CAPACITY,
       maxEntrySize: CAPACITY / 16,
-      sizeCalculation: sizeOf,
+      sizeCalculation: ({ body }, key) => body.length + key.length,
     }),
   };
 }
 
 /**
- * The page of this key: from memory, unless what a search could answer with has changed since, in whichever process.
- * @param read makes the page anew, as of the given revision
+ * The answer of this key: from memory, unless what a search could answer with has changed since, in whichever process.
+ * @param read makes the answer anew, as of the given revision
  */
 export async function recall(
   engine: Engine,
-  recent: RecentPages,
+  recent: RecentAnswers,
   key: string,
-  read: (revision: number) => Promise<Page<SearchResultJson>>,
-): Promise<Page<SearchResultJson>> {
+  read: (revision: number) => Promise<SearchAnswer>,
+): Promise<SearchAnswer> {
   const revision = await currentRevision(engine);
   if (revision !== recent.revision) {
-    recent.pages.clear();
+    recent.answers.clear();
     recent.revision = revision;
   }
-  const known = recent.pages.get(key);
+  const known = recent.answers.get(key);
   if (known) return known;
-  const page = await read(revision);
+  const answer = await read(revision);
   // Meanwhile another request may have seen a later revision.
-  if (recent.revision === revision) recent.pages.set(key, page);
-  return page;
+  if (recent.revision === revision) recent.answers.set(key, answer);
+  return answer;
 }

@@ -70,18 +70,26 @@ async function readPage(
   });
   if (words.length === 0) return page(undefined);
 
+  // The titles with all words, if this page goes through all of them: then the index has not to leave them out.
+  const titled = firstAfter === -1 && TIERS[firstTier] !== 'all' ? new Set<number>() : undefined;
   let inVain = 0;
   let [tier, after] = [firstTier, firstAfter];
   while (tier < TIERS.length) {
+    const scope = scopeOf(tier, words, titled);
+    const isMixed = scope === 'all' && titled !== undefined;
     // The more were read in vain, the more are read at once.
-    const wanted = Math.max(limit + 1 - hits.length, inVain);
+    const wanted = Math.max(limit + 1 - hits.length + (isMixed ? titled.size : 0), inVain);
     const place = { after, revision, limit: wanted, avatarBase };
-    const rows = await readTier(engine, tier, query, words, place);
+    const rows = await readTier(engine, scope, query, words, place);
     for (const row of rows) {
       after = row.key;
-      if (isInTier(tier, words, row))
-        hits.push({ position: [tier, row.key, revision, corrected], result: row.result });
-      else inVain += 1;
+      if (isMixed && titled.has(row.key)) continue;
+      if (!isInTier(tier, words, row)) {
+        inVain += 1;
+        continue;
+      }
+      if (scope === 'title') titled?.add(row.key);
+      hits.push({ position: [tier, row.key, revision, corrected], result: row.result });
     }
     if (hits.length > limit) return page(hits[limit - 1]?.position);
     if (inVain > MOST_IN_VAIN) return page([tier, after, revision, corrected]);
@@ -133,17 +141,24 @@ function rowsOf(
 
 async function readTier(
   engine: Engine,
-  tier: number,
+  scope: TextScope | 'equal',
   query: string,
   words: QueryWord[],
   place: Place,
 ): Promise<Row[]> {
   const title = titleKey(query);
-  if (TIERS[tier] === 'equal') return readEqual(engine, { ...place, title });
-  let scope: TextScope = 'title';
-  // What must be verified is not for the index to tell apart.
-  if (TIERS[tier] === 'all') scope = mustVerify(words) ? 'all' : 'rest';
+  if (scope === 'equal') return readEqual(engine, { ...place, title });
   return readMatches(engine, { ...place, title, pattern: engine.text.pattern(words, scope) });
+}
+
+function scopeOf(
+  tier: number,
+  words: QueryWord[],
+  titled: ReadonlySet<number> | undefined,
+): TextScope | 'equal' {
+  const name = TIERS[tier] as (typeof TIERS)[number];
+  // What must be verified is not for the index to tell apart.
+  return name === 'all' && !titled && !mustVerify(words) ? 'rest' : name;
 }
 
 /** The index knows the words of a document but not the order of characters in an unspaced run. */
@@ -163,7 +178,7 @@ async function correctQuery(engine: Engine, query: string): Promise<string | und
   let isChanged = false;
   for (const word of queryWords(query)) {
     const isKnown = await isAnywhere(engine, word);
-    const replacement = isKnown ? asTyped(word) : await correctWord(engine.readDb, word.word);
+    const replacement = isKnown ? asTyped(word) : await correctWord(engine, word.word);
     if (replacement === undefined) return undefined;
     corrected.push(replacement);
     isChanged ||= !isKnown;

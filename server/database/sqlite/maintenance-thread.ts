@@ -14,7 +14,7 @@ import type { MaintenanceSettings, Order, Outcome } from './maintenance.ts';
 const INTERVAL = 250;
 
 /** Pages of index that one merge step writes: small enough that a writer hardly notices the wait. */
-const STEP = 64;
+const STEP = 512;
 
 /** A pause between steps, so that writers get their turn, in milliseconds. */
 const PAUSE = 5;

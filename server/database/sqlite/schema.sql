@@ -160,4 +160,5 @@ CREATE VIRTUAL TABLE word_index USING fts5(
 -- word_index: automerge = 0
 -- word_index: crisismerge = 256
 -- word_index: deletemerge = 0
+-- word_index: pgsz = 500
 -- word_index: version = 4

@@ -31,7 +31,7 @@ export const textIndex: TextIndex = {
   },
 
   matches: (pattern, after) => sql`(SELECT rowid AS key FROM word_index
-    WHERE word_index MATCH ${pattern} AND rowid > CAST(${after} AS INTEGER) ORDER BY rowid)`,
+    WHERE word_index MATCH ${pattern} AND rowid > ${after} ORDER BY rowid)`,
 };
 
 /** Words in FTS5's query language: quoted, so that nothing in them is syntax. */
