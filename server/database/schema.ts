@@ -112,6 +112,9 @@ export interface PublicSpaces {
   /** The order of every search: ascending is popular first, then newest. See `search/documents.ts`. */
   key: number;
   space: number;
+  /** As in `spaces`, kept in step by a trigger. Neither needs a second look-up then. */
+  creator: number;
+  participant_count: number;
   /** The title's folded words. */
   title_key: string;
   /** The space as JSON text, up to the creator and from after the participant count on. */

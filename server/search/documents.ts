@@ -38,12 +38,12 @@ const readSpace = prepared<
   { space: number },
   Pick<
     Selectable<Spaces>,
-    'space_id' | 'title' | 'description' | 'visibility' | 'participant_count'
+    'space_id' | 'creator' | 'title' | 'description' | 'visibility' | 'participant_count'
   >
 >(({ db }, { space }) =>
   db
     .selectFrom('spaces')
-    .select(['space_id', 'title', 'description', 'visibility', 'participant_count'])
+    .select(['space_id', 'creator', 'title', 'description', 'visibility', 'participant_count'])
     .where('id', '=', space),
 );
 
@@ -70,13 +70,11 @@ async function writeDocument(engine: Engine, db: Database, space: number): Promi
   const [row] = await readSpace(engine, { space }, db);
   if (row?.visibility !== 'public') return [];
 
-  const key = documentKey(space, row.participant_count);
+  const { creator, participant_count } = row;
+  const key = documentKey(space, participant_count);
   const tags = await readTags(engine, { space }, db);
-  await insertDocument(
-    engine,
-    { key, space, title_key: titleKey(row.title), ...fragmentsOf(row, tags) },
-    db,
-  );
+  const document = { key, space, creator, participant_count, title_key: titleKey(row.title) };
+  await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
   for (const { tag } of tags) await insertTagHit(engine, { tag, key }, db);
   const words = wordsOf(row);
   await engine.text.add(db, key, words);
@@ -129,14 +127,8 @@ export async function unindexSpace(engine: Engine, db: Database, space: number):
 export async function moveSpace(engine: Engine, db: Database, space: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
-    .innerJoin('spaces', 'spaces.id', 'public_spaces.space')
-    .select([
-      'public_spaces.key',
-      'public_spaces.head',
-      'public_spaces.tail',
-      'spaces.participant_count',
-    ])
-    .where('public_spaces.space', '=', space)
+    .select(['key', 'head', 'tail', 'participant_count'])
+    .where('space', '=', space)
     .executeTakeFirst();
   if (!row) return;
   const key = documentKey(space, row.participant_count);

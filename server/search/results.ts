@@ -51,7 +51,7 @@ export function readFragments({ head, tail }: Fragments): Indexed {
 }
 
 /**
- * The result of the row at hand, of `public_spaces`, `spaces` and the creator's `users`. Ids, usernames and picture
+ * The result of the row at hand, of `public_spaces` and the creator's `users`. Ids, usernames and picture
  * names need no escaping in JSON: their rules admit neither quotes nor backslashes nor control characters.
  */
 export function resultJson(avatarBase: RawBuilder<string>): RawBuilder<SearchResultJson> {
@@ -59,6 +59,6 @@ export function resultJson(avatarBase: RawBuilder<string>): RawBuilder<SearchRes
     || '{"user_id":"' || users.user_id
     || '","username":"' || users.username
     || '","profile_picture":"' || ${avatarBase} || '/' || coalesce(users.picture, ${sql.lit(defaultAvatarName)})
-    || '"},"participant_count":' || spaces.participant_count
+    || '"},"participant_count":' || public_spaces.participant_count
     || public_spaces.tail`;
 }

@@ -45,8 +45,7 @@ const readHits = prepared<
     FROM tags
     JOIN tag_hits ON tag_hits.tag = tags.id
     JOIN public_spaces ON public_spaces.key = tag_hits.key
-    JOIN spaces ON spaces.id = public_spaces.space
-    JOIN users ON users.id = spaces.creator
+    JOIN users ON users.id = public_spaces.creator
     WHERE tags.tag_key = ${tag} AND tag_hits.key > ${after} AND public_spaces.revision < ${revision}
     ORDER BY tag_hits.key
     LIMIT ${limit}`,

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { SearchResult } from '../../generated/types.gen.ts';
 import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../cursor.ts';
 import type { Engine, TextScope } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
@@ -24,8 +25,6 @@ type Position = readonly [tier: number, after: number, revision: number, correct
 
 interface Row {
   key: number;
-  title: string;
-  description: string;
   result: SearchResultJson;
 }
 
@@ -129,11 +128,10 @@ function rowsOf(
   }: { [Name in Exclude<keyof Place, 'after'>]: RawBuilder<Place[Name]> },
 ): RawBuilder<Row> {
   return sql<Row>`
-    SELECT hits.key, spaces.title, spaces.description, ${resultJson(avatarBase)} AS result
+    SELECT hits.key, ${resultJson(avatarBase)} AS result
     FROM ${keys} AS hits
     JOIN public_spaces ON public_spaces.key = hits.key
-    JOIN spaces ON spaces.id = public_spaces.space
-    JOIN users ON users.id = spaces.creator
+    JOIN users ON users.id = public_spaces.creator
     WHERE ${condition} AND public_spaces.revision < ${revision}
     ORDER BY hits.key
     LIMIT ${limit}`;
@@ -166,8 +164,9 @@ function mustVerify(words: QueryWord[]): boolean {
   return words.some(({ verify }) => verify);
 }
 
-function isInTier(tier: number, words: QueryWord[], { title, description }: Row): boolean {
+function isInTier(tier: number, words: QueryWord[], { result }: Row): boolean {
   if (!mustVerify(words) || TIERS[tier] === 'equal') return true;
+  const { title, description } = JSON.parse(result) as SearchResult;
   if (TIERS[tier] === 'title') return matches(words, title);
   return !matches(words, title) && matches(words, `${title}\n${description}`);
 }

@@ -196,7 +196,7 @@ function indexOf(file: string) {
       CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)`);
     return {
       public_spaces: rows(
-        'SELECT key, space, title_key, head, tail FROM public_spaces ORDER BY key',
+        'SELECT key, space, creator, participant_count, title_key, head, tail FROM public_spaces ORDER BY key',
       ),
       tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag, key'),
       word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),

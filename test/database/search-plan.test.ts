@@ -66,7 +66,6 @@ const tag = (name: string) => () => searchTag(engine, name, { limit: 20 }, '', 1
 /** The one row of each table that belongs to a hit. */
 const rest = [
   'SEARCH public_spaces USING INTEGER PRIMARY KEY (rowid=?)',
-  'SEARCH spaces USING INTEGER PRIMARY KEY (rowid=?)',
   'SEARCH users USING INTEGER PRIMARY KEY (rowid=?)',
 ];
 /** FTS5's own signs: a match (M) beyond a rowid (>), in the order of rowids (64). */

@@ -121,7 +121,9 @@ function readIndexes(file: string): Map<string, unknown[]> {
     const indexes = new Map([
       [
         'public_spaces',
-        rows('SELECT key, space, title_key, head, tail FROM public_spaces ORDER BY key'),
+        rows(
+          'SELECT key, space, creator, participant_count, title_key, head, tail FROM public_spaces ORDER BY key',
+        ),
       ],
       ['tag_hits', rows('SELECT * FROM tag_hits ORDER BY tag, key')],
       ['known_words', rows('SELECT word, spaces FROM known_words ORDER BY word')],

@@ -92,6 +92,8 @@ const statements = [
   `CREATE TABLE public_spaces (
     key INTEGER PRIMARY KEY,
     space INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
+    creator INTEGER NOT NULL,
+    participant_count INTEGER NOT NULL,
     title_key TEXT NOT NULL,
     head TEXT NOT NULL,
     tail TEXT NOT NULL,
@@ -146,12 +148,14 @@ const statements = [
     'INSERT ON public_spaces',
     'DELETE ON public_spaces',
     'UPDATE ON public_spaces',
-    'UPDATE OF participant_count ON spaces',
     'UPDATE OF username, picture ON users',
   ].map(
     (change, i) => `CREATE TRIGGER search_revision_${i + 1} AFTER ${change}
     BEGIN UPDATE search_revision SET value = value + 1; END`,
   ),
+  // A copy, so that results need not be looked up in two large tables.
+  `CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
+    BEGIN UPDATE public_spaces SET participant_count = NEW.participant_count WHERE space = NEW.id; END`,
 
   `CREATE TABLE discarded_avatars (
     picture TEXT PRIMARY KEY,
