@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import type { KnownWordDeletions } from '../database/schema.ts';
@@ -20,8 +20,21 @@ function tolerance(word: string): number {
   return [...word].length >= LONG ? 2 : 1;
 }
 
-/** Rows of one statement, for fewer statements. */
-const BATCH = 500;
+/** Rows of one statement, for fewer statements: about as many as the words of one space need. */
+const BATCH = 256;
+
+/** Inserts `BATCH` rows, as `deletion0, word0, deletion1, …`. A row may come twice. */
+const insertDeletions = prepared<Record<string, string | number>, never>(({ db }, values) =>
+  db
+    .insertInto('known_word_deletions')
+    .values(
+      Array.from({ length: BATCH }, (_, i) => ({
+        deletion: values[`deletion${i}`] as RawBuilder<string>,
+        word: values[`word${i}`] as RawBuilder<number>,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing()),
+);
 
 const learnWord = prepared<{ word: string; documents: number }, { id: number; spaces: number }>(
   ({ db }, { word, documents }) =>
@@ -49,10 +62,14 @@ export async function learnWords(
   // In the order of the table, which is much the fastest for many.
   added.sort((a, b) => (a.deletion < b.deletion ? -1 : 1));
   for (let i = 0; i < added.length; i += BATCH) {
-    await db
-      .insertInto('known_word_deletions')
-      .values(added.slice(i, i + BATCH))
-      .execute();
+    const values: Record<string, string | number> = {};
+    for (let j = 0; j < BATCH; j += 1) {
+      // A last batch that is not full ends with its last row over and over.
+      const row = (added[i + j] ?? added.at(-1)) as KnownWordDeletions;
+      values[`deletion${j}`] = row.deletion;
+      values[`word${j}`] = row.word;
+    }
+    await insertDeletions(engine, values, db);
   }
 }
 

@@ -26,11 +26,13 @@ function popularityStep(participants: number): number {
  * space, after the change.
  */
 export async function indexSpace(engine: Engine, db: Database, space: number): Promise<void> {
-  const words = await writeDocument(engine, db, space);
+  const document = await writeDocument(engine, db, space);
+  if (!document) return;
+  await engine.text.add(db, document.key, document.words);
   await learnWords(
     engine,
     db,
-    words.map((word) => [word, 1]),
+    document.words.all.map((word) => [word, 1]),
   );
 }
 
@@ -64,11 +66,20 @@ const insertTagHit = prepared<TagHits, never>(({ db }, values) =>
   db.insertInto('tag_hits').values(values),
 );
 
-/** Does what `indexSpace` does but for learning the words of the document, with which it answers. */
-async function writeDocument(engine: Engine, db: Database, space: number): Promise<string[]> {
+interface IndexedDocument {
+  key: number;
+  words: { title: string[]; all: string[] };
+}
+
+/** Does what `indexSpace` does but for the words, with which it answers; undefined if the space is not public. */
+async function writeDocument(
+  engine: Engine,
+  db: Database,
+  space: number,
+): Promise<IndexedDocument | undefined> {
   await unindexSpace(engine, db, space);
   const [row] = await readSpace(engine, { space }, db);
-  if (row?.visibility !== 'public') return [];
+  if (row?.visibility !== 'public') return undefined;
 
   const { creator, participant_count } = row;
   const key = documentKey(space, participant_count);
@@ -76,10 +87,11 @@ async function writeDocument(engine: Engine, db: Database, space: number): Promi
   const document = { key, space, creator, participant_count, title_key: titleKey(row.title) };
   await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
   for (const { tag } of tags) await insertTagHit(engine, { tag, key }, db);
-  const words = wordsOf(row);
-  await engine.text.add(db, key, words);
-  return words.all;
+  return { key, words: wordsOf(row) };
 }
+
+/** So many documents are written before their words are: an index gathers words until something else is written. */
+const CHUNK = 10_000;
 
 /**
  * Brings the index in step with many spaces, as `indexSpace` does with one, but in the order of their keys, since word
@@ -95,10 +107,17 @@ export async function indexSpaces(
     const [row] = await readSpace(engine, { space }, db);
     if (row) keyed.push({ space, key: documentKey(space, row.participant_count) });
   }
+  keyed.sort((a, b) => a.key - b.key);
   const documents = new Map<string, number>();
-  for (const { space } of keyed.sort((a, b) => a.key - b.key)) {
-    for (const word of await writeDocument(engine, db, space)) {
-      documents.set(word, (documents.get(word) ?? 0) + 1);
+  for (let i = 0; i < keyed.length; i += CHUNK) {
+    const written: IndexedDocument[] = [];
+    for (const { space } of keyed.slice(i, i + CHUNK)) {
+      const document = await writeDocument(engine, db, space);
+      if (document) written.push(document);
+    }
+    for (const { key, words } of written) {
+      await engine.text.add(db, key, words);
+      for (const word of words.all) documents.set(word, (documents.get(word) ?? 0) + 1);
     }
   }
   await learnWords(engine, db, documents);

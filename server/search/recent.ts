@@ -1,9 +1,10 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Engine } from '../database/engine.ts';
 import { currentRevision } from './revision.ts';
 
 /** How many bytes of answers a process keeps. */
-const CAPACITY = 32 * 2 ** 20;
+const CAPACITY = 24 * 2 ** 20;
 
 /** What a search was answered with. */
 export interface SearchAnswer {
@@ -16,12 +17,15 @@ export interface SearchAnswer {
 /** The answers that were given lately, all as of one revision. */
 export interface RecentAnswers {
   revision: number;
+  /** The look at the revision that is about to be taken, for all who ask until then. */
+  look: Promise<number> | undefined;
   answers: LRUCache<string, SearchAnswer>;
 }
 
 export function openRecentAnswers(): RecentAnswers {
   return {
     revision: 0,
+    look: undefined,
     answers: new LRUCache({
       maxSize: CAPACITY,
       maxEntrySize: CAPACITY / 16,
@@ -40,7 +44,7 @@ export async function recall(
   key: string,
   read: (revision: number) => Promise<SearchAnswer>,
 ): Promise<SearchAnswer> {
-  const revision = await currentRevision(engine);
+  const revision = await lookTogether(engine, recent);
   if (revision !== recent.revision) {
     recent.answers.clear();
     recent.revision = revision;
@@ -51,4 +55,14 @@ export async function recall(
   // Meanwhile another request may have seen a later revision.
   if (recent.revision === revision) recent.answers.set(key, answer);
   return answer;
+}
+
+/** The current revision, by one look for all requests that this turn of the event loop has brought. */
+function lookTogether(engine: Engine, recent: RecentAnswers): Promise<number> {
+  recent.look ??= turn().then(() => {
+    // Who asks from now on may know of a later write.
+    recent.look = undefined;
+    return currentRevision(engine);
+  });
+  return recent.look;
 }

@@ -29,7 +29,7 @@ export function openFile(file: string): Sqlite.Database {
   handle.pragma('synchronous = FULL');
   handle.pragma('foreign_keys = ON');
   handle.pragma('secure_delete = ON');
-  handle.pragma('cache_size = -32768');
+  handle.pragma('cache_size = -8192');
   handle.pragma('temp_store = MEMORY');
   const version = handle.prepare('SELECT sqlite_version()').pluck().get() as string;
   if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0) {
