@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Insertable } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import { isPasswordHash } from '../auth/passwords.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
@@ -43,6 +44,21 @@ export class ImportRefused extends Error {
   }
 }
 
+/** An import under way. */
+interface Import {
+  engine: Engine;
+  trx: DatabaseTransaction;
+  /** The spaces to be counted and indexed in the end. */
+  changed: Set<number>;
+  /** What was found lately, since records refer to the same users and spaces again and again. */
+  users: LRUCache<string, number>;
+  spaces: LRUCache<string, { id: number; creator: number }>;
+  participations: LRUCache<string, true>;
+}
+
+/** How many of each kind are remembered: some tens of megabytes in all. */
+const REMEMBERED = 100_000;
+
 /** From so many new spaces on, the word index is worth being compacted at once. */
 const MANY = 1_000;
 
@@ -66,14 +82,19 @@ export async function importRecords(
 ): Promise<ImportReport> {
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   return transact(engine.db, async (trx) => {
-    const spaces = new Set<number>();
+    const run: Import = {
+      ...{ engine, trx, changed: new Set() },
+      users: new LRUCache({ max: REMEMBERED }),
+      spaces: new LRUCache({ max: REMEMBERED }),
+      participations: new LRUCache({ max: REMEMBERED }),
+    };
     let number = 0;
     for await (const line of lines) {
       number += 1;
       if (number % 1000 === 0) onLine(number);
       if (line.trim() === '') continue;
       try {
-        const isNew = await addRecord(engine, trx, parseRecord(line), spaces);
+        const isNew = await addRecord(run, parseRecord(line));
         if (isNew) report.added += 1;
         else report.unchanged += 1;
       } catch (error) {
@@ -84,31 +105,26 @@ export async function importRecords(
     }
     onLine(number);
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
-    for (const space of spaces) await countParticipants(engine, { space }, trx);
-    await indexSpaces(engine, trx, [...spaces]);
-    if (spaces.size >= MANY) await engine.text.compact(trx);
+    for (const space of run.changed) await countParticipants(engine, { space }, trx);
+    await indexSpaces(engine, trx, [...run.changed]);
+    if (run.changed.size >= MANY) await engine.text.compact(trx);
     return report;
   });
 }
 
-/** Adds one record. Answers whether it was new; `spaces` collects those to be counted and indexed afterwards. */
-async function addRecord(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  record: ExchangeRecord,
-  spaces: Set<number>,
-): Promise<boolean> {
+/** Adds one record. Answers whether it was new. */
+async function addRecord(run: Import, record: ExchangeRecord): Promise<boolean> {
   switch (record.type) {
     case 'user':
-      return addUser(engine, trx, record);
+      return addUser(run, record);
     case 'space':
-      return addSpace(engine, trx, record, spaces);
+      return addSpace(run, record);
     case 'participant':
-      return addParticipant(engine, trx, record, spaces);
+      return addParticipant(run, record);
     case 'message':
-      return addMessage(engine, trx, record);
+      return addMessage(run, record);
     case 'appreciation':
-      return addAppreciation(engine, trx, record);
+      return addAppreciation(run, record);
   }
 }
 
@@ -120,11 +136,8 @@ const insertUser = prepared<Insertable<Users>, { id: number }>(({ db }, values) 
     .returning('id'),
 );
 
-async function addUser(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  record: UserRecord,
-): Promise<boolean> {
+async function addUser(run: Import, record: UserRecord): Promise<boolean> {
+  const { engine, trx } = run;
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
@@ -161,13 +174,9 @@ const insertSpace = prepared<Insertable<Spaces>, { id: number }>(({ db }, values
     .returning('id'),
 );
 
-async function addSpace(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  record: SpaceRecord,
-  spaces: Set<number>,
-): Promise<boolean> {
-  const creator = await findUser(engine, trx, record.creator_id, 'creator_id');
+async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
+  const { engine, trx } = run;
+  const creator = await findUser(run, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
   const tags = parseTags(record.tags ?? []);
@@ -195,7 +204,7 @@ async function addSpace(
   const participation = { space: row.id, user: creator, joined_at: createdAt, left_at: null };
   await insertParticipation(engine, participation, trx);
   await setTags(trx, row.id, tags);
-  spaces.add(row.id);
+  run.changed.add(row.id);
   return true;
 }
 
@@ -208,14 +217,10 @@ const insertParticipation = prepared<Insertable<Participations>, { space: number
       .returning('space'),
 );
 
-async function addParticipant(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  record: ParticipantRecord,
-  spaces: Set<number>,
-): Promise<boolean> {
-  const space = await findSpace(engine, trx, record.space_id);
-  const user = await findUser(engine, trx, record.user_id, 'user_id');
+async function addParticipant(run: Import, record: ParticipantRecord): Promise<boolean> {
+  const { engine, trx } = run;
+  const space = await findSpace(run, record.space_id);
+  const user = await findUser(run, record.user_id, 'user_id');
   if (user === space.creator) {
     if (record.left_at) throw new BadLine('is the space’s creator, who cannot leave');
     return false;
@@ -228,7 +233,7 @@ async function addParticipant(
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;
-  spaces.add(space.id);
+  run.changed.add(space.id);
   return true;
 }
 
@@ -241,6 +246,18 @@ const findParticipation = prepared<{ space: number; user: number }, { user: numb
       .where('user', '=', user),
 );
 
+async function hasJoined(
+  { engine, trx, participations }: Import,
+  space: number,
+  user: number,
+): Promise<boolean> {
+  const key = `${space} ${user}`;
+  if (participations.get(key)) return true;
+  const isFound = (await findParticipation(engine, { space, user }, trx)).length > 0;
+  if (isFound) participations.set(key, true);
+  return isFound;
+}
+
 const insertMessage = prepared<Insertable<Messages>, { id: number }>(({ db }, values) =>
   db
     .insertInto('messages')
@@ -249,16 +266,14 @@ const insertMessage = prepared<Insertable<Messages>, { id: number }>(({ db }, va
     .returning('id'),
 );
 
-async function addMessage(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  record: MessageRecord,
-): Promise<boolean> {
+async function addMessage(run: Import, record: MessageRecord): Promise<boolean> {
+  const { engine, trx } = run;
   refuseUnreadable(record.text);
-  const { id: space } = await findSpace(engine, trx, record.space_id);
-  const author = await findUser(engine, trx, record.author_id, 'author_id');
-  const joined = await findParticipation(engine, { space, user: author }, trx);
-  if (joined.length === 0) throw new BadLine('has an author who never joined the space');
+  const { id: space } = await findSpace(run, record.space_id);
+  const author = await findUser(run, record.author_id, 'author_id');
+  if (!(await hasJoined(run, space, author))) {
+    throw new BadLine('has an author who never joined the space');
+  }
   const message = {
     message_id:
       record.message_id ??
@@ -286,12 +301,9 @@ const insertAppreciation = prepared<Insertable<Appreciations>, { message: number
       .returning('message'),
 );
 
-async function addAppreciation(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  record: AppreciationRecord,
-): Promise<boolean> {
-  const user = await findUser(engine, trx, record.user_id, 'user_id');
+async function addAppreciation(run: Import, record: AppreciationRecord): Promise<boolean> {
+  const { engine, trx } = run;
+  const user = await findUser(run, record.user_id, 'user_id');
   const [message] = await findMessage(engine, { message_id: record.message_id }, trx);
   if (!message) throw new BadLine(`message_id ${record.message_id} is not known`);
   if (message.author === user) throw new BadLine('is an appreciation of one’s own message');
@@ -321,13 +333,15 @@ const findUserId = prepared<{ user_id: string }, { id: number }>(({ db }, { user
 );
 
 async function findUser(
-  engine: Engine,
-  trx: DatabaseTransaction,
+  { engine, trx, users }: Import,
   userId: string,
   field: string,
 ): Promise<number> {
+  const known = users.get(userId);
+  if (known !== undefined) return known;
   const [row] = await findUserId(engine, { user_id: userId }, trx);
   if (!row) throw new BadLine(`${field} ${userId} is not known`);
+  users.set(userId, row.id);
   return row.id;
 }
 
@@ -337,12 +351,14 @@ const findSpaceId = prepared<{ space_id: string }, { id: number; creator: number
 );
 
 async function findSpace(
-  engine: Engine,
-  trx: DatabaseTransaction,
+  { engine, trx, spaces }: Import,
   spaceId: string,
 ): Promise<{ id: number; creator: number }> {
+  const known = spaces.get(spaceId);
+  if (known) return known;
   const [row] = await findSpaceId(engine, { space_id: spaceId }, trx);
   if (!row) throw new BadLine(`space_id ${spaceId} is not known`);
+  spaces.set(spaceId, row);
   return row;
 }
 
