@@ -6,8 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
 
-const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
+/** What `npm start` gives to Node.js, the script last. */
+const startArguments = manifest.scripts.start.split(' ').slice(1);
 
 /** A server in a process of its own, as `npm start` runs it. */
 export interface Server extends AsyncDisposable {
@@ -31,13 +34,15 @@ export interface Server extends AsyncDisposable {
 export async function startServer(
   settings: Record<string, string> = {},
   command: readonly string[] = [],
-  script: string = main,
+  script = startArguments.at(-1) as string,
 ): Promise<Server> {
   const ownDataDir = settings.DATA_DIR === undefined;
   const dataDir = settings.DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'space-service-')));
   const port = await freePort();
-  const [program = '', ...rest] = [...command, process.execPath, script];
+  const flags = startArguments.slice(0, -1);
+  const [program = '', ...rest] = [...command, process.execPath, ...flags, script];
   const child = spawn(program, rest, {
+    cwd: root,
     env: {
       ...{ PATH: process.env.PATH, HOST: '127.0.0.1', PORT: String(port), DATA_DIR: dataDir },
       ...{ RATE_LIMITS: 'off', LOG_LEVEL: 'warn', ...settings },
