@@ -15,7 +15,6 @@ export function searchHandlers({
   metrics,
   recentAnswers,
 }: Context): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
-  const { avatarBase } = config;
   /** Equal URLs ask the same, whoever asks. */
   const answer = (
     url: string,
@@ -30,7 +29,9 @@ export function searchHandlers({
     searchSpaces: async ({ query, url }, reply) => {
       const { q, limit = 20, cursor } = query;
       const found = await metrics.timeSearch('text', () =>
-        answer(url, (revision) => searchText(engine, q, { limit, cursor }, avatarBase, revision)),
+        answer(url, (revision) =>
+          searchText(engine, q, { limit, cursor }, config.avatarBase, revision),
+        ),
       );
       return send(reply, found);
     },
@@ -43,7 +44,9 @@ export function searchHandlers({
         );
       const { limit = 20, cursor } = query ?? {};
       const found = await metrics.timeSearch('tag', () =>
-        answer(url, (revision) => searchTag(engine, tag, { limit, cursor }, avatarBase, revision)),
+        answer(url, (revision) =>
+          searchTag(engine, tag, { limit, cursor }, config.avatarBase, revision),
+        ),
       );
       return send(reply, found);
     },

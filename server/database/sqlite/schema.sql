@@ -63,6 +63,8 @@ CREATE TABLE pending_purges (
 CREATE TABLE public_spaces (
   key INTEGER PRIMARY KEY,
   space INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
+  creator INTEGER NOT NULL,
+  participant_count INTEGER NOT NULL,
   title_key TEXT NOT NULL,
   head TEXT NOT NULL,
   tail TEXT NOT NULL,
@@ -117,8 +119,8 @@ CREATE TABLE spaces (
   CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
 ) STRICT;
 
-CREATE TRIGGER search_revision_4 AFTER UPDATE OF participant_count ON spaces
-  BEGIN UPDATE search_revision SET value = value + 1; END;
+CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
+  BEGIN UPDATE public_spaces SET participant_count = NEW.participant_count WHERE space = NEW.id; END;
 
 CREATE INDEX spaces_by_creator ON spaces (creator);
 
@@ -149,7 +151,7 @@ CREATE TABLE users (
   updated_at TEXT NOT NULL
 ) STRICT;
 
-CREATE TRIGGER search_revision_5 AFTER UPDATE OF username, picture ON users
+CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, picture ON users
   BEGIN UPDATE search_revision SET value = value + 1; END;
 
 CREATE VIRTUAL TABLE word_index USING fts5(
