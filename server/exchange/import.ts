@@ -194,7 +194,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
     visibility,
     invitation_code:
       visibility === 'private'
-        ? (record.invitation_code ?? randomBytes(12).toString('base64url'))
+        ? (record.invitation_code ?? randomBytes(16).toString('base64url'))
         : null,
     participant_count: 0,
     created_at: createdAt,

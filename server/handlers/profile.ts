@@ -51,8 +51,8 @@ export function profileHandlers({
         try {
           return await changePicture(engine, avatars, caller, image, config.avatarBase);
         } finally {
-          // One of the two pictures is to go: the old one, or the new one if its owner has gone.
-          await housekeeping.run();
+          // One of the two pictures is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
+          void housekeeping.run();
         }
       });
       return reply.code(200).send({ profile_picture });

@@ -85,15 +85,23 @@ export async function discardPicture(trx: DatabaseTransaction, picture: string):
     .execute();
 }
 
+/** So many pictures are removed at a time. */
+const BATCH = 500;
+
 /** Removes the files of discarded pictures. Whatever stops it, the next call goes on. */
 export async function removeDiscardedPictures(engine: Engine, avatars: AvatarStore): Promise<void> {
-  const discarded = await engine.db
-    .selectFrom('discarded_avatars')
-    .select('picture')
-    .where('remove_after', '<=', new Date().toISOString())
-    .execute();
-  for (const { picture } of discarded) {
-    await avatars.remove(picture);
-    await engine.db.deleteFrom('discarded_avatars').where('picture', '=', picture).execute();
-  }
+  let pictures: string[];
+  do {
+    const discarded = await engine.db
+      .selectFrom('discarded_avatars')
+      .select('picture')
+      .where('remove_after', '<=', new Date().toISOString())
+      .limit(BATCH)
+      .execute();
+    pictures = discarded.map(({ picture }) => picture);
+    for (const picture of pictures) await avatars.remove(picture);
+    if (pictures.length > 0) {
+      await engine.db.deleteFrom('discarded_avatars').where('picture', 'in', pictures).execute();
+    }
+  } while (pictures.length === BATCH);
 }

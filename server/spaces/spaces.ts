@@ -234,7 +234,7 @@ async function readSpaceRow(
 function visibilityOf(visibility: 'public' | 'private') {
   return {
     visibility,
-    invitation_code: visibility === 'private' ? randomBytes(12).toString('base64url') : null,
+    invitation_code: visibility === 'private' ? randomBytes(16).toString('base64url') : null,
   };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
@@ -158,6 +159,20 @@ describe('Registration', () => {
 });
 
 describe('Login', () => {
+  test('makes anew a hash that came from elsewhere and cost less', async () => {
+    const { userId, email, password } = await app.register();
+    const { db } = app.context.engine;
+    const password_hash = await hash(password, { memoryCost: 8192, timeCost: 2, parallelism: 1 });
+    await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+    expect((await login(email, password)).response?.status).toBe(200);
+    const row = await db
+      .selectFrom('users')
+      .select('password_hash')
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+    expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  });
+
   test('opens one more session for whoever knows the password', async () => {
     const { data, response } = await login(alice.email.toUpperCase(), alice.password);
     expect(response?.status).toBe(200);

@@ -35,11 +35,12 @@ const upload = (bytes: Buffer<ArrayBuffer> | string, type = 'image/jpeg') =>
 const pictureUrl = async () =>
   (await api.getProfile({ client: user.client, throwOnError: true })).data.profile_picture;
 
-/** The files in the avatar folder, without the default picture. */
-const files = async () =>
-  (await readdir(join(app.context.config.dataDir, 'avatars'))).filter(
-    (name) => name !== 'default.webp',
-  );
+/** The files in the avatar folder, without the default picture, once those to be removed are gone. */
+const files = async () => {
+  await app.context.housekeeping.run();
+  const names = await readdir(join(app.context.config.dataDir, 'avatars'));
+  return names.filter((name) => name !== 'default.webp');
+};
 
 const download = async (url: string) => {
   const response = await app.fetch(new URL(url).pathname);
@@ -103,7 +104,7 @@ describe('A new picture', () => {
     const first = (await upload(jpeg)).data?.profile_picture ?? '';
     const second = (await upload(jpeg)).data?.profile_picture ?? '';
     expect(second).not.toBe(first);
-    expect((await download(first)).status).toBe(404);
+    await expect.poll(async () => (await download(first)).status).toBe(404);
     expect((await download(second)).status).toBe(200);
     expect(await files()).toHaveLength(before.length + 1);
   });
@@ -207,7 +208,6 @@ describe('A new picture', () => {
     const urls = answers.map(({ data }) => data?.profile_picture);
     expect(new Set(urls).size).toBe(6);
     expect(urls).toContain(await pictureUrl());
-    await app.context.housekeeping.run();
     expect(await files()).toHaveLength(before.length + 1);
     expect((await download(await pictureUrl())).status).toBe(200);
   });

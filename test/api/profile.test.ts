@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { setPassword } from '../../server/auth/password-reset.ts';
 import { verifyAccount } from '../../server/auth/verification.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -375,6 +376,15 @@ describe('Changing the password', () => {
 
   beforeEach(async () => {
     user = await app.register();
+  });
+
+  test('ends every session when the operator does it', async () => {
+    const other = await signIn(user, user.password);
+    expect(await setPassword(app.context.engine, user.email, newPassword)).toBe(true);
+    for (const token of [user.token, other.data?.access_token]) {
+      expect(await statusOf(token)).toBe(401);
+    }
+    expect((await signIn(user, newPassword)).response?.status).toBe(200);
   });
 
   test('makes the new one good and the old one worthless', async () => {

@@ -77,7 +77,7 @@ describe('Creating a space', () => {
 
   test('gives a private one an invitation code, which nobody else sees and no other space has', async () => {
     const space = await createSpace(ann, { visibility: 'private' });
-    expect(space.invitation_code).toMatch(/^[\w-]{16,64}$/);
+    expect(space.invitation_code).toMatch(/^[\w-]{22,64}$/);
     await join(ben, space);
     expect(await read(ben, space)).toEqual({
       ...space,
@@ -548,10 +548,10 @@ describe('Changing a space', () => {
       codes.push((await change(ann, space, { visibility, title: 'Kites' })).invitation_code);
     }
     const [first, same, none, second] = codes;
-    expect(first).toMatch(/^[\w-]{16,}$/);
+    expect(first).toMatch(/^[\w-]{22,}$/);
     expect(same).toBe(first);
     expect(none).toBeNull();
-    expect(second).toMatch(/^[\w-]{16,}$/);
+    expect(second).toMatch(/^[\w-]{22,}$/);
     expect(second).not.toBe(first);
     const call = api.joinSpace({
       client: ben.client,

@@ -1,14 +1,11 @@
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
-import { indexSpace } from '../../server/search/documents.ts';
 import { queryWords } from '../../server/search/words.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { assertIndexed, assertIntact } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
 
 const USERS = 6;
@@ -65,23 +62,13 @@ describe.each([1, 2])('After 150 operations of many kinds (seed %i)', (seed) => 
       }
     }
 
-    const { db } = app.context.engine;
-    await expectTrueCounts(db);
-    await expectNoUnusedTags(db);
-    await expectFound(app, db);
-    await using rebuilt = await openSqlite(join(app.context.config.dataDir, 'anew.db'), false);
-    await copySpaces(db, rebuilt.db);
-    await rebuilt.db.transaction().execute(async (trx) => {
-      for (const { id } of await trx.selectFrom('spaces').select('id').execute()) {
-        await indexSpace(rebuilt, trx, id);
-      }
-    });
-    const is = indexOf(join(app.context.config.dataDir, 'space-service.sqlite'));
-    const shouldBe = indexOf(join(app.context.config.dataDir, 'anew.db'));
-    expect(shouldBe.word_index.length).toBeGreaterThan(50);
-    expect(shouldBe.known_word_deletions.length).toBeGreaterThan(20);
-    expect(shouldBe.tag_hits.length).toBeGreaterThan(5);
-    expect(is).toEqual(shouldBe);
+    const { config, engine } = app.context;
+    await expectFound(app, engine.db);
+    assertIntact(config.dataDir);
+    const rows = await assertIndexed(config.dataDir);
+    expect(rows.word_index).toBeGreaterThan(50);
+    expect(rows.known_word_deletions).toBeGreaterThan(20);
+    expect(rows.tag_hits).toBeGreaterThan(5);
   });
 });
 
@@ -130,33 +117,6 @@ async function perform(app: TestApp, users: TestUser[], operation: Operation): P
   }
 }
 
-async function expectTrueCounts(db: Database) {
-  const rows = await db
-    .selectFrom('spaces')
-    .select(['space_id', 'participant_count'])
-    .select((spaces) =>
-      spaces
-        .selectFrom('participations')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .whereRef('space', '=', 'spaces.id')
-        .where('left_at', 'is', null)
-        .as('counted'),
-    )
-    .execute();
-  expect(rows.length).toBeGreaterThan(10);
-  for (const row of rows) expect(row).toMatchObject({ counted: row.participant_count });
-}
-
-async function expectNoUnusedTags(db: Database) {
-  const rows = await db
-    .selectFrom('tags')
-    .leftJoin('space_tags', 'space_tags.tag', 'tags.id')
-    .select(['tag_key', 'space'])
-    .execute();
-  expect(rows.length).toBeGreaterThan(3);
-  expect(rows.filter(({ space }) => space === null)).toEqual([]);
-}
-
 /** Every public space is found by its own title, and no private one by anything. */
 async function expectFound(app: TestApp, db: Database) {
   const spaces = await db
@@ -174,40 +134,5 @@ async function expectFound(app: TestApp, db: Database) {
       searched.set(title, ids);
     }
     expect(ids.has(space_id)).toBe(visibility === 'public');
-  }
-}
-
-/** Copies what an index is made of. */
-async function copySpaces(from: Database, to: Database) {
-  for (const table of ['users', 'spaces', 'tags', 'space_tags'] as const) {
-    for (const row of await from.selectFrom(table).selectAll().execute()) {
-      await to.insertInto(table).values(row).execute();
-    }
-  }
-}
-
-/** All that an index holds, in an order of its own; the word index as FTS5's vocabulary table shows it. */
-function indexOf(file: string) {
-  const sqlite = new Sqlite(file, { timeout: 5_000 });
-  try {
-    const rows = (select: string) => sqlite.prepare(select).raw().all();
-    sqlite.exec(`
-      INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 0);
-      CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)`);
-    return {
-      public_spaces: rows(
-        'SELECT key, space, creator, participant_count, title_key, head, tail FROM public_spaces ORDER BY key',
-      ),
-      tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag, key'),
-      word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
-      known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
-      known_word_deletions: rows(
-        `SELECT deletion, known_words.word
-         FROM known_word_deletions JOIN known_words ON known_words.id = known_word_deletions.word
-         ORDER BY deletion, known_words.word`,
-      ),
-    };
-  } finally {
-    sqlite.close();
   }
 }

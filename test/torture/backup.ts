@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import type { Facts, Ledger } from './ledger.ts';
-import { assertIndexed, assertIntact, databaseFile, readDataDir } from './soundness.ts';
+import { readDataDir } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import type { Trial } from './trial.ts';
 

@@ -9,8 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
+import { assertIndexed } from '../support/integrity.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { assertIndexed, assertSound, readDataDir } from './soundness.ts';
+import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic, type Writer } from './traffic.ts';
 import { CannotRun, type Trial } from './trial.ts';
 

@@ -11,11 +11,12 @@ import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
 import { hashPassword } from '../../server/auth/passwords.ts';
 import { quantile } from '../bench/statistics.ts';
+import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { picture } from '../support/picture.ts';
 import { startServer } from '../support/server.ts';
 import { type Canaries, openCanaries } from './canaries.ts';
 import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
-import { assertIndexed, assertIntact, assertSound, databaseFile } from './soundness.ts';
+import { assertSound } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
 const OTHERS = 20;

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { assertIndexed } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
-import { assertIndexed, assertSound, readDataDir } from './soundness.ts';
+import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import type { Trial } from './trial.ts';
 

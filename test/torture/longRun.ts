@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { assertIndexed, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
-import { assertIndexed, assertSound, databaseFile, readDataDir } from './soundness.ts';
+import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import { CannotRun, type Trial } from './trial.ts';
 

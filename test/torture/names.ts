@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
+import { databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { clientOf, insist, type Outcome, outcomeOf, signUpAll, tally } from './people.ts';
-import { databaseFile } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
 const CLAIMS = 50;

@@ -40,6 +40,9 @@ if (values.help || unknown.length > 0) {
   process.exit(unknown.length > 0 ? 1 : 0);
 }
 
+// Servers are ended when this process exits, which a signal alone would not have it do.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const counts = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, load] of Object.entries(trials)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;

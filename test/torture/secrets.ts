@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
+import { databaseFile } from '../support/integrity.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { startServer } from '../support/server.ts';
 import { clientOf, signUp } from './people.ts';
-import { databaseFile } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
 /** More passwords at once than the service lets wait. */

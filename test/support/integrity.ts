@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { indexSpace } from '../../server/search/documents.ts';
+
+export function databaseFile(dataDir: string): string {
+  return join(dataDir, 'space-service.sqlite');
+}
+
+/** Holds a database against itself: SQLite's and FTS5's own checks, and what is counted. */
+export function assertIntact(dataDir: string): void {
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    assert.deepEqual(sqlite.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
+    assert.deepEqual(sqlite.pragma('foreign_key_check'), []);
+    sqlite.exec(`INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 0)`);
+    const miscounted = sqlite
+      .prepare(
+        `SELECT space_id FROM spaces WHERE participant_count !=
+           (SELECT count(*) FROM participations WHERE space = spaces.id AND left_at IS NULL)`,
+      )
+      .all();
+    assert.deepEqual(miscounted, [], 'spaces with a wrong number of participants');
+    const unused = sqlite
+      .prepare('SELECT tag_key FROM tags WHERE id NOT IN (SELECT tag FROM space_tags)')
+      .all();
+    assert.deepEqual(unused, [], 'tags that no space has');
+  } finally {
+    sqlite.close();
+  }
+}
+
+/**
+ * Holds the search's indexes against those that the same rows would get in a new database.
+ * @returns how many rows there are of each
+ */
+export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-anew-'));
+  try {
+    const file = join(folder, 'anew.sqlite');
+    await using anew = await openSqlite(file, false);
+    const copying = new Sqlite(file, { timeout: 10_000 });
+    copying.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
+    for (const table of ['users', 'spaces', 'tags', 'space_tags']) {
+      copying.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
+    }
+    copying.close();
+    await anew.db.transaction().execute(async (trx) => {
+      for (const { id } of await trx.selectFrom('spaces').select('id').execute()) {
+        await indexSpace(anew, trx, id);
+      }
+    });
+    const shouldBe = readIndexes(file);
+    assert.deepEqual(readIndexes(databaseFile(dataDir)), shouldBe);
+    return Object.fromEntries(Object.entries(shouldBe).map(([name, rows]) => [name, rows.length]));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** What the indexes hold, each in an order of its own; the word index as FTS5's vocabulary table shows it. */
+function readIndexes(file: string): Record<string, unknown[]> {
+  const sqlite = new Sqlite(file, { timeout: 10_000 });
+  try {
+    sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
+    const rows = (query: string) => sqlite.prepare(query).raw().all();
+    return {
+      public_spaces: rows(
+        `SELECT key, space, creator, participant_count, title_key, head, tail
+         FROM public_spaces ORDER BY key`,
+      ),
+      tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag, key'),
+      word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
+      known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
+      known_word_deletions: rows(
+        `SELECT deletion, known_words.word
+         FROM known_word_deletions JOIN known_words ON known_words.id = known_word_deletions.word
+         ORDER BY deletion, known_words.word`,
+      ),
+    };
+  } finally {
+    sqlite.close();
+  }
+}
