@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Engine } from '../../../server/database/engine.ts';
 import { queryWords } from '../../../server/search/words.ts';
+import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
 import { asking, time } from '../latency.ts';
 import { makeQueries } from '../queries.ts';
@@ -23,7 +24,9 @@ export async function measureRank(
   { queries }: Effort,
 ): Promise<Figure[]> {
   const words = makeQueries(spaces)['common word'].slice(0, queries);
-  const ranked = Sqlite(await buildRanked(dataDir), { readonly: true });
+  const file = await buildRanked(dataDir);
+  keepInMemory(file);
+  const ranked = Sqlite(file, { readonly: true });
   const best = ranked
     .prepare('SELECT rowid FROM ranked WHERE ranked MATCH ? ORDER BY rank LIMIT 20')
     .pluck();
