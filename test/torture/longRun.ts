@@ -41,13 +41,15 @@ export const longRun: Trial = {
     const traffic = openTraffic();
     traffic.goTo(server.url);
     const deadline = performance.now() + seconds * 1000;
-    const counts = { reads: 0, writes: 0 };
+    const counts = { reads: 0, writes: 0, shed: 0 };
 
     const serve = async (ask: () => Promise<{ operation: string; status: number | undefined }>) => {
       let answered = 0;
       while (performance.now() < deadline) {
         const { operation, status } = await ask();
-        const isFine = status !== undefined && status < 500;
+        // What else runs on the machine may make the service late.
+        if (status === 503) counts.shed += 1;
+        const isFine = status !== undefined && (status < 500 || status === 503);
         assert(isFine, `${operation} was answered ${status}\n${server.output()}`);
         answered += 1;
         await sleep(THINKING);
@@ -72,6 +74,12 @@ export const longRun: Trial = {
     })();
     await Promise.all([serving, sampling]);
 
+    const share = counts.shed / (counts.reads + counts.writes);
+    assert(
+      share < 0.001,
+      `${counts.shed} requests were turned away, although there was little to do`,
+    );
+
     const third = Math.floor(samples.length / 3);
     const [middle, last] = [samples.slice(third, 2 * third), samples.slice(2 * third)];
     const measured = (Object.keys(ceilings) as (keyof Holding)[]).map((name) => {
@@ -86,7 +94,7 @@ export const longRun: Trial = {
     traffic.ledger.check(readDataDir(server.dataDir).facts);
     await assertSound(server.dataDir);
     await assertIndexed(server.dataDir);
-    return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, no 5xx; medians of the middle and the last third: ${measured.join('; ')}`;
+    return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, ${counts.shed} of them turned away with 503, no other 5xx; medians of the middle and the last third: ${measured.join('; ')}`;
   },
 };
 
