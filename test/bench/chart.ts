@@ -30,6 +30,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
   const quiet = { color: FAINT, fontSize: 11, fontFamily: FONT };
   const lines = { lineStyle: { color: '#eef2f6' } };
   const milliseconds = (i: number) => classes.map(({ values }) => values[i] as number);
+  const most = Math.ceil(Math.max(100, ...constant.map(({ value }) => value)) / 20) * 20;
   const least = Math.min(...milliseconds(0), ...milliseconds(2));
   const floor = 10 ** Math.floor(Math.log10(least / 2));
   const label = {
@@ -46,7 +47,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     title: [
       heading(
         `Requests per second at ${amountOfSpaces(spaces)} spaces`,
-        'in per cent of the same application answering the same bytes from memory',
+        'in per cent of the same application sending the same answers from memory',
         20,
       ),
       heading(
@@ -70,7 +71,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     ],
     xAxis: [
       {
-        ...{ type: 'value', gridIndex: 0, min: 0, max: 100, splitLine: lines },
+        ...{ type: 'value', gridIndex: 0, min: 0, max: most, splitLine: lines },
         axisLabel: { ...quiet, formatter: '{value} %' },
       },
       {
