@@ -80,7 +80,7 @@ interface Tags {
   tag_key: string;
 }
 
-interface SpaceTags {
+export interface SpaceTags {
   space: number;
   tag: number;
   /** Place in the creator's order, from 0. */

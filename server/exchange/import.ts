@@ -203,7 +203,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   if (!row) return false;
   const participation = { space: row.id, user: creator, joined_at: createdAt, left_at: null };
   await insertParticipation(engine, participation, trx);
-  await setTags(trx, row.id, tags);
+  await setTags(engine, trx, row.id, tags);
   run.changed.add(row.id);
   return true;
 }

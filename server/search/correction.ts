@@ -23,14 +23,14 @@ function tolerance(word: string): number {
 /** Rows of one statement, for fewer statements: about as many as the words of one space need. */
 const BATCH = 256;
 
-/** Inserts `BATCH` rows, as `deletion0, word0, deletion1, …`. A row may come twice. */
-const insertDeletions = prepared<Record<string, string | number>, never>(({ db }, values) =>
+/** Inserts `BATCH` rows, each a deletion and then a word. A row may come twice. */
+const insertDeletions = prepared<(string | number)[], never>(({ db }, values) =>
   db
     .insertInto('known_word_deletions')
     .values(
       Array.from({ length: BATCH }, (_, i) => ({
-        deletion: values[`deletion${i}`] as RawBuilder<string>,
-        word: values[`word${i}`] as RawBuilder<number>,
+        deletion: values[2 * i] as RawBuilder<string>,
+        word: values[2 * i + 1] as RawBuilder<number>,
       })),
     )
     .onConflict((conflict) => conflict.doNothing()),
@@ -62,12 +62,11 @@ export async function learnWords(
   // In the order of the table, which is much the fastest for many.
   added.sort((a, b) => (a.deletion < b.deletion ? -1 : 1));
   for (let i = 0; i < added.length; i += BATCH) {
-    const values: Record<string, string | number> = {};
+    const values: (string | number)[] = [];
     for (let j = 0; j < BATCH; j += 1) {
       // A last batch that is not full ends with its last row over and over.
       const row = (added[i + j] ?? added.at(-1)) as KnownWordDeletions;
-      values[`deletion${j}`] = row.deletion;
-      values[`word${j}`] = row.word;
+      values.push(row.deletion, row.word);
     }
     await insertDeletions(engine, values, db);
   }

@@ -30,6 +30,6 @@ export async function eraseSpaceRows(engine: Engine, trx: Database, space: numbe
     .execute();
   await trx.deleteFrom('messages').where('space', '=', space).execute();
   await trx.deleteFrom('participations').where('space', '=', space).execute();
-  await deleteUnusedTags(trx, await setTags(trx, space, []));
+  await deleteUnusedTags(trx, await setTags(engine, trx, space, []));
   await trx.deleteFrom('spaces').where('id', '=', space).execute();
 }

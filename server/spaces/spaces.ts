@@ -41,7 +41,7 @@ export async function createSpace(
       .insertInto('participations')
       .values({ space: id, user: caller.user, joined_at: now, left_at: null })
       .execute();
-    await setTags(trx, id, tags);
+    await setTags(engine, trx, id, tags);
     await indexSpace(engine, trx, id);
     return readSpaceRow(trx, id, caller, avatarBase);
   });
@@ -88,7 +88,9 @@ export async function updateSpace(
     if (Object.keys(changes).length > 0) {
       await trx.updateTable('spaces').set(changes).where('id', '=', space.id).execute();
     }
-    const formerTags = update.tags ? await setTags(trx, space.id, parseTags(update.tags)) : [];
+    const formerTags = update.tags
+      ? await setTags(engine, trx, space.id, parseTags(update.tags))
+      : [];
     await indexSpace(engine, trx, space.id);
     await deleteUnusedTags(trx, formerTags);
     return readSpaceRow(trx, space.id, caller, avatarBase);

@@ -1,5 +1,7 @@
 import type { Tag } from '../../generated/types.gen.ts';
-import type { Database } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { prepared } from '../database/prepared.ts';
+import type { SpaceTags } from '../database/schema.ts';
 import { Refusal } from '../refusal.ts';
 import { tagKey } from '../search/words.ts';
 
@@ -30,28 +32,34 @@ export function parseTags(names: readonly string[]): TagName[] {
   return [...tags.values()];
 }
 
+const deleteTags = prepared<{ space: number }, { tag: number }>(({ db }, { space }) =>
+  db.deleteFrom('space_tags').where('space', '=', space).returning('tag'),
+);
+
+const findOrAddTag = prepared<{ tag_key: string }, { id: number }>(({ db }, { tag_key }) =>
+  db
+    .insertInto('tags')
+    .values({ tag_key })
+    .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key }))
+    .returning('id'),
+);
+
+const addTag = prepared<SpaceTags, never>(({ db }, values) =>
+  db.insertInto('space_tags').values(values),
+);
+
 /** Makes these the tags of a space, in this order. Answers with the ids of those that it had before. */
 export async function setTags(
+  engine: Engine,
   db: Database,
   space: number,
   tags: readonly TagName[],
 ): Promise<number[]> {
-  const former = await db
-    .deleteFrom('space_tags')
-    .where('space', '=', space)
-    .returning('tag')
-    .execute();
+  const former = await deleteTags(engine, { space }, db);
   for (const [position, { name, key }] of tags.entries()) {
-    const { id } = await db
-      .insertInto('tags')
-      .values({ tag_key: key })
-      .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key: key }))
-      .returning('id')
-      .executeTakeFirstOrThrow();
-    await db
-      .insertInto('space_tags')
-      .values({ space, tag: id, position, tag_name: name })
-      .execute();
+    const [found] = await findOrAddTag(engine, { tag_key: key }, db);
+    if (!found) throw new Error('A tag that was written has no id.');
+    await addTag(engine, { space, tag: found.id, position, tag_name: name }, db);
   }
   return former.map(({ tag }) => tag);
 }

@@ -149,7 +149,7 @@ async function fill(): Promise<void> {
         })
         .returning('id')
         .executeTakeFirstOrThrow();
-      await setTags(trx, id, parseTags(['everything', `own ${i}`]));
+      await setTags(engine, trx, id, parseTags(['everything', `own ${i}`]));
       await indexSpace(engine, trx, id);
     }
   });
