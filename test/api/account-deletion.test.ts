@@ -356,6 +356,8 @@ async function knownWords({ context }: TestApp): Promise<unknown[]> {
   ];
 }
 
-function avatarFiles({ context }: TestApp): Promise<string[]> {
+/** The files of pictures, once those to be removed are gone. */
+async function avatarFiles({ context }: TestApp): Promise<string[]> {
+  await context.housekeeping.run();
   return readdir(path.join(context.config.dataDir, 'avatars'));
 }
