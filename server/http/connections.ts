@@ -22,7 +22,7 @@ export interface TimeLimits {
   checkingInterval: number;
   /** How long what has begun may take to end once the service listens no more. */
   closeTimeout: number;
-  /** How long the event loop may take to come round before requests are turned away. */
+  /** How long the event loop may take to come round, again and again, before requests are turned away. */
   eventLoopDelay: number;
 }
 

@@ -443,10 +443,12 @@ async function raceDeletions(rounds: number): Promise<string> {
 
   // Before the next round of housekeeping, which is minutes away.
   const folder = join(server.dataDir, 'avatars');
-  const isAlone = async () => (await readdir(folder)).length === 1;
+  const countRest = () =>
+    Object.fromEntries([...readRest(server.dataDir)].map(([name, rows]) => [name, rows.length]));
+  const isAlone = async () =>
+    (await readdir(folder)).length === 1 && countRest().discarded_avatars === 0;
   await until(10_000, 'no picture is left but the default one', isAlone);
-  const rest = readRest(server.dataDir);
-  const counts = Object.fromEntries([...rest].map(([name, rows]) => [name, rows.length]));
+  const counts = countRest();
   assert.deepEqual(counts, {
     ...{ users: 1, sessions: 1, spaces: 1, participations: 1, messages: 1, appreciations: 0 },
     ...{ space_tags: 1, tags: 1, discarded_avatars: 0 },
