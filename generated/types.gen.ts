@@ -509,7 +509,7 @@ export type ChangeUsernameErrors = {
      */
     409: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -562,7 +562,7 @@ export type ChangeBioErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -705,7 +705,7 @@ export type ChangePasswordErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -791,7 +791,7 @@ export type RegisterErrors = {
      */
     409: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -844,7 +844,7 @@ export type LoginErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -939,7 +939,7 @@ export type CreateSpaceErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -1101,7 +1101,7 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -1255,7 +1255,7 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**
@@ -1370,7 +1370,7 @@ export type SendMessageErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 16,384 bytes.
+     * The body has more than 32,768 bytes.
      */
     413: Problem;
     /**

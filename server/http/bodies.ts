@@ -5,8 +5,8 @@ import { findUnstorable } from '../storable.ts';
 import { HttpProblem } from './problems.ts';
 import { multipartOptions } from './uploads.ts';
 
-/** The most that a JSON body may have, in bytes. */
-export const BODY_LIMIT = 16_384;
+/** The most that a JSON body may have, in bytes: no less than the longest texts take with each character escaped. */
+export const BODY_LIMIT = 32_768;
 
 /** Has bodies read as the contract describes them, and no others. */
 export async function readBodies(app: FastifyInstance): Promise<void> {
@@ -89,7 +89,7 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
 }
 
 export function bodyTooLarge(): HttpProblem {
-  return new HttpProblem('body_too_large', 'The body may have at most 16,384 bytes.');
+  return new HttpProblem('body_too_large', 'The body may have at most 32,768 bytes.');
 }
 
 function bodyMissing(type: string): HttpProblem {

@@ -135,7 +135,7 @@ function frameworkProblem({ code, statusCode }: Partial<FastifyError>): HttpProb
     case 'FST_ERR_BAD_URL':
       return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new HttpProblem('body_too_large', 'The body may have at most 16,384 bytes.');
+      return new HttpProblem('body_too_large', 'The body may have at most 32,768 bytes.');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new HttpProblem(
         'invalid_request',

@@ -10,7 +10,7 @@ type Change = (transaction: Transaction, world: World) => unknown;
 const changesByStatus: Record<string, Change> = {
   400: (t) => t.request.body && setBody(t, { unknown: true }),
   401: (t) => setToken(t, 'of-nobody'),
-  413: (t) => setBody(t, { padding: 'x'.repeat(16_384) }),
+  413: (t) => setBody(t, { padding: 'x'.repeat(32_768) }),
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
 };
 
