@@ -36,16 +36,27 @@ const insertDeletions = prepared<(string | number)[], never>(({ db }, values) =>
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-const learnWord = prepared<{ word: string; documents: number }, { id: number; spaces: number }>(
-  ({ db }, { word, documents }) =>
-    db
-      .insertInto('known_words')
-      .values({ word, spaces: documents })
-      .onConflict((conflict) =>
-        conflict.column('word').doUpdateSet({ spaces: sql`known_words.spaces + ${documents}` }),
-      )
-      .returning(['id', 'spaces']),
-);
+/** By the number of words of one statement: each a word and then the number of new documents that hold it. */
+const addWords = [32, 8, 1].map((count) => ({
+  count,
+  add: prepared<(string | number)[], { id: number; word: string; spaces: number }>(
+    ({ db }, values) =>
+      db
+        .insertInto('known_words')
+        .values(
+          Array.from({ length: count }, (_, i) => ({
+            word: values[2 * i] as RawBuilder<string>,
+            spaces: values[2 * i + 1] as RawBuilder<number>,
+          })),
+        )
+        .onConflict((conflict) =>
+          conflict
+            .column('word')
+            .doUpdateSet({ spaces: sql`known_words.spaces + excluded.spaces` }),
+        )
+        .returning(['id', 'word', 'spaces']),
+  ),
+}));
 
 /** Makes the words of new documents known: each word with the number of documents that hold it. */
 export async function learnWords(
@@ -53,11 +64,15 @@ export async function learnWords(
   db: Database,
   words: Iterable<readonly [word: string, documents: number]>,
 ): Promise<void> {
+  const documents = new Map([...words].filter(([word]) => isCorrectable(word)));
+  const pending = [...documents];
   const added: KnownWordDeletions[] = [];
-  for (const [word, documents] of words) {
-    if (!isCorrectable(word)) continue;
-    const [known] = await learnWord(engine, { word, documents }, db);
-    if (known?.spaces === documents) added.push(...deletionsOf(known.id, word));
+  for (const { count, add } of addWords) {
+    while (pending.length >= count) {
+      for (const { id, word, spaces } of await add(engine, pending.splice(-count).flat(), db)) {
+        if (spaces === documents.get(word)) added.push(...deletionsOf(id, word));
+      }
+    }
   }
   // In the order of the table, which is much the fastest for many.
   added.sort((a, b) => (a.deletion < b.deletion ? -1 : 1));

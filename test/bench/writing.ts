@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Server, startServer } from '../support/server.ts';
 import { spaceOf, writers } from './data.ts';
+import { keepInMemory } from './database.ts';
 import type { Effort } from './effort.ts';
 import { startLoadGenerator } from './load.ts';
 import { signIn } from './profile.ts';
@@ -26,6 +27,7 @@ export async function measureWriting(
         if (error.code !== 'ENOENT') throw error;
       });
     }
+    keepInMemory(join(copy, 'space-service.sqlite'));
     await using server = await startServer({ DATA_DIR: copy });
     await using generator = await startLoadGenerator();
     const token = await signIn(server, (writers[0] as { email: string }).email);

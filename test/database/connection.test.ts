@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -44,7 +45,38 @@ test('Every handle is durable, checks references and overwrites what is deleted,
   handle.close();
 });
 
+test('What was written moves from the log into the file while nobody waits for it', async () => {
+  await using maintained = await openDatabase({ dataDir: folder });
+  const bio = 'x'.repeat(400_000);
+  for (let i = 0; i < 20; i += 1) {
+    await maintained.db
+      .insertInto('users')
+      .values({ ...user(`u${i}`), bio })
+      .execute();
+  }
+  const handle = openFile(file);
+  const copied = () => {
+    const [log] = handle.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[];
+    return log?.checkpointed;
+  };
+  await expect.poll(copied, { timeout: 10_000 }).toBeGreaterThan(1_000);
+  handle.close();
+});
+
 describe('A transaction', () => {
+  test('that takes long lets others come in between', async () => {
+    let [turns, isOver] = [0, false];
+    const others = (async () => {
+      for (; !isOver; turns += 1) await turn();
+    })();
+    await transact(engine.db, async (trx) => {
+      for (const begun = performance.now(); performance.now() - begun < 50; ) await names(trx);
+    });
+    isOver = true;
+    await others;
+    expect(turns).toBeGreaterThan(10);
+  });
+
   test('keeps all of its work or nothing', async () => {
     await transact(engine.db, async (trx) => {
       await insert(trx, 'ada');

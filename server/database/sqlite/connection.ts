@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as loopTurn, setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import {
   type CompiledQuery,
@@ -18,6 +18,9 @@ import { type Meter, startMeter } from './meter.ts';
 /** How long a writer waits for its turn before the service says that it is unavailable, in milliseconds. */
 const WRITER_PATIENCE = 30_000;
 
+/** How long a transaction may go on, in milliseconds, before other requests come in between its statements. */
+const MOST_AT_ONCE = 0.5;
+
 /** Versions before this one can lose committed data in WAL mode. */
 const OLDEST_SQLITE = '3.51.3';
 
@@ -31,6 +34,8 @@ export function openFile(file: string): Sqlite.Database {
   handle.pragma('secure_delete = ON');
   handle.pragma('cache_size = -8192');
   handle.pragma('temp_store = MEMORY');
+  // A commit that copies the log into the file holds up its whole thread. Maintenance does it long before this.
+  handle.pragma('wal_autocheckpoint = 10000');
   const version = handle.prepare('SELECT sqlite_version()').pluck().get() as string;
   if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0) {
     throw new Error(`SQLite ${version} is too old: ${OLDEST_SQLITE} or newer is needed.`);
@@ -118,6 +123,8 @@ class SqliteConnection implements DatabaseConnection {
   readonly #turn: Turn;
   /** The handle of the transaction that this connection is in. */
   #transaction: Handle | undefined;
+  /** When the transaction last took the event loop. */
+  #resumed = performance.now();
 
   constructor(file: string, writer: Handle, reader: Handle, meter: Meter, turn: Turn) {
     this.#file = file;
@@ -128,7 +135,13 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#transaction) return this.#transaction.execute(query);
+    if (this.#transaction) {
+      if (performance.now() - this.#resumed > MOST_AT_ONCE) {
+        await loopTurn();
+        this.#resumed = performance.now();
+      }
+      return this.#transaction.execute(query);
+    }
     if (this.#reader.reads(query.sql)) return this.#reader.execute(query);
     await this.#turn.take();
     try {
@@ -151,6 +164,7 @@ class SqliteConnection implements DatabaseConnection {
       throw error;
     }
     this.#transaction = this.#writer;
+    this.#resumed = performance.now();
   }
 
   /** Begins a transaction that only reads, on a handle of its own: it may last, and nobody waits for it. */

@@ -16,6 +16,9 @@ const INTERVAL = 250;
 /** Pages of index that one merge step writes: small enough that a writer hardly notices the wait. */
 const STEP = 512;
 
+/** Pages of write-ahead log that are worth copying into the file. */
+const LOGGED = 1_000;
+
 /** A pause between steps, so that writers get their turn, in milliseconds. */
 const PAUSE = 5;
 
@@ -71,13 +74,14 @@ await running;
 await db.destroy();
 port.close();
 
-/** Overwrites what was erased, or else merges the index, if anything was written since the last look. */
+/** Overwrites what was erased, or else merges the index, and copies the log, if anything was written since the last look. */
 async function maintain(): Promise<void> {
   if ((await dataVersion()) === seen) return;
   const purges = await db.selectFrom('pending_purges').select('id').execute();
   const mustWait = purges.length > 0 && performance.now() < nextRewrite;
   if (purges.length > 0 && !mustWait) await purge(purges.map(({ id }) => id));
   else await mergeSteps();
+  await copyLog();
   if (!stopping && !mustWait) seen = await dataVersion();
 }
 
@@ -144,8 +148,19 @@ async function cutLog(handle: Sqlite.Database): Promise<void> {
   }
 }
 
+/** Copies the write-ahead log into the file once it has grown: nobody waits, and writers can begin it anew. */
+async function copyLog(): Promise<void> {
+  const checkpoint = sql<{ log: number; checkpointed: number }>;
+  const { rows } = await checkpoint`PRAGMA wal_checkpoint(NOOP)`.execute(db);
+  const { log = 0, checkpointed = 0 } = rows[0] ?? {};
+  if (log - checkpointed >= LOGGED) await checkpoint`PRAGMA wal_checkpoint(PASSIVE)`.execute(db);
+}
+
 async function mergeSteps(): Promise<void> {
-  while (!stopping && (await mergeStep(STEP))) await sleep(PAUSE);
+  while (!stopping && (await mergeStep(STEP))) {
+    await copyLog();
+    await sleep(PAUSE);
+  }
 }
 
 /** One merge step. Answers whether there may be more to do. */
