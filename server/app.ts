@@ -154,20 +154,20 @@ function routeOf(path: string): string {
  */
 function shedLoad(app: FastifyInstance, { eventLoopDelay }: TimeLimits): void {
   const interval = 20;
-  let turn = Number.POSITIVE_INFINITY;
+  let lastTurn = Number.POSITIVE_INFINITY;
   let endOfLateTurn = Number.NEGATIVE_INFINITY;
-  const isLate = (now: number) => now - turn > interval + eventLoopDelay;
+  const isLate = (now: number) => now - lastTurn > interval + eventLoopDelay;
   app.addHook('onListen', async () => {
     const begun = performance.now();
     const timer = setInterval(() => {
       const now = performance.now();
       if (isLate(now)) endOfLateTurn = now;
-      if (now - begun > 2_000) turn = now;
+      if (now - begun > 2_000) lastTurn = now;
     }, interval).unref();
     app.server.once('close', () => clearInterval(timer));
   });
   app.addHook('onRequest', async ({ routeOptions }) => {
-    const isAgain = turn - endOfLateTurn < 1_000;
+    const isAgain = lastTurn - endOfLateTurn < 1_000;
     if (isAgain && isLate(performance.now()) && !routeOptions.config.isAlwaysAnswered) {
       throw overloaded();
     }

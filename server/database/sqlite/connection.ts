@@ -19,7 +19,7 @@ import { type Meter, startMeter } from './meter.ts';
 const WRITER_PATIENCE = 30_000;
 
 /** How long a transaction may go on, in milliseconds, before other requests come in between its statements. */
-const MOST_AT_ONCE = 0.5;
+const MOST_AT_ONCE = 0.2;
 
 /** Versions before this one can lose committed data in WAL mode. */
 const OLDEST_SQLITE = '3.51.3';
