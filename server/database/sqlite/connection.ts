@@ -136,7 +136,8 @@ class SqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#transaction) {
-      if (performance.now() - this.#resumed > MOST_AT_ONCE) {
+      // Writers that wait already would wait for the event loop, too, which takes its time when there is much to do.
+      if (performance.now() - this.#resumed > MOST_AT_ONCE && !this.#turn.isAwaited) {
         await loopTurn();
         this.#resumed = performance.now();
       }
@@ -252,6 +253,11 @@ class Turn {
       await this.#meter.wait(new Promise<void>((resolve) => this.#waiting.push(resolve)));
     }
     this.#taken = true;
+  }
+
+  /** Whether a writer waits for it. */
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0;
   }
 
   give(): void {
