@@ -12,9 +12,6 @@ const REQUEST = 30_000;
 /** How much later a slow connection may be closed: it is looked at once a second. */
 const SLACK = 3_000;
 
-/** How many times as long others may wait meanwhile. Few measurements on a busy machine tell only of a standstill. */
-const SLOWER = { full: 2, quick: 5 };
-
 export const slowClients: Trial = {
   promise:
     'Connections that dawdle get 408 in time and slow nobody down; ambiguous or oversized requests are refused.',
@@ -55,10 +52,7 @@ export const slowClients: Trial = {
     assert.deepEqual([...new Set(others.map(({ status }) => status))], [200]);
     const calm = typicalP99([...calmBefore, ...calmAfter]);
     const p99 = typicalP99(busy);
-    assert(
-      p99 < SLOWER[scale] * calm,
-      `others' p99 rose from ${calm.toFixed(1)} to ${p99.toFixed(1)} ms`,
-    );
+    assert(p99 < 2 * calm, `others' p99 rose from ${calm.toFixed(1)} to ${p99.toFixed(1)} ms`);
     return `${count} slow connections got 408, headers after ${seconds(headers)} and bodies after ${seconds(bodies)} at the latest; others' p99 ${calm.toFixed(1)} ms without them and ${p99.toFixed(1)} ms with them, ${others.length} requests, none failed; ${refused} ambiguous or oversized requests refused, pipelined ones answered in order`;
   },
 };
