@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -163,6 +164,16 @@ test('Every migration is listed, in the order of its number', async () => {
     const { up } = await import(join(root, folder, `${name}.ts`));
     expect(migrations[name]?.up).toBe(up);
   }
+});
+
+// What was downloaded or built beside the sources is otherwise committed by one careless `git add`.
+test.skipIf(!existsSync(join(root, '.git')))('Nothing but two pictures is binary', () => {
+  const files = execFileSync('git', ['ls-files', '--eol'], { cwd: root, encoding: 'utf8' });
+  const binary = files.split('\n').filter((line) => line.startsWith('i/-text'));
+  expect(binary.map((line) => line.split('\t')[1])).toEqual([
+    'server/avatars/default.webp',
+    'server/sample/picture.jpg',
+  ]);
 });
 
 describe('Every setting', () => {
