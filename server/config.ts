@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { OperatorError } from './program.ts';
 
 /** The settings, from the environment. README.md tells what each is for. */
 export interface Config {
@@ -27,23 +28,17 @@ export interface Config {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const DAY = 24 * 60 * 60;
 
-/** A setting that the service cannot start with. The message is one line for the operator. */
-export class ConfigError extends Error {
+/** A setting that the service cannot start with. */
+export class ConfigError extends OperatorError {
   constructor(name: string, value: string, allowed: string) {
     super(`${name}=${value} is not possible: ${allowed}.`);
     this.name = 'ConfigError';
   }
 }
 
-/** The settings, or the end of the process with a line that tells the operator what to mend. */
-export function readConfigOrExit(overrides: Record<string, string> = {}): Config {
-  try {
-    return readConfig({ ...process.env, ...overrides });
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    console.error(error.message);
-    process.exit(1);
-  }
+/** @throws ConfigError */
+export function configFromEnvironment(overrides: Record<string, string> = {}): Config {
+  return readConfig({ ...process.env, ...overrides });
 }
 
 /** @throws ConfigError */
@@ -90,7 +85,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 
   const host = text('HOST', '127.0.0.1');
   const port = integer('PORT', 3000, 0, 65_535);
-  const publicUrl = url('PUBLIC_URL', `http://${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const ownUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (!URL.canParse(ownUrl)) {
+    throw new ConfigError('HOST', host, 'an address or a name of this machine is needed');
+  }
+  const publicUrl = url('PUBLIC_URL', ownUrl);
   const corsOrigins = list(
     'CORS_ORIGINS',
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),

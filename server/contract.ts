@@ -19,6 +19,7 @@ export interface Operation {
 }
 
 interface Document {
+  info: { version: string };
   security?: object[];
   servers: { url: string }[];
   paths: Record<string, Record<string, OperationObject>>;
@@ -42,6 +43,9 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
 const contract = parse(contractText) as Document;
+
+/** The version of the contract, which is the service's. */
+export const version = contract.info.version;
 
 /** The contract as an object, new at each call: some who take it change it. */
 export function copyContract(): Document {

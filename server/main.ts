@@ -1,10 +1,16 @@
-import { readConfigOrExit } from './config.ts';
+import { configFromEnvironment } from './config.ts';
 import { openLog } from './logging.ts';
+import { runProgram } from './program.ts';
 import { serve } from './serve.ts';
 import { isWorker, superviseWorkers, tellSupervisor } from './workers.ts';
 
-const config = readConfigOrExit();
-const log = openLog(config);
-if (config.workers > 1 && !isWorker()) await superviseWorkers(config, log);
-else await serve(config, log, { maintains: !isWorker() });
-if (isWorker()) tellSupervisor();
+/** That something has to be mended first (EX_CONFIG of sysexits.h): the systemd unit does not try again. */
+const UNABLE = 78;
+
+await runProgram(async () => {
+  const config = configFromEnvironment();
+  const log = openLog(config);
+  if (config.workers > 1 && !isWorker()) await superviseWorkers(config, log);
+  else await serve(config, log, { maintains: !isWorker() });
+  if (isWorker()) tellSupervisor();
+}, UNABLE);

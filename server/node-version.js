@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
   console.error(
-    `space-service needs Node.js 24 or newer, and this is ${process.version}. "npm ci" brings it along.`,
+    `space-service needs Node.js 24 or newer, and this is ${process.version}. "npm ci" brings it along, "npm ci --omit=dev" does not.`,
   );
   process.exit(1);
 }

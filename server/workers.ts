@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import { openDatabase } from './database/open.ts';
 import { TIME_LIMITS } from './http/connections.ts';
 import { whileStarting } from './http/starting.ts';
-import { listenOrExit } from './serve.ts';
+import { announce, listen } from './serve.ts';
 
 /** A worker that ends sooner than this after its start is replaced only after a pause as long, in milliseconds. */
 const PAUSE = 1_000;
@@ -31,9 +31,10 @@ export function tellSupervisor(): void {
  * brings the database up to date first, keeps its files in order, and answers no requests.
  */
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
+  announce(config, log);
   const engine = await whileStarting(config, () => openDatabase(config));
   // Workers share the port, and would also share it with a service of somebody else's.
-  const port = await listenOrExit(config, () => findPort(config));
+  const port = await listen(config, () => findPort(config));
   let hasServed = false;
   let isStopping = false;
   if (config.metricsToken !== null) gatherMetrics();
@@ -58,17 +59,19 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   });
   for (let i = 0; i < config.workers; i += 1) start();
 
-  const stop = async () => {
+  const stop = async (signal: string) => {
     if (isStopping) return;
     isStopping = true;
+    log.info({ signal }, 'stopping');
     const workers = Object.values(cluster.workers ?? {}).filter((each) => each !== undefined);
     const ended = await Promise.all(
       workers.filter((each) => !each.isDead()).map((each) => stopWorker(each, config)),
     );
     await engine.close();
+    log.info('stopped');
     process.exit(ended.includes('SIGKILL') ? 1 : 0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
 }
 
 /** The port to listen on, which the system chooses where the settings leave it to it. */

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashPassword } from '../auth/passwords.ts';
 import { openSession } from '../auth/sessions.ts';
-import { type Config, readConfigOrExit } from '../config.ts';
+import { type Config, configFromEnvironment } from '../config.ts';
 import type { Database } from '../database/engine.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../logging.ts';
+import { runProgram } from '../program.ts';
 import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
 import { serve } from '../serve.ts';
 
@@ -19,25 +20,27 @@ const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
-const config = await configForDemo();
-console.log('Filling a temporary database with sample spaces …');
-await fill(config);
-const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { maintains: true });
-const picture = join(dataDir, 'picture.jpg');
-copyFileSync(new URL('../sample/picture.jpg', import.meta.url), picture);
-console.log(welcome(config, await signIn(engine.db), picture));
+await runProgram(async () => {
+  const config = await configForDemo();
+  console.log('Filling a temporary database with sample spaces …');
+  await fill(config);
+  const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { maintains: true });
+  const picture = join(dataDir, 'picture.jpg');
+  copyFileSync(new URL('../sample/picture.jpg', import.meta.url), picture);
+  console.log(welcome(config, await signIn(engine.db), picture));
+});
 
 /** The settings on a data folder of its own, and on another port if somebody else has the usual one. */
 async function configForDemo(): Promise<Config> {
   const overrides = { DATA_DIR: dataDir, WORKERS: '1' };
-  const usual = readConfigOrExit(overrides);
+  const usual = configFromEnvironment(overrides);
   if (usual.port !== 3000 || (await canListen(usual))) return usual;
   console.log('Port 3000 is in use, so another one is taken. Choose one with PORT=….');
   const server = createServer().listen(0, usual.host);
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
   await new Promise((resolve) => server.close(resolve));
-  return readConfigOrExit({ ...overrides, PORT: String(port) });
+  return configFromEnvironment({ ...overrides, PORT: String(port) });
 }
 
 async function canListen({ host, port }: Config): Promise<boolean> {

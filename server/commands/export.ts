@@ -1,9 +1,13 @@
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { finished } from 'node:stream/promises';
-import { readConfigOrExit } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { open } from 'node:fs/promises';
+import { configFromEnvironment } from '../config.ts';
+import type { Engine } from '../database/engine.ts';
+import { openExistingDatabase } from '../database/open.ts';
 import { exportRecords } from '../exchange/export.ts';
+import { runProgram } from '../program.ts';
+import { replaceFile } from './files.ts';
+
+/** How many characters are written at once. */
+const CHUNK = 65_536;
 
 const [file, ...rest] = process.argv.slice(2);
 if (rest.length > 0) {
@@ -13,16 +17,40 @@ if (rest.length > 0) {
   process.exit(1);
 }
 
-await using engine = await openDatabase(readConfigOrExit(), { maintains: false });
-// The file holds addresses and password hashes: nobody else is to read it.
-const output = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
-let count = 0;
-await exportRecords(engine, async (record) => {
-  count += 1;
-  if (!output.write(`${JSON.stringify(record)}\n`)) await once(output, 'drain');
+await runProgram(async () => {
+  await using engine = await openExistingDatabase(configFromEnvironment());
+  let count = 0;
+  if (file === undefined) count = await write(engine, toStandardOutput);
+  else {
+    await replaceFile(file, async (path) => {
+      await using output = await open(path, 'w');
+      count = await write(engine, (text) => output.writeFile(text));
+    });
+  }
+  console.error(`${count} records written.`);
 });
-if (file !== undefined) {
-  output.end();
-  await finished(output);
+
+/** Writes every record, and answers how many there were. */
+async function write(engine: Engine, append: (text: string) => Promise<void>): Promise<number> {
+  let count = 0;
+  let text = '';
+  await exportRecords(engine, async (record) => {
+    count += 1;
+    text += `${JSON.stringify(record)}\n`;
+    if (text.length < CHUNK) return;
+    await append(text);
+    text = '';
+  });
+  await append(text);
+  return count;
 }
-console.error(`${count} records written.`);
+
+function toStandardOutput(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.once('error', reject);
+    process.stdout.write(text, () => {
+      process.stdout.off('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../auth/password-reset.ts';
-import { readConfigOrExit } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { configFromEnvironment } from '../config.ts';
+import { openExistingDatabase } from '../database/open.ts';
+import { OperatorError, runProgram } from '../program.ts';
 import { Refusal } from '../refusal.ts';
 
 const [email, ...rest] = process.argv.slice(2);
@@ -13,19 +14,17 @@ if (email === undefined || rest.length > 0) {
   process.exit(1);
 }
 
-await using engine = await openDatabase(readConfigOrExit(), { maintains: false });
-try {
-  if (await setPassword(engine, email, await readPassword())) {
-    console.log('The password is set, and all sessions of the account have ended.');
-  } else {
-    console.error(`There is no account with the address ${email}.`);
-    process.exitCode = 1;
+await runProgram(async () => {
+  await using engine = await openExistingDatabase(configFromEnvironment());
+  try {
+    if (!(await setPassword(engine, email, await readPassword()))) {
+      throw new OperatorError(`There is no account with the address ${email}.`);
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? new OperatorError(error.message) : error;
   }
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-}
+  console.log('The password is set, and all sessions of the account have ended.');
+});
 
 /** One line of standard input, not shown while it is typed. */
 async function readPassword(): Promise<string> {

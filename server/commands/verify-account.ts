@@ -1,6 +1,7 @@
 import { verifyAccount } from '../auth/verification.ts';
-import { readConfigOrExit } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { configFromEnvironment } from '../config.ts';
+import { openExistingDatabase } from '../database/open.ts';
+import { OperatorError, runProgram } from '../program.ts';
 
 const [email, ...rest] = process.argv.slice(2);
 if (email === undefined || rest.length > 0) {
@@ -8,10 +9,10 @@ if (email === undefined || rest.length > 0) {
   process.exit(1);
 }
 
-await using engine = await openDatabase(readConfigOrExit(), { maintains: false });
-if (await verifyAccount(engine, email)) {
+await runProgram(async () => {
+  await using engine = await openExistingDatabase(configFromEnvironment());
+  if (!(await verifyAccount(engine, email))) {
+    throw new OperatorError(`There is no account with the address ${email}.`);
+  }
   console.log(`The account of ${email} is verified.`);
-} else {
-  console.error(`There is no account with the address ${email}.`);
-  process.exitCode = 1;
-}
+});

@@ -96,9 +96,8 @@ export function sendProblem(
   const problem = problemOf(error, isUnavailable);
   const status = statuses[problem.code];
   if (status === 500) request.log.error({ err: error }, 'request failed');
-  // Refusals are no failures: under overload, a line for each would only add to it.
-  else if (status === 503 && !(error instanceof Refusal))
-    request.log.warn({ err: error }, 'unavailable');
+  // What is refused on purpose is no failure: under overload, a line for each would only add to it.
+  else if (status === 503 && !isOnPurpose(error)) request.log.warn({ err: error }, 'unavailable');
 
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
   if (status === 503) reply.header('retry-after', '2');
@@ -112,6 +111,10 @@ export function sendProblem(
       // As bytes: to text, Fastify adds a charset, and for a broken URL no hook runs to take it off.
       .send(Buffer.from(JSON.stringify(document)))
   );
+}
+
+function isOnPurpose(error: unknown): boolean {
+  return error instanceof Refusal || (error instanceof HttpProblem && error.cause === undefined);
 }
 
 /** Finds fault with a token only where one was sent and looked at, which login does not (RFC 6750, 3.1). */

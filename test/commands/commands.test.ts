@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 let folder: string;
@@ -120,6 +121,55 @@ describe('Data', () => {
   });
 });
 
+describe('A backup', () => {
+  test.each([
+    ['export', 'kept.ndjson'],
+    ['backup', 'kept.sqlite'],
+  ])('by %s takes the place of the one before, for its owner alone', async (command, name) => {
+    const file = join(folder, name);
+    await writeFile(file, 'the one before');
+    expect(await start(`commands/${command}`, [file]).ended).toMatchObject({ code: 0 });
+    expect(await readFile(file, 'utf8')).toContain('ada@example.com');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder)).not.toContain(`${name}.part`);
+  });
+
+  test.each(['export', 'backup'])(
+    'by %s of a folder without a database leaves the one before as it was, and makes nothing',
+    async (command) => {
+      const file = join(folder, 'before');
+      await writeFile(file, 'the one before');
+      const DATA_DIR = join(folder, 'mistaken');
+      const { code, errors } = await start(`commands/${command}`, [file], { DATA_DIR }).ended;
+      expect({ code, errors }).toEqual({
+        code: 1,
+        errors: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
+      });
+      expect(await readFile(file, 'utf8')).toBe('the one before');
+      expect(existsSync(DATA_DIR)).toBe(false);
+    },
+  );
+
+  test('by copy of the database is all that a server needs', async () => {
+    const DATA_DIR = join(folder, 'restored');
+    await mkdir(DATA_DIR);
+    const file = join(DATA_DIR, 'space-service.sqlite');
+    expect(await start('commands/backup', [file]).ended).toMatchObject({ code: 0 });
+    expect(await start('commands/compact', [], { DATA_DIR }).ended).toMatchObject({ code: 0 });
+    const [here, there] = await Promise.all([
+      start('commands/export').ended,
+      start('commands/export', [], { DATA_DIR }).ended,
+    ]);
+    expect(there.output).toBe(here.output);
+    expect(here.output).toContain('bread');
+  });
+
+  test.each([['export'], ['backup']])('by %s does not replace a folder', async (command) => {
+    const { code, errors } = await start(`commands/${command}`, [folder]).ended;
+    expect({ code, errors }).toEqual({ code: 1, errors: `${folder} is there, and is no file.\n` });
+  });
+});
+
 describe('The operator', () => {
   test('verifies an account and gives it a password, with which it signs in', async () => {
     expect(await start('commands/verify-account', ['ADA@example.com']).ended).toMatchObject({
@@ -169,7 +219,12 @@ describe('The operator', () => {
     ['commands/verify-account', [], /Usage/],
     ['commands/set-password', [], /Usage/],
     ['commands/import', [], /Usage/],
+    ['commands/import', ['a', '--skipbad'], /Usage/],
+    ['commands/import', ['no-such-file'], /no such file or directory, open 'no-such-file'/],
     ['commands/export', ['a', 'b'], /Usage/],
+    ['commands/export', ['no-such-folder/a'], /no such file or directory/],
+    ['commands/backup', [], /Usage/],
+    ['commands/compact', ['a'], /Usage/],
   ])('is told what is wrong by %s %j', async (script, args, message) => {
     const { code, errors } = await start(script, args, {}, 'short\n').ended;
     expect(code).toBe(1);
@@ -190,7 +245,7 @@ describe('The server', () => {
   test('does not start with a setting that is not possible, and says so in a line', async () => {
     const { code, errors } = await start('main', [], { PORT: 'http' }).ended;
     expect({ code, errors }).toEqual({
-      code: 1,
+      code: 78,
       errors: 'PORT=http is not possible: a whole number from 0 to 65535 is needed.\n',
     });
   });
@@ -200,9 +255,88 @@ describe('The server', () => {
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
     const { code, errors } = await start('main', [], { PORT: String(port) }).ended;
-    expect(code).toBe(1);
+    expect(code).toBe(78);
     expect(errors).toBe(`PORT=${port} is in use on 127.0.0.1. Set PORT to another number.\n`);
     other.close();
+  });
+
+  const unusable: [string, (file: string) => void, RegExp][] = [
+    ['is no database', (file) => writeFileSync(file, 'a'.repeat(4096)), /is not a SQLite database/],
+    [
+      'is damaged',
+      (file) => {
+        const sqlite = new Sqlite(file);
+        sqlite.exec('CREATE TABLE kysely_migration (name)');
+        sqlite.close();
+        writeFileSync(file, readFileSync(file).fill(0xff, 100, 4096));
+      },
+      /is damaged\. Restore it from a backup/,
+    ],
+    [
+      'is of another program',
+      (file) => new Sqlite(file).exec('CREATE TABLE notes (text)').close(),
+      /is the database of another program/,
+    ],
+    [
+      'is of a newer version',
+      (file) =>
+        new Sqlite(file)
+          .exec('CREATE TABLE kysely_migration (name, timestamp)')
+          .exec("INSERT INTO kysely_migration VALUES ('9999-later', '2099-01-01')")
+          .close(),
+      /was brought up to date by a newer version/,
+    ],
+  ];
+  test.each(unusable)(
+    'does not start on a file that %s, says so in a line, and leaves it as it is',
+    async (name, make, message) => {
+      const DATA_DIR = join(folder, name.replaceAll(' ', '-'));
+      const file = join(DATA_DIR, 'space-service.sqlite');
+      await mkdir(DATA_DIR);
+      make(file);
+      const before = await readFile(file);
+      const PORT = await freePort();
+      const { code, errors } = await start('main', [], { DATA_DIR, PORT }).ended;
+      expect(code).toBe(78);
+      expect(errors).toMatch(message);
+      expect(errors.trim().split('\n')).toHaveLength(1);
+      expect(errors).toContain(file);
+      expect(await readFile(file)).toEqual(before);
+    },
+  );
+
+  test.each([
+    [{ HOST: 'no.such.host.invalid' }, /no\.such\.host\.invalid/],
+    [{ HOST: '203.0.113.1' }, /203\.0\.113\.1/],
+    [{ HOST: '999.1.1.1' }, /^HOST=999\.1\.1\.1 is not possible/],
+    [{ DATA_DIR: '/dev/null' }, /\/dev\/null/],
+  ])('does not start where it cannot be: %j, and says so in a line', async (settings, message) => {
+    const PORT = await freePort();
+    const { code, errors } = await start('main', [], { PORT, ...settings }).ended;
+    expect(code).toBe(78);
+    expect(errors).toMatch(message);
+    expect(errors.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('tells its log what it starts on, and that it stops', async () => {
+    const DATA_DIR = join(folder, 'told');
+    const PORT = await freePort();
+    const server = start('main', [], { DATA_DIR, PORT, HOST: '0.0.0.0' });
+    await until(() => answers(`http://127.0.0.1:${PORT}/readyz`));
+    server.child.kill('SIGTERM');
+    await server.ended;
+    const log = server
+      .output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(log[0]).toMatchObject({ msg: 'starting', dataDir: DATA_DIR, database: 'new' });
+    expect(log[1].msg).toContain('PUBLIC_URL is not set');
+    expect(log.map(({ msg }) => msg).slice(-2)).toEqual(['stopping', 'stopped']);
+    expect((await stat(DATA_DIR)).mode & 0o777).toBe(0o700);
+    for (const name of await readdir(DATA_DIR)) {
+      expect((await stat(join(DATA_DIR, name))).mode & 0o077).toBe(0);
+    }
   });
 
   const old = ['/usr/bin/node', '/usr/local/bin/node'].find((each) => existsSync(each));

@@ -43,7 +43,7 @@ test('Several processes do not start on a port that is in use either, and one li
     once(child, 'exit'),
     text(child.stderr as NonNullable<typeof child.stderr>),
   ]);
-  expect(code).toBe(1);
+  expect(code).toBe(78);
   expect(errors).toBe(`PORT=${port} is in use on 127.0.0.1. Set PORT to another number.\n`);
   owner.close();
 }, 40_000);

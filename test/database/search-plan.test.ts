@@ -25,7 +25,10 @@ const asked: CompiledQuery[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'space-service-plan-'));
-  const opened = await openSqlite(join(folder, 'plan.db'), false);
+  const opened = await openSqlite(join(folder, 'plan.db'), {
+    maintains: false,
+    migrates: true,
+  });
   const readDb = new Kysely<Schema>({
     dialect: sqliteDialect(join(folder, 'plan.db')),
     log: ({ query }) => void asked.push(query),

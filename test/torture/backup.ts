@@ -39,13 +39,9 @@ const backups: Record<string, Backup> = {
     await runCommand('import', file, to);
     await rm(file);
   },
-  async 'VACUUM INTO'(from, to) {
+  async 'a copy'(from, to) {
     await mkdir(to);
-    const script = `import Sqlite from 'better-sqlite3';
-      const [from, to] = process.argv.slice(1);
-      new Sqlite(from, { timeout: 10_000 }).prepare('VACUUM INTO ?').run(to);`;
-    const parameters = ['--input-type=module', '-e', script, databaseFile(from), databaseFile(to)];
-    await run(process.execPath, parameters, { cwd: root });
+    await runCommand('backup', databaseFile(to), from);
   },
 };
 
@@ -87,7 +83,7 @@ export const backup: Trial = {
   },
 };
 
-async function runCommand(name: 'export' | 'import', file: string, dataDir: string) {
+async function runCommand(name: 'export' | 'import' | 'backup', file: string, dataDir: string) {
   const script = join(root, 'server', 'commands', `${name}.ts`);
   await run(process.execPath, [script, file], {
     env: { PATH: process.env.PATH, DATA_DIR: dataDir },

@@ -66,7 +66,10 @@ export const power: Trial = {
 async function assertSettings(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-settings-'));
   try {
-    await using engine = await openSqlite(join(folder, 'settings.sqlite'), false);
+    await using engine = await openSqlite(join(folder, 'settings.sqlite'), {
+      maintains: false,
+      migrates: true,
+    });
     await engine.db
       .insertInto('discarded_avatars')
       .values({ picture: 'none', remove_after: '' })

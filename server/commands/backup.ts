@@ -1,0 +1,16 @@
+import { configFromEnvironment } from '../config.ts';
+import { copyDatabase } from '../database/open.ts';
+import { runProgram } from '../program.ts';
+import { replaceFile } from './files.ts';
+
+const [file, ...rest] = process.argv.slice(2);
+if (file === undefined || rest.length > 0) {
+  console.error('Usage: npm run backup -- FILE');
+  process.exit(1);
+}
+
+await runProgram(async () => {
+  const config = configFromEnvironment();
+  await replaceFile(file, async (path) => copyDatabase(config, path));
+  console.error(`The database is in ${file}. Pictures are files beside it: copy DATA_DIR/avatars.`);
+});
