@@ -632,7 +632,7 @@ export type ChangeProfilePictureData = {
 
 export type ChangeProfilePictureErrors = {
     /**
-     * Not well-formed multipart, or not exactly one non-empty file part named `avatar`.
+     * Not well-formed multipart, or not exactly one part, a non-empty file named `avatar`.
      */
     400: Problem;
     /**

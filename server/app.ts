@@ -45,7 +45,7 @@ export async function buildApp(
   const isUnavailable = (error: unknown) =>
     engine.isUnavailable(error) || avatars.isUnavailable(error);
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendProblem(explainValidation(error, request), request, reply, isUnavailable);
+    sendProblem(explainValidation(error), request, reply, isUnavailable);
 
   const app = Fastify({
     ...connectionOptions(timeLimits, log),

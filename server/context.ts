@@ -35,8 +35,9 @@ export async function openContext(
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
   const limits = opened.adopt(await openLimits(config), (each) => each.close());
   const metrics = openMetrics(config, engine);
-  const housekeeping = opened.adopt(startHousekeeping({ config, log, engine, avatars }), (each) =>
-    each.stop(),
+  const housekeeping = opened.adopt(
+    startHousekeeping({ config, log, engine, avatars, limits }),
+    (each) => each.stop(),
   );
   const disposal = opened.move();
   return {

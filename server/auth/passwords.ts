@@ -10,8 +10,11 @@ const MAX_LENGTH = 256;
 
 /** Argon2id, as OWASP's Password Storage Cheat Sheet has it: 19 MiB, 2 passes, 1 lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** In KiB. What a hash from elsewhere may ask for: more could bring the process down. */
+/** What a hash from elsewhere may ask for: in KiB, more could bring the process down; */
 const MAX_MEMORY_COST = 262_144;
+/** in KiB filled by all passes together, more would keep others from signing in for longer than a second or two. */
+const MAX_COST = 1_048_576;
+const MAX_LANES = 16;
 
 /** In the form of a hash, at the cost of a hash, and the hash of nothing. */
 const NOBODYS_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
@@ -98,10 +101,13 @@ export function needsRehash(stored: string): boolean {
   );
 }
 
-/** Whether a text from elsewhere can be stored as a hash: Argon2 in PHC form, of at most 256 MiB. */
+/** Whether a text from elsewhere can be stored as a hash: Argon2 in PHC form, at a cost that can be borne. */
 export function isPasswordHash(text: string): boolean {
   try {
-    return parseOptions(text).memoryCost <= MAX_MEMORY_COST;
+    const { memoryCost, timeCost, parallelism } = parseOptions(text);
+    return (
+      memoryCost <= MAX_MEMORY_COST && memoryCost * timeCost <= MAX_COST && parallelism <= MAX_LANES
+    );
   } catch {
     return false;
   }

@@ -56,11 +56,11 @@ export async function findCaller(
     .executeTakeFirst();
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
-  if (last_used_at < secondsBefore(now, USE_PRECISION)) await noteUse(engine, caller.session);
+  if (last_used_at < secondsBefore(now, USE_PRECISION)) void noteUse(engine, caller.session);
   return caller;
 }
 
-/** Writes down that the session was used. A database that takes no writes must not keep people from reading. */
+/** Writes down that the session was used. Nobody waits for it: writers must not keep people from reading. */
 async function noteUse(engine: Engine, session: number): Promise<void> {
   try {
     await engine.db
@@ -69,7 +69,7 @@ async function noteUse(engine: Engine, session: number): Promise<void> {
       .where('id', '=', session)
       .execute();
   } catch (error) {
-    if (!engine.isUnavailable(error)) throw error;
+    if (!engine.isUnavailable(error)) process.emitWarning(error as Error);
   }
 }
 
@@ -78,7 +78,10 @@ async function noteUse(engine: Engine, session: number): Promise<void> {
  * with its account or without.
  * @throws Refusal `unauthenticated`
  */
-export async function requireSession(trx: DatabaseTransaction, { session }: Caller): Promise<void> {
+export async function requireSession(
+  trx: DatabaseTransaction,
+  { session }: Pick<Caller, 'session'>,
+): Promise<void> {
   const row = await trx
     .selectFrom('sessions')
     .select('id')

@@ -22,7 +22,7 @@ export async function openAvatarFolder(path: string): Promise<AvatarStore> {
   await mkdir(path, { recursive: true });
   await syncFolder(dirname(path));
   await removeLeftovers(path);
-  await write(path, defaultAvatarName, await readFile(new URL(defaultAvatarName, import.meta.url)));
+  await putDefault(path);
 
   return {
     async put(name, bytes) {
@@ -47,6 +47,17 @@ export async function openAvatarFolder(path: string): Promise<AvatarStore> {
     // What the system refused to do with a file: no call of this module is wrong in itself.
     isUnavailable: (error) => error instanceof Error && 'syscall' in error,
   };
+}
+
+/** Only where it is not there yet: a full disk must not keep the service from starting. */
+async function putDefault(folder: string): Promise<void> {
+  const bytes = await readFile(new URL(defaultAvatarName, import.meta.url));
+  try {
+    if (bytes.equals(await readFile(join(folder, defaultAvatarName)))) return;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  await write(folder, defaultAvatarName, bytes);
 }
 
 /** A file appears under its name whole or not at all, and once this resolves, for good. */

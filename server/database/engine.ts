@@ -16,8 +16,8 @@ export interface Engine {
   isUniqueViolation(error: unknown): boolean;
   /** Whether the error says that the database cannot serve now (busy, full, gone), rather than that the query is wrong. */
   isUnavailable(error: unknown): boolean;
-  /** Does what takes long, to the row with this internal number, without holding up anything that runs here. */
-  run(task: Task, id: number): Promise<void>;
+  /** Does what takes long, without holding up anything that runs here. */
+  run(task: Task, target: Target): Promise<void>;
   /** What this process does with the database, by now. */
   activity(): Activity;
   close(): Promise<void>;
@@ -35,6 +35,12 @@ export interface Activity {
 
 /** Erasures may have to delete a great many rows. */
 export type Task = 'eraseAccount' | 'eraseSpace';
+
+/** What a task is about: the row with this internal number, in the name of a caller's session. */
+export interface Target {
+  id: number;
+  session: number;
+}
 
 /**
  * Where a public space must hold words: all in its title; all in its title and description together; the latter but

@@ -162,7 +162,7 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
     return (await insertUser(engine, user, trx)).length > 0;
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
-    throw new BadLine('has a username or address that belongs to another user');
+    throw new BadLine('has a username, an address or a picture that belongs to another user');
   }
 }
 

@@ -20,7 +20,7 @@ export function authHandlers({
   });
   return {
     register: async (request, reply) => {
-      const session = await limits.register(reply, clientKey(request.ip), () =>
+      const session = await limits.register(reply, clientKey(request), () =>
         register(engine, request.body),
       );
       return reply.code(201).send(describe(session));
@@ -30,7 +30,7 @@ export function authHandlers({
       const { email, password } = request.body;
       const session = await limits.login(
         reply,
-        `${email.toLowerCase()} ${clientKey(request.ip)}`,
+        `${email.toLowerCase()} ${clientKey(request)}`,
         () => login(engine, email, password),
       );
       return reply.code(200).send(describe(session));

@@ -23,7 +23,7 @@ export function messagesHandlers({ config, engine }: Context): Pick<RouteHandler
         { limit, cursor },
         config.avatarBase,
       );
-      linkNextPage(request, reply, page.next);
+      linkNextPage(config, request, reply, page.next);
       return reply.code(200).send(page.items);
     },
 

@@ -22,7 +22,7 @@ export function searchHandlers({
   ): Promise<SearchAnswer> =>
     recall(engine, recentAnswers, url, async (revision) => {
       const { items, next } = await search(revision);
-      return { body: Buffer.from(`[${items.join(',')}]`), link: nextPageLink(url, next) };
+      return { body: Buffer.from(`[${items.join(',')}]`), link: nextPageLink(config, url, next) };
     });
 
   return {

@@ -57,7 +57,7 @@ export function spacesHandlers({ config, engine }: Context): Pick<RouteHandlers,
         { limit, cursor },
         config.avatarBase,
       );
-      linkNextPage(request, reply, page.next);
+      linkNextPage(config, request, reply, page.next);
       return reply.code(200).send(page.items);
     },
 

@@ -24,24 +24,30 @@ export function authenticate(
     const { authorization } = request.headers;
     if (authorization === undefined && authentication === 'optional') return;
     const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1];
-    const caller =
-      token === undefined ? undefined : await findCaller(engine, token, config.sessions);
-    if (caller === undefined) throw unauthenticated(authorization);
+    if (token === undefined) throw tokenMissing(authorization);
+    const caller = await findCaller(engine, token, config.sessions);
+    if (caller === undefined) {
+      throw new Refusal(
+        'unauthenticated',
+        'The access token is expired or revoked, or not one of this service. Sign in again.',
+      );
+    }
     request.caller = caller;
   };
 }
 
 /** The caller of an operation that requires one. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw unauthenticated(undefined);
+  if (request.caller === null) throw tokenMissing(undefined);
   return request.caller;
 }
 
-function unauthenticated(authorization: string | undefined): Refusal {
+function tokenMissing(authorization: string | undefined): Refusal {
+  const how = 'send the access token as "Authorization: Bearer <access_token>".';
   return new Refusal(
     'unauthenticated',
     authorization === undefined
-      ? 'Sign in, and send the access token as "Authorization: Bearer <access_token>".'
-      : 'The access token is malformed, expired or revoked. Sign in again.',
+      ? `Sign in, and ${how}`
+      : `The Authorization header has another form than is needed: ${how}`,
   );
 }

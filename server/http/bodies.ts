@@ -72,7 +72,9 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     if (error) {
       throw new HttpProblem(
         'invalid_request',
-        'The body is not valid JSON, or has a key named __proto__ or constructor.',
+        isJson(text)
+          ? 'No key of the body may be named __proto__ or constructor.'
+          : 'The body is not valid JSON.',
       );
     }
     parsed = value;
@@ -86,6 +88,15 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     });
   }
   return parsed;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function bodyTooLarge(): HttpProblem {

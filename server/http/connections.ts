@@ -18,6 +18,8 @@ export interface TimeLimits {
   headersTimeout: number;
   /** How long a whole request may take to arrive. */
   requestTimeout: number;
+  /** How long nothing may arrive or be taken on a connection on which something is being answered. */
+  connectionTimeout: number;
   /** How often to look whether one has taken too long. */
   checkingInterval: number;
   /** How long what has begun may take to end once the service listens no more. */
@@ -29,6 +31,7 @@ export interface TimeLimits {
 export const TIME_LIMITS: TimeLimits = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
+  connectionTimeout: 120_000,
   checkingInterval: 1_000,
   closeTimeout: 7_000,
   eventLoopDelay: 250,
@@ -38,6 +41,7 @@ export const TIME_LIMITS: TimeLimits = {
 export function connectionOptions(limits: TimeLimits, log: FastifyBaseLogger) {
   return {
     requestTimeout: limits.requestTimeout,
+    connectionTimeout: limits.connectionTimeout,
     http: {
       headersTimeout: limits.headersTimeout,
       connectionsCheckingInterval: limits.checkingInterval,
@@ -64,8 +68,25 @@ export function connectionOptions(limits: TimeLimits, log: FastifyBaseLogger) {
   };
 }
 
-/** Bounds what is read of a request after its answer. */
+/** How many requests of one connection may wait for their answers. Browsers and proxies send one at a time. */
+const MOST_PIPELINED = 16;
+
+/** Bounds what is read of a request after its answer, and how many are answered at once on a connection. */
 export function boundConnections(app: FastifyInstance): void {
+  const unanswered = new WeakMap<Socket, number>();
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    const { socket } = raw;
+    const count = (by: number) => {
+      const sum = (unanswered.get(socket) ?? 0) + by;
+      unanswered.set(socket, sum);
+      return sum;
+    };
+    reply.raw.once('close', () => count(-1));
+    if (count(1) <= MOST_PIPELINED) return;
+    // Their answers would pile up if nobody took them.
+    socket.destroy();
+    throw new HttpProblem('invalid_request', 'Too many requests wait on this connection.');
+  });
   // Once the answer is out, Node would read all that is still to come.
   app.addHook('onSend', async ({ raw }, reply) => {
     if (!raw.complete) drain(raw);

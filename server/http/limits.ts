@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import rateLimit from '@fastify/rate-limit';
 import Sqlite from 'better-sqlite3';
-import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import {
   BurstyRateLimiter,
@@ -33,6 +33,8 @@ export interface Limits {
   picture: Limit;
   /** Failures, by session. */
   password: Limit;
+  /** Forgets the counts that count no more. */
+  clearExpired(): Promise<void>;
   close(): void;
 }
 
@@ -44,23 +46,27 @@ export async function openLimits(config: Pick<Config, 'dataDir' | 'rateLimits'>)
     const none: Limit = (_reply, _key, work) => work();
     return {
       ...{ login: none, register: none, username: none, picture: none, password: none },
+      async clearExpired() {},
       close() {},
     };
   }
   await mkdir(config.dataDir, { recursive: true });
-  const storeClient = new Sqlite(join(config.dataDir, 'limits.sqlite'), { timeout: 1000 });
+  const storeClient = new Sqlite(join(config.dataDir, 'limits.sqlite'), { timeout: 100 });
   storeClient.pragma('journal_mode = WAL');
   // A count that a power failure loses does no harm.
   storeClient.pragma('synchronous = OFF');
+  const tables: string[] = [];
   const store = (name: string, points: number, duration: number) =>
     new Promise<RateLimiterSQLite>((resolve, reject) => {
       const limiter: RateLimiterSQLite = new RateLimiterSQLite(
         {
           ...{ storeClient, storeType: 'better-sqlite3', tableName: name, keyPrefix: '' },
-          ...{ points, duration, clearExpiredByTimeout: true },
+          // By itself it would do so on a timer, and end the process if the disk is full.
+          ...{ points, duration, clearExpiredByTimeout: false },
         },
         (error?: Error) => (error ? reject(error) : setImmediate(() => resolve(limiter))),
       );
+      tables.push(name);
     });
 
   const manyTries = await store('password', 100, 500);
@@ -71,6 +77,11 @@ export async function openLimits(config: Pick<Config, 'dataDir' | 'rateLimits'>)
     username: limit(await store('username', 20, 5 * MINUTE)),
     picture: limit(await store('picture', 60, 30 * MINUTE)),
     password: limit(manyTries, { countsFailures: true, afterwards: thenSlowly }),
+    async clearExpired() {
+      for (const each of tables) {
+        storeClient.prepare(`DELETE FROM ${each} WHERE expire < ?`).run(Date.now());
+      }
+    },
     close: () => storeClient.close(),
   };
 }
@@ -84,18 +95,24 @@ function limit(
 ): Limit {
   const limiters = afterwards ? [limiter, afterwards] : [limiter];
   const gate = afterwards ? new BurstyRateLimiter(limiter, afterwards) : limiter;
+  /** How many tries of each key this process is at. */
+  const underWay = new Map<string, number>();
 
   return async (reply, key, work) => {
     // The store must not tell who was here, nor keep what an erased account was called.
     const hash = createHash('sha256').update(key).digest('base64url');
     // Counted before the work is done, so that many at once cannot all slip through.
-    let isRefused = false;
-    const state = await gate.consume(hash).catch((rejection: unknown) => {
-      if (!(rejection instanceof RateLimiterRes)) throw rejection;
-      isRefused = true;
-      return rejection;
-    });
-    const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
+    let { state, isRefused } = await consume(gate, hash);
+    if (state.msBeforeNext > limiter.duration * 1000) {
+      // The clock was ahead when the count began.
+      for (const each of limiters) await each.delete(hash);
+      ({ state, isRefused } = await consume(gate, hash));
+    }
+    const tries = underWay.get(hash) ?? 0;
+    // Those under way may yet succeed, and then do not count.
+    const mayPassSoon = countsFailures && state.consumedPoints - tries <= limiter.points;
+    const seconds =
+      mayPassSoon && isRefused ? 1 : Math.max(1, Math.ceil(state.msBeforeNext / 1000));
     reply.headers({
       'ratelimit-limit': limiter.points,
       'ratelimit-remaining': state.remainingPoints,
@@ -103,6 +120,7 @@ function limit(
     });
     if (isRefused) throw tooMany(seconds);
 
+    underWay.set(hash, tries + 1);
     try {
       const result = await work();
       if (countsFailures) for (const each of limiters) await each.delete(hash);
@@ -112,8 +130,24 @@ function limit(
         await limiter.reward(hash);
       }
       throw error;
+    } finally {
+      const left = (underWay.get(hash) ?? 1) - 1;
+      if (left > 0) underWay.set(hash, left);
+      else underWay.delete(hash);
     }
   };
+}
+
+async function consume(
+  limiter: Pick<RateLimiterAbstract, 'consume'>,
+  key: string,
+): Promise<{ state: RateLimiterRes; isRefused: boolean }> {
+  try {
+    return { state: await limiter.consume(key), isRefused: false };
+  } catch (rejection) {
+    if (!(rejection instanceof RateLimiterRes)) throw rejection;
+    return { state: rejection, isRefused: true };
+  }
 }
 
 /** The hook that counts public reads by client, in each process for itself; none if the operator has set no limit. */
@@ -127,7 +161,7 @@ export async function limitPublicReads(
     enableDraftSpec: true,
     max: publicRateLimit,
     timeWindow: MINUTE * 1000,
-    keyGenerator: ({ ip }) => clientKey(ip),
+    keyGenerator: clientKey,
     errorResponseBuilder: (_request, { ttl }) => tooMany(Math.max(1, Math.ceil(ttl / 1000))),
   });
   // One hook for all routes: the library counts for each hook apart.
@@ -135,7 +169,12 @@ export async function limitPublicReads(
 }
 
 /** Whom a limit by client counts: an IPv4 address, or the /64 block that an IPv6 address is one of very many in. */
-export function clientKey(address: string): string {
+export function clientKey({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
+  // Some proxies send a port along. What is no address at all tells nothing but whose proxy sent it.
+  const [, bracketed, dotted] = /^(?:\[(.+)\](?::\d+)?|([\d.]+):\d+)$/.exec(ip) ?? [];
+  const forwarded = bracketed ?? dotted ?? ip;
+  const address = ipaddr.isValid(forwarded) ? forwarded : (socket.remoteAddress ?? '');
+  if (!ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.process(address);
   return parsed.kind() === 'ipv4'
     ? parsed.toString()

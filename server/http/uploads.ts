@@ -24,8 +24,8 @@ export const multipartOptions = {
  * the answer; then the connection is cut.
  *
  * @param reply the answer, until which the upload counts as held in memory
- * @throws Refusal avatar_too_large, avatar_missing, invalid_request (malformed, incomplete, more than one part), or
- *   unavailable (too much in memory)
+ * @throws Refusal avatar_too_large, avatar_missing (also of more than one part), invalid_request (malformed,
+ *   incomplete), or unavailable (too much in memory)
  */
 export async function readAvatarUpload(
   request: FastifyRequest,
@@ -85,15 +85,14 @@ function missing(): Refusal {
   return new Refusal(
     'avatar_missing',
     'The form must have exactly one part: a file named avatar, with a file name and at least one byte.',
-    [{ pointer: '/avatar', message: 'must be a file' }],
+    [{ pointer: '/avatar', message: 'must be a file, and the only part' }],
   );
 }
 
 function malformed(cause: unknown): Refusal {
-  const refusal = tooManyParts.has((cause as { code?: unknown }).code)
-    ? new Refusal('invalid_request', 'The form must have exactly one part: a file named avatar.', [
-        { pointer: '/avatar', message: 'must be the only part' },
-      ])
+  // What has no file name is no file, but a field.
+  const refusal = notTheFile.has((cause as { code?: unknown }).code)
+    ? missing()
     : new Refusal(
         'invalid_request',
         'The body is no complete multipart/form-data form. It must start and end with the boundary that Content-Type names.',
@@ -102,4 +101,10 @@ function malformed(cause: unknown): Refusal {
   return refusal;
 }
 
-const tooManyParts = new Set<unknown>(['FST_FILES_LIMIT', 'FST_FIELDS_LIMIT', 'FST_PARTS_LIMIT']);
+/** Further parts, fields, and files whose name no part may have. */
+const notTheFile = new Set<unknown>([
+  'FST_FILES_LIMIT',
+  'FST_FIELDS_LIMIT',
+  'FST_PARTS_LIMIT',
+  'FST_PROTO_VIOLATION',
+]);

@@ -1,11 +1,7 @@
 import { Ajv, type ErrorObject, type Options } from 'ajv';
-import type {
-  FastifyError,
-  FastifyRequest,
-  FastifySchemaCompiler,
-  onRequestAsyncHookHandler,
-} from 'fastify';
+import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
 import type { Pointer } from '../refusal.ts';
+import { escapePointer } from '../storable.ts';
 import { EMAIL_PATTERN } from '../users/email.ts';
 import { HttpProblem } from './problems.ts';
 
@@ -32,7 +28,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
 const MOST_FAULTS = 20;
 
 /** Turns what validation found into a problem that points at each fault; leaves other errors as they are. */
-export function explainValidation(error: unknown, _request: FastifyRequest): unknown {
+export function explainValidation(error: unknown): unknown {
   const { validation, validationContext: part } = error as FastifyError & {
     validationContext?: string;
   };
@@ -45,24 +41,51 @@ export function explainValidation(error: unknown, _request: FastifyRequest): unk
   });
 }
 
-function point(
-  { keyword, instancePath, message = 'is not valid', params }: ErrorObject,
-  part = 'body',
-): Pointer {
+function point({ keyword, instancePath, params }: ErrorObject, part = 'body'): Pointer {
   let path = instancePath;
-  let text = message;
-  if (keyword === 'required') [path, text] = [`${path}/${params.missingProperty}`, 'is missing'];
-  if (keyword === 'additionalProperties')
-    [path, text] = [`${path}/${params.additionalProperty}`, 'is not known here'];
-  if (keyword === 'enum') text = `must be one of ${params.allowedValues.join(', ')}`;
+  if (keyword === 'required') path += `/${params.missingProperty}`;
+  if (keyword === 'additionalProperties') path += `/${escapePointer(params.additionalProperty)}`;
+  const message = messages[keyword]?.(params) ?? 'is not valid';
   const name = path.slice(1);
-  if (part === 'querystring') return { pointer: `?${name}`, message: text };
-  if (part === 'params') return { pointer: `{${name}}`, message: text };
-  return { pointer: path, message: text };
+  if (part === 'querystring') return { pointer: `?${name}`, message };
+  if (part === 'params') return { pointer: `{${name}}`, message };
+  return { pointer: path, message };
+}
+
+/** What each keyword of the contract's schemas demands, for people. */
+const messages: Record<string, (params: ErrorObject['params']) => string> = {
+  required: () => 'is missing',
+  additionalProperties: () => 'is not known here',
+  type: ({ type }) => `must be ${types[type] ?? `of type ${type}`}`,
+  enum: ({ allowedValues }) => `must be one of ${allowedValues.join(', ')}`,
+  minLength: ({ limit }) => `must have at least ${many(limit, 'character')}`,
+  maxLength: ({ limit }) => `may have at most ${many(limit, 'character')}`,
+  minItems: ({ limit }) => `must have at least ${many(limit, 'item')}`,
+  maxItems: ({ limit }) => `may have at most ${many(limit, 'item')}`,
+  minProperties: ({ limit }) => `must have at least ${many(limit, 'field')}`,
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  maximum: ({ limit }) => `may be at most ${limit}`,
+  format: ({ format }) => `must be ${format === 'email' ? 'an e-mail address' : `a ${format}`}`,
+  // The contract has one pattern, that of ids.
+  pattern: () => 'may have letters from A to Z, digits, - and _ only',
+};
+
+const types: Record<string, string> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+};
+
+function many(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function summary(pointers: Pointer[]): string {
-  return `${pointers.map(({ pointer, message }) => `${pointer || 'the body'} ${message}`).join('; ')}.`;
+  const name = (pointer: string) => pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
+  return `${pointers.map(({ pointer, message }) => `${name(pointer)} ${message}`).join('; ')}.`;
 }
 
 /**

@@ -1,28 +1,29 @@
-import type { Caller } from '../auth/sessions.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { Database, Engine, Target } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { eraseSpaceRows } from '../spaces/deletion.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
 import { discardPicture } from './picture.ts';
 
 /** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
-export async function deleteAccount(engine: Engine, { user }: Caller): Promise<void> {
-  await engine.run('eraseAccount', user);
+export async function deleteAccount(engine: Engine, { user, session }: Caller): Promise<void> {
+  await engine.run('eraseAccount', { id: user, session });
 }
 
 /**
  * Deletes everything of a user, in one transaction: sessions, appreciations given and received, messages, memberships,
  * and the spaces they created with all that is in them. The picture's file follows, and the bytes of index and log
  * files are overwritten in the background.
+ * @throws Refusal `unauthenticated`, if the session has ended meanwhile
  */
-export async function eraseAccount(engine: Engine, user: number): Promise<void> {
+export async function eraseAccount(engine: Engine, { id: user, session }: Target): Promise<void> {
   await transact(engine.db, async (trx) => {
+    await requireSession(trx, { session });
     const account = await trx
       .selectFrom('users')
       .select('picture')
       .where('id', '=', user)
-      .executeTakeFirst();
-    if (!account) return;
+      .executeTakeFirstOrThrow();
 
     const own = await trx.selectFrom('spaces').select('id').where('creator', '=', user).execute();
     for (const { id } of own) await eraseSpaceRows(engine, trx, id);

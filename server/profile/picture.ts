@@ -88,20 +88,35 @@ export async function discardPicture(trx: DatabaseTransaction, picture: string):
 /** So many pictures are removed at a time. */
 const BATCH = 500;
 
-/** Removes the files of discarded pictures. Whatever stops it, the next call goes on. */
+/**
+ * Removes the files of discarded pictures. Whatever stops it, the next call goes on.
+ * @throws AggregateError of what kept files from being removed, once all others are
+ */
 export async function removeDiscardedPictures(engine: Engine, avatars: AvatarStore): Promise<void> {
-  let pictures: string[];
-  do {
-    const discarded = await engine.db
+  const failures: unknown[] = [];
+  for (let after = ''; ; ) {
+    const due = await engine.db
       .selectFrom('discarded_avatars')
       .select('picture')
       .where('remove_after', '<=', new Date().toISOString())
+      .where('picture', '>', after)
+      .orderBy('picture')
       .limit(BATCH)
       .execute();
-    pictures = discarded.map(({ picture }) => picture);
-    for (const picture of pictures) await avatars.remove(picture);
-    if (pictures.length > 0) {
-      await engine.db.deleteFrom('discarded_avatars').where('picture', 'in', pictures).execute();
+    const last = due.at(-1);
+    if (!last) break;
+    after = last.picture;
+    const removed: string[] = [];
+    for (const { picture } of due) {
+      try {
+        await avatars.remove(picture);
+        removed.push(picture);
+      } catch (error) {
+        failures.push(error);
+      }
     }
-  } while (pictures.length === BATCH);
+    await engine.db.deleteFrom('discarded_avatars').where('picture', 'in', removed).execute();
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, 'Some pictures could not be removed.');
 }

@@ -264,6 +264,19 @@ describe('A request', () => {
     expect(statuses).toEqual([400, 413, 405, 200]);
   });
 
+  test('may wait with others on its connection, but not with very many', async () => {
+    const request = head('GET', '/api/spaces/search?q=tea');
+    using some = await openRaw(app.url);
+    await some.write(request.repeat(16));
+    for (let i = 0; i < 16; i += 1) expect((await some.answer())?.status).toBe(200);
+    using many = await openRaw(app.url);
+    await many.write(request.repeat(200));
+    await many.ended;
+    using other = await openRaw(app.url);
+    await other.write(request);
+    expect((await other.answer())?.status).toBe(200);
+  });
+
   test('that waits for "100 Continue" gets it, and its answer', async () => {
     using connection = await openRaw(app.url);
     const body = '{"bio":"patient"}';

@@ -127,6 +127,32 @@ describe.each(takingJson)('The body of $operationId', (operation) => {
   });
 });
 
+test('A body that is nested deeply is refused as any other', async () => {
+  for (const nested of [
+    '['.repeat(16_000) + ']'.repeat(16_000),
+    `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`,
+  ]) {
+    const response = await app.fetch('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"email":${nested},"password":"marmalade on toast"}`,
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: 'invalid_request' });
+  }
+});
+
+test('A field that is not known is pointed at, whatever it is called', async () => {
+  const response = await app.fetch('/api/auth/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'a@example.com', password: 'marmalade on toast', 'a/b~c': 1 }),
+  });
+  expect((await response.json()).errors).toEqual([
+    { pointer: '/a~1b~0c', message: 'is not known here' },
+  ]);
+});
+
 test('A body that was refused has changed nothing', async () => {
   const profile = await (await app.fetch('/api/profile/me', caller)).json();
   expect(profile).toMatchObject({

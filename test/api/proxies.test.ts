@@ -30,6 +30,27 @@ test('A proxy is believed about who came to it, and nobody before', async () => 
   expect(warnings).toEqual([]);
 });
 
+test('Whoever a proxy says came is one client, with a port or without, and what is no address is the proxy', async () => {
+  await using app = await startApp({ TRUST_PROXY: '127.0.0.1', RATE_LIMITS: 'on' });
+  const remaining = async (forwarded: string) => {
+    const response = await app.fetch('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': forwarded },
+      body: JSON.stringify({ email: 'nobody@example.com', password: 'marmalade on toast' }),
+    });
+    expect(response.status).toBe(401);
+    return Number(response.headers.get('ratelimit-remaining'));
+  };
+  expect(await remaining('192.0.2.7')).toBe(29);
+  expect(await remaining('192.0.2.7:5678')).toBe(28);
+  expect(await remaining('2001:db8::1')).toBe(29);
+  expect(await remaining('[2001:db8::2]:80')).toBe(28);
+  expect(await remaining('[2001:db8::3]')).toBe(27);
+  expect(await remaining('unknown')).toBe(29);
+  expect(await remaining('_hidden')).toBe(28);
+  expect(await remaining('127.0.0.1')).toBe(27);
+});
+
 test('A proxy that is not the one trusted is not believed', async () => {
   const { addresses } = await judge({ TRUST_PROXY: '10.0.0.0/8' }, ['192.0.2.1']);
   expect(addresses).toEqual(['127.0.0.1']);

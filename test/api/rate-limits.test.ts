@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -74,6 +74,25 @@ describe('Login', () => {
     expect((await login(other.email, other.password, client)).response?.status).toBe(200);
     expect((await login(user.email, user.password, newClient())).response?.status).toBe(200);
     expect((await api.getProfile({ client: user.client })).response?.status).toBe(200);
+  });
+
+  test('asks those who are right to wait for a moment only, however many come at once', async () => {
+    const [user, client] = [await app.register(), newClient()];
+    const attempts = Array.from({ length: 36 }, () => login(user.email, user.password, client));
+    const answers = await Promise.all(attempts);
+    for (const each of answers.filter(({ response }) => response?.status !== 200)) {
+      expectLimit(each, 1);
+    }
+    expect(count(answers)[200]).toBeGreaterThanOrEqual(30);
+    expect((await login(user.email, user.password, client)).response?.status).toBe(200);
+  });
+
+  test('does not wait for what was counted while the clock was wrong', async () => {
+    const [user, client] = [await app.register(), newClient()];
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
+    await times(31, () => login(user.email, 'a wrong one', client));
+    vi.useRealTimers();
+    expect((await login(user.email, user.password, client)).response?.status).toBe(200);
   });
 
   test('counts unknown addresses alike', async () => {

@@ -184,6 +184,16 @@ describe('The link to the next page', () => {
     );
   });
 
+  test('leads through the folder that a proxy takes off', async () => {
+    await using behind = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
+    const user = await behind.register('behind');
+    for (const title of ['Zag', 'Zag too']) await createSpace(user, { title });
+    const response = await behind.fetch('/api/spaces/search?q=zag&limit=1');
+    expect(response.headers.get('link')).toMatch(/^<\/rooms\/api\/spaces\/search\?q=zag/);
+    const own = await behind.fetch('/api/participations?limit=1', { headers: user.headers });
+    expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
+  });
+
   test('keeps the tag as it was sent', async () => {
     const { body, next } = await get(tagPath('<zig>&?#%zag', 1));
     expect(next).toMatch(/^\/api\/spaces\/tag\/%3Czig%3E%26%3F%23%25zag\?limit=1&cursor=/);

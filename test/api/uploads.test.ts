@@ -102,7 +102,7 @@ describe('an upload', () => {
     ['__proto__', withText(formOf(), '__proto__')],
     ['a file named toString', formOf(['toString', Buffer.from('x')])],
   ])('with %s is refused', async (_, form) => {
-    expect(await send(form)).toMatchObject({ status: 400, code: 'invalid_request' });
+    expect(await send(form)).toMatchObject({ status: 400, code: 'avatar_missing' });
   });
 
   const whole = bodyOf(part('name="avatar"; filename="a.jpg"', 'picture'));

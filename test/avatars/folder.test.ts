@@ -80,6 +80,16 @@ describe('a folder of avatars', () => {
     });
   });
 
+  test('writes the default picture only where it is not there yet', async () => {
+    const inode = async () => (await stat(join(path, defaultAvatarName))).ino;
+    const before = await inode();
+    await openAvatarFolder(path);
+    expect(await inode()).toBe(before);
+    await writeFile(join(path, defaultAvatarName), 'another');
+    await openAvatarFolder(path);
+    expect(await inode()).not.toBe(before);
+  });
+
   test('keeps its avatars when opened again, by several processes at once', async () => {
     const name = await put('picture');
     const stores = await Promise.all([openAvatarFolder(path), openAvatarFolder(path)]);

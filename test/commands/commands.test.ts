@@ -47,11 +47,11 @@ function start(
   return { child, output: () => seen, ended };
 }
 
-async function until(isDone: () => boolean | Promise<boolean>): Promise<void> {
+async function until(isDone: () => boolean | Promise<boolean>, interval = 50): Promise<void> {
   const deadline = Date.now() + 15_000;
   while (!(await isDone())) {
     if (Date.now() > deadline) expect.fail('It does not happen.');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, interval));
   }
 }
 
@@ -119,6 +119,33 @@ describe('Data', () => {
     expect(errors).toContain('line 3: is not JSON');
     expect(errors).toContain('--skip-bad');
   });
+});
+
+describe('A database that is not there yet', () => {
+  test('can be made however often the making was cut short', async () => {
+    for (let delay = 0; delay < 16; delay += 2) {
+      const DATA_DIR = join(folder, `cut-short-${delay}`);
+      const file = join(DATA_DIR, 'space-service.sqlite');
+      const { child, ended } = start('commands/import', ['-'], { DATA_DIR }, lines);
+      await until(() => existsSync(file), 1);
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      child.kill('SIGKILL');
+      await ended;
+      const again = await start('commands/import', ['-'], { DATA_DIR }, lines).ended;
+      expect(again, `after ${delay} ms`).toMatchObject({ code: 0, errors: '' });
+    }
+  }, 60_000);
+
+  test('can be made by two at once', async () => {
+    for (let i = 0; i < 4; i += 1) {
+      const DATA_DIR = join(folder, `two-at-once-${i}`);
+      const both = await Promise.all([
+        start('commands/import', ['-'], { DATA_DIR }, lines).ended,
+        start('commands/import', ['-'], { DATA_DIR }, lines).ended,
+      ]);
+      for (const each of both) expect(each).toMatchObject({ code: 0, errors: '' });
+    }
+  }, 60_000);
 });
 
 describe('A backup', () => {

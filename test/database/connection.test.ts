@@ -9,6 +9,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { openFile } from '../../server/database/sqlite/connection.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
+import { Refusal } from '../../server/refusal.ts';
 
 let folder: string;
 let file: string;
@@ -219,6 +220,12 @@ describe('Maintenance', () => {
     return rows[0]?.count ?? 0;
   };
 
+  const openSessionOf = async ({ db }: Engine, user: number) => {
+    const [created_at, last_used_at] = ['2026-01-01', '2026-01-01'];
+    const values = { token_hash: 'none', user, created_at, last_used_at };
+    return db.insertInto('sessions').values(values).returning('id').executeTakeFirstOrThrow();
+  };
+
   test('merges what many small writes leave in the word index, and does a purge that was pending', async () => {
     {
       await using idle = await openDatabase({ dataDir: kept }, { maintains: false });
@@ -240,15 +247,21 @@ describe('Maintenance', () => {
     await using idle = await openDatabase({ dataDir: kept }, { maintains: false });
     const stranger = new Sqlite(join(kept, 'space-service.sqlite'));
     await insert(idle.db, 'ada');
+    const { id: session } = await openSessionOf(idle, 1);
     stranger.exec(
       `CREATE TRIGGER refusal BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'no'); END`,
     );
-    await expect(idle.run('eraseAccount', 1)).rejects.toMatchObject({
+    await expect(idle.run('eraseAccount', { id: 1, session })).rejects.toMatchObject({
       code: 'SQLITE_CONSTRAINT_TRIGGER',
     });
     stranger.exec('DROP TRIGGER refusal');
     stranger.close();
-    await idle.run('eraseAccount', 1);
+    // Meanwhile the session that asked may have ended: nobody's account is erased by a token that is no good any more.
+    const ended = idle.run('eraseAccount', { id: 1, session: session + 1 });
+    await expect(ended).rejects.toBeInstanceOf(Refusal);
+    await expect(ended).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(await names(idle.db)).toEqual(['ada']);
+    await idle.run('eraseAccount', { id: 1, session });
     expect(await names(idle.db)).toEqual([]);
   });
 });

@@ -85,7 +85,72 @@ describe('The sample', () => {
   });
 });
 
+describe('An export', () => {
+  /** What is made anew of the rest, or stands for rows of other tables. */
+  const leftOut: Record<string, string[]> = {
+    users: ['id', 'username_key', 'username_skeleton', 'email_key'],
+    spaces: ['id', 'participant_count'],
+    participations: [],
+    messages: ['id', 'word_count'],
+    appreciations: ['author'],
+  };
+  const called: Record<string, string> = {
+    'spaces.creator': 'creator_id',
+    'participations.space': 'space_id',
+    'participations.user': 'user_id',
+    'messages.space': 'space_id',
+    'messages.author': 'author_id',
+    'appreciations.message': 'message_id',
+    'appreciations.user': 'user_id',
+  };
+  /** Tables of what an import makes, of what nobody needs to keep, and of tags, which are in their spaces. */
+  const madeAnew =
+    /^(kysely_|known_word|public_spaces|search_|sessions|space_tags|tag|discarded_|pending_|sqlite_|word_index)/;
+
+  test('has every column that nothing else tells, so that a new one is not forgotten', async () => {
+    await using engine = await emptyDatabase();
+    const picture = `${'A'.repeat(22)}.webp`;
+    await importRecords(
+      engine,
+      linesOf([
+        { ...ada, password_hash: hash, picture },
+        bob,
+        { ...bread, visibility: 'private', invitation_code: 'code' },
+        { ...joined, left_at: '2026-01-01T00:00:00Z' },
+        hello,
+        liked,
+      ]),
+    );
+    const fields: Record<string, Set<string>> = {};
+    for (const line of await exported(engine)) {
+      const { type, ...record } = JSON.parse(line);
+      const table = type === 'participant' ? 'participations' : `${type}s`;
+      fields[table] = new Set([...(fields[table] ?? []), ...Object.keys(record)]);
+    }
+    const tables = await engine.db.introspection.getTables();
+    const kept = tables.filter(({ name }) => !madeAnew.test(name));
+    expect(kept.map(({ name }) => name).sort()).toEqual(Object.keys(leftOut).sort());
+    for (const { name: table, columns } of kept) {
+      const expected = columns
+        .map(({ name }) => name)
+        .filter((name) => !leftOut[table]?.includes(name))
+        .map((name) => called[`${table}.${name}`] ?? name);
+      if (table === 'spaces') expected.push('tags');
+      expect([...(fields[table] ?? [])].sort(), table).toEqual(expected.sort());
+    }
+  });
+});
+
 describe('An import', () => {
+  test('gives nobody the picture of somebody else', async () => {
+    const picture = `${'A'.repeat(22)}.webp`;
+    const { bad } = await refusal([
+      { ...ada, picture },
+      { ...bob, picture },
+    ]);
+    expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
+  });
+
   test('of the same file again changes nothing', async () => {
     await using engine = await emptyDatabase();
     await importRecords(engine, linesOf(good));

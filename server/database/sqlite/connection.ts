@@ -12,7 +12,7 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import { refuseInsideTransaction } from '../transaction.ts';
-import { isBusy } from './errors.ts';
+import { busy, isBusy } from './errors.ts';
 import { type Meter, startMeter } from './meter.ts';
 
 /** How long a writer waits for its turn before the service says that it is unavailable, in milliseconds. */
@@ -26,8 +26,8 @@ const OLDEST_SQLITE = '3.51.3';
 
 /** Opens a database file for reading and writing, durable and leaving no deleted bytes behind. */
 export function openFile(file: string): Sqlite.Database {
-  // Waiting for a lock inside SQLite blocks the event loop, so the driver waits instead.
-  const handle = new Sqlite(file, { timeout: 0 });
+  // Two who open a new file at once wait for each other.
+  const handle = new Sqlite(file, { timeout: 2_000 });
   handle.pragma('journal_mode = WAL');
   handle.pragma('synchronous = FULL');
   handle.pragma('foreign_keys = ON');
@@ -40,6 +40,8 @@ export function openFile(file: string): Sqlite.Database {
   if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0) {
     throw new Error(`SQLite ${version} is too old: ${OLDEST_SQLITE} or newer is needed.`);
   }
+  // From here on, waiting for a lock inside SQLite would block the event loop, so the driver waits instead.
+  handle.pragma('busy_timeout = 0');
   return handle;
 }
 
@@ -57,9 +59,14 @@ export function sqliteDialect(file: string, meter = startMeter()): Dialect {
   };
 }
 
-/** Without this, Kysely would have everybody wait for whoever holds the one connection that it assumes. */
 class Adapter extends SqliteAdapter {
+  /** Without this, Kysely would have everybody wait for whoever holds the one connection that it assumes. */
   override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+
+  /** Without this, a migration that is interrupted would have been made by half. */
+  override get supportsTransactionalDdl(): boolean {
     return true;
   }
 }
@@ -144,9 +151,10 @@ class SqliteConnection implements DatabaseConnection {
       return this.#transaction.execute(query);
     }
     if (this.#reader.reads(query.sql)) return this.#reader.execute(query);
-    await this.#turn.take();
+    const deadline = performance.now() + WRITER_PATIENCE;
+    await this.#turn.take(deadline);
     try {
-      return await whileBusy(() => this.#writer.execute<R>(query), this.#meter);
+      return await whileBusy(() => this.#writer.execute<R>(query), deadline, this.#meter);
     } finally {
       this.#turn.give();
     }
@@ -157,9 +165,10 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async begin(): Promise<void> {
-    await this.#turn.take();
+    const deadline = performance.now() + WRITER_PATIENCE;
+    await this.#turn.take(deadline);
     try {
-      await whileBusy(() => this.#writer.exec('BEGIN IMMEDIATE'), this.#meter);
+      await whileBusy(() => this.#writer.exec('BEGIN IMMEDIATE'), deadline, this.#meter);
     } catch (error) {
       this.#turn.give();
       throw error;
@@ -242,39 +251,54 @@ class Handle {
 class Turn {
   #taken = false;
   readonly #meter: Meter;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
 
   constructor(meter: Meter) {
     this.#meter = meter;
   }
 
-  async take(): Promise<void> {
-    if (this.#taken) {
-      await this.#meter.wait(new Promise<void>((resolve) => this.#waiting.push(resolve)));
-    }
+  /** @throws an error that says that the database is busy, after the deadline, as of `performance.now()` */
+  async take(deadline: number): Promise<void> {
+    if (this.#taken) await this.#meter.wait(this.#queue(deadline));
     this.#taken = true;
+  }
+
+  #queue(deadline: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const giveUp = () => {
+        this.#waiting.delete(begin);
+        reject(busy());
+      };
+      const timer = setTimeout(giveUp, deadline - performance.now());
+      this.#waiting.add(begin);
+    });
   }
 
   /** Whether a writer waits for it. */
   get isAwaited(): boolean {
-    return this.#waiting.length > 0;
+    return this.#waiting.size > 0;
   }
 
   give(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#taken = false;
+    const [next] = this.#waiting;
+    if (next) {
+      this.#waiting.delete(next);
+      next();
+    } else this.#taken = false;
   }
 }
 
-/** Tries again while another process or thread holds the write lock. */
-async function whileBusy<T>(attempt: () => T, meter: Meter): Promise<Awaited<T>> {
-  const deadline = Date.now() + WRITER_PATIENCE;
+/** Tries again while another process or thread holds the write lock, until the deadline. */
+async function whileBusy<T>(attempt: () => T, deadline: number, meter: Meter): Promise<Awaited<T>> {
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
     try {
       return await attempt();
     } catch (error) {
-      if (!isBusy(error) || Date.now() > deadline) throw error;
+      if (!isBusy(error) || performance.now() > deadline) throw error;
       await meter.wait(sleep(pause * (0.5 + Math.random())));
     }
   }

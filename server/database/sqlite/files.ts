@@ -20,7 +20,7 @@ export function copyFile(file: string, to: string): void {
  */
 export function rewriteFile(file: string): void {
   withFile(file, (handle) => {
-    // The new file is made beside the old one, and would else be made in memory.
+    // The new file is made in SQLite's folder for temporary files, and would else be made in memory.
     handle.pragma('temp_store = FILE');
     handle.exec('VACUUM');
     handle.pragma('wal_checkpoint(TRUNCATE)');

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type Sqlite from 'better-sqlite3';
@@ -7,7 +8,7 @@ import type { Database, Engine } from '../engine.ts';
 import { transact } from '../transaction.ts';
 import { openFile } from './connection.ts';
 import { connect, engineOn } from './engine.ts';
-import { isBusy, isUnavailable } from './errors.ts';
+import { busy, full, isBusy, isUnavailable } from './errors.ts';
 import type { MaintenanceSettings, Order, Outcome } from './maintenance.ts';
 
 /** How often to look whether the file has changed, in milliseconds. */
@@ -21,6 +22,9 @@ const LOGGED = 1_000;
 
 /** A pause between steps, so that writers get their turn, in milliseconds. */
 const PAUSE = 5;
+
+/** How long to wait until a rewriting that failed is tried again, in milliseconds. */
+const LONG_PAUSE = 60_000;
 
 /** How many times as long as rewriting the file took, to leave writers alone until it is rewritten again. */
 const REST = 10;
@@ -36,7 +40,7 @@ const port = parentPort;
 if (!port) throw new Error('This module runs as a worker thread.');
 
 const db = connect(file);
-const engine: Engine = engineOn(db, (task, id) => tasks[task](engine, id));
+const engine: Engine = engineOn(db, (task, target) => tasks[task](engine, target));
 
 let stopping = false;
 let running: Promise<unknown> = Promise.resolve();
@@ -46,10 +50,12 @@ port.on('message', (order: Order) => {
   else running = running.then(() => runTask(order));
 });
 
-async function runTask({ order, task, id }: Extract<Order, { kind: 'run' }>): Promise<void> {
+async function runTask({ order, task, target }: Extract<Order, { kind: 'run' }>): Promise<void> {
   const outcome: Outcome = { order };
   try {
-    await tasks[task](engine, id);
+    // Nobody is left to be told: whoever asked has been sent away.
+    if (stopping) throw busy();
+    await tasks[task](engine, target);
   } catch (error) {
     const { name, message, code } = error as Error & { code?: string };
     outcome.error = { name, message, code };
@@ -76,13 +82,15 @@ port.close();
 
 /** Overwrites what was erased, or else merges the index, and copies the log, if anything was written since the last look. */
 async function maintain(): Promise<void> {
-  if ((await dataVersion()) === seen) return;
+  // Asked for before anything is looked at: what is written meanwhile is for the next round.
+  const version = await dataVersion();
+  if (version === seen) return;
   const purges = await db.selectFrom('pending_purges').select('id').execute();
   const mustWait = purges.length > 0 && performance.now() < nextRewrite;
   if (purges.length > 0 && !mustWait) await purge(purges.map(({ id }) => id));
   else await mergeSteps();
   await copyLog();
-  if (!stopping && !mustWait) seen = await dataVersion();
+  if (!stopping && !mustWait) seen = version;
 }
 
 /**
@@ -100,7 +108,8 @@ async function purge(requests: number[]): Promise<void> {
   try {
     const pages = handle.pragma('page_count', { simple: true }) as number;
     const pageSize = handle.pragma('page_size', { simple: true }) as number;
-    if (pages * pageSize <= MOST_REWRITTEN) await rewrite(handle);
+    const bytes = pages * pageSize;
+    if (bytes <= MOST_REWRITTEN) await rewrite(handle, bytes);
     await cutLog(handle);
   } finally {
     handle.close();
@@ -123,8 +132,20 @@ async function untilPicturesAreGone(): Promise<void> {
   }
 }
 
-async function rewrite(handle: Sqlite.Database): Promise<void> {
-  // The new file is made beside the old one, and would else be made in memory.
+/**
+ * Writes the file anew.
+ * @param bytes its size: as much is needed for the new one, and again for the log that it goes through
+ */
+async function rewrite(handle: Sqlite.Database, bytes: number): Promise<void> {
+  nextRewrite = performance.now() + LONG_PAUSE;
+  const { bavail, bsize } = await statfs(file);
+  if (bavail * bsize < 2.5 * bytes) {
+    process.emitWarning(
+      'What an erased account left in the gaps of the database stays until there is room to write the database anew.',
+    );
+    throw full();
+  }
+  // The new file is made in SQLite's folder for temporary files, and would else be made in memory.
   handle.pragma('temp_store = FILE');
   const begun = performance.now();
   while (!stopping) {

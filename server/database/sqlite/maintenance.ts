@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { Engine, Task } from '../engine.ts';
+import { Refusal, type RefusalCode } from '../../refusal.ts';
+import type { Engine, Target, Task } from '../engine.ts';
 
 /** What the thread is told when it starts. */
 export interface MaintenanceSettings {
@@ -8,7 +9,7 @@ export interface MaintenanceSettings {
 }
 
 /** A task for the thread, or the wish that it ends. */
-export type Order = { kind: 'run'; order: number; task: Task; id: number } | { kind: 'stop' };
+export type Order = { kind: 'run'; order: number; task: Task; target: Target } | { kind: 'stop' };
 
 /** That a task has ended: well, or with what it threw. */
 export interface Outcome {
@@ -36,7 +37,7 @@ export function startMaintenance(settings: MaintenanceSettings): {
       const task = waiting.get(order);
       waiting.delete(order);
       if (!error) task?.resolve();
-      else task?.reject(Object.assign(new Error(error.message), error));
+      else task?.reject(revive(error));
     });
     thread.on('error', (error: Error) => {
       failure = error;
@@ -54,11 +55,11 @@ export function startMaintenance(settings: MaintenanceSettings): {
   }
 
   return {
-    run: (task, id) =>
+    run: (task, target) =>
       new Promise((resolve, reject) => {
         const order = ++last;
         waiting.set(order, { resolve, reject });
-        worker.postMessage({ kind: 'run', order, task, id } satisfies Order);
+        worker.postMessage({ kind: 'run', order, task, target } satisfies Order);
       }),
     async stop() {
       stopping = true;
@@ -66,4 +67,10 @@ export function startMaintenance(settings: MaintenanceSettings): {
       await exited;
     },
   };
+}
+
+/** An error as it was in the thread, but for its class, which is lost on the way. A refusal is one again. */
+function revive({ name, message, code }: NonNullable<Outcome['error']>): Error {
+  if (name === 'Refusal') return new Refusal(code as RefusalCode, message);
+  return Object.assign(new Error(message), { name, code });
 }

@@ -94,6 +94,10 @@ CREATE TABLE sessions (
   last_used_at TEXT NOT NULL
 ) STRICT;
 
+CREATE INDEX sessions_by_creation ON sessions (created_at);
+
+CREATE INDEX sessions_by_use ON sessions (last_used_at);
+
 CREATE INDEX sessions_by_user ON sessions (user);
 
 CREATE TABLE space_tags (
@@ -153,6 +157,8 @@ CREATE TABLE users (
 
 CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, picture ON users
   BEGIN UPDATE search_revision SET value = value + 1; END;
+
+CREATE UNIQUE INDEX users_by_picture ON users (picture) WHERE picture IS NOT NULL;
 
 CREATE VIRTUAL TABLE word_index USING fts5(
   words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',

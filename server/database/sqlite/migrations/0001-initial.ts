@@ -20,6 +20,7 @@ const statements = [
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL
   ) STRICT`,
+  'CREATE UNIQUE INDEX users_by_picture ON users (picture) WHERE picture IS NOT NULL',
 
   `CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -29,6 +30,8 @@ const statements = [
     last_used_at TEXT NOT NULL
   ) STRICT`,
   'CREATE INDEX sessions_by_user ON sessions (user)',
+  'CREATE INDEX sessions_by_creation ON sessions (created_at)',
+  'CREATE INDEX sessions_by_use ON sessions (last_used_at)',
 
   `CREATE TABLE spaces (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
+import { openDatabase } from '../../server/database/open.ts';
+import { removeDiscardedPictures } from '../../server/profile/picture.ts';
+
+test('A discarded picture that cannot be removed keeps none of the others', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const engine = cleanup.use(await openDatabase({ dataDir }, { maintains: false }));
+  const pictures = Array.from({ length: 1_200 }, newAvatarName);
+  for (const picture of pictures) {
+    const values = { picture, remove_after: '2026-01-01T00:00:00.000Z' };
+    await engine.db.insertInto('discarded_avatars').values(values).execute();
+  }
+  const stuck = new Set([pictures.toSorted()[0], pictures.toSorted()[700]]);
+  const removed: string[] = [];
+  const avatars = {
+    async remove(name: string) {
+      if (stuck.has(name)) throw new Error('It is stuck.');
+      removed.push(name);
+    },
+  } as AvatarStore;
+  await expect(removeDiscardedPictures(engine, avatars)).rejects.toBeInstanceOf(AggregateError);
+  expect(removed.sort()).toEqual(pictures.filter((each) => !stuck.has(each)).sort());
+  const left = await engine.db.selectFrom('discarded_avatars').select('picture').execute();
+  expect(new Set(left.map(({ picture }) => picture))).toEqual(stuck);
+
+  stuck.clear();
+  await removeDiscardedPictures(engine, avatars);
+  expect(await engine.db.selectFrom('discarded_avatars').selectAll().execute()).toEqual([]);
+});
