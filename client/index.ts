@@ -1,4 +1,5 @@
 export { type Client, createClient, createConfig } from '../generated/client/index.ts';
+export { client } from '../generated/client.gen.ts';
 export * from '../generated/index.ts';
 export { ApiError, SearchError } from './errors.ts';
 export type { AccessToken, ApiOptions } from './http.ts';

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,10 +8,27 @@ import { fileURLToPath } from 'node:url';
 const [folder = 'dist'] = process.argv.slice(2);
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
+// What is there is replaced, so it has to be an earlier package, or nothing.
+const isReplaceable =
+  !existsSync(folder) ||
+  readdirSync(folder).length === 0 ||
+  existsSync(join(folder, 'client', 'index.js'));
+if (!isReplaceable) {
+  console.error(
+    `${folder} has something else in it. Name a folder that is empty, or an earlier package.`,
+  );
+  process.exit(1);
+}
 rmSync(folder, { recursive: true, force: true });
 execFileSync(process.execPath, [compiler, '-p', 'client', '--outDir', folder], {
   stdio: 'inherit',
 });
-for (const file of ['client/package.json', 'openapi.yaml', 'CHANGELOG.md', 'LICENSE']) {
+for (const file of [
+  'client/package.json',
+  'client/README.md',
+  'openapi.yaml',
+  'CHANGELOG.md',
+  'LICENSE',
+]) {
   cpSync(file, join(folder, basename(file)));
 }

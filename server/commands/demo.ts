@@ -14,7 +14,8 @@ import { runProgram } from '../program.ts';
 import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
 import { serve } from '../serve.ts';
 
-const PASSWORD = 'marmalade on toast';
+/** The one of the contract's examples, so that they work here. */
+const PASSWORD = 'correct horse battery';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
@@ -116,6 +117,7 @@ You are ada. These lines work as pasted into another terminal:
   # 9. The end of the account
   curl -w '\\n' -X DELETE -H "Authorization: Bearer $TOKEN" ${url}/api/profile/account
 
-Everybody in the sample has the password "${PASSWORD}": person2@example.com to person30@example.com.
+Everybody in the sample has the password "${PASSWORD}": ${DEMO_ACCOUNT.email}, and person2@example.com to
+person30@example.com.
 `;
 }

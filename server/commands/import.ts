@@ -11,10 +11,9 @@ const { file, skipBad } = readArguments();
 await runProgram(async () => {
   const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
   await using engine = await openDatabase(configFromEnvironment());
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   const startedAt = performance.now();
   try {
-    const report = await importRecords(engine, lines, {
+    const report = await importRecords(engine, linesOf(input), {
       skipBad,
       onLine: (count) => {
         if (process.stderr.isTTY) process.stderr.write(`\r${count.toLocaleString('en')} lines`);
@@ -34,6 +33,11 @@ await runProgram(async () => {
     );
   }
 });
+
+/** Begins to read when the first line is asked for: what is read before that would be lost. */
+async function* linesOf(input: NodeJS.ReadableStream): AsyncIterable<string> {
+  yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+}
 
 function readArguments(): { file: string; skipBad: boolean } {
   try {

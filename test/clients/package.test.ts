@@ -88,3 +88,17 @@ describe('the built package', () => {
     },
   );
 });
+
+test('A package takes the place of an earlier one, and of nothing else', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'space-client-'));
+  await writeFile(join(folder, 'precious'), 'kept');
+  const attempt = run(process.execPath, ['codegen/package.ts', folder]);
+  await expect(attempt).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has something else in it'),
+  });
+  expect(await readdir(folder)).toEqual(['precious']);
+  await rm(folder, { recursive: true });
+  await run(process.execPath, ['codegen/package.ts', installed]);
+  expect(await readdir(installed)).toContain('README.md');
+}, 60_000);

@@ -76,7 +76,7 @@ export function engineOn(
  */
 function isCurrent(file: string): boolean {
   if (!existsSync(file)) return false;
-  const handle = new Sqlite(file, { readonly: true });
+  const handle = new Sqlite(file, { timeout: 2_000 });
   try {
     const tables = handle.prepare('SELECT name FROM sqlite_schema').pluck().all();
     if (tables.length === 0) return false;
