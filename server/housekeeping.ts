@@ -4,7 +4,7 @@ import type { AvatarStore } from './avatars/store.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import type { Limits } from './http/limits.ts';
-import { removeDiscardedPictures } from './profile/picture.ts';
+import { removeDiscardedPictures } from './profile/discarded-pictures.ts';
 
 const INTERVAL = 10 * 60_000;
 

@@ -1,12 +1,6 @@
 import { mkdir, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import {
-  type AvatarStore,
-  assertAvatarName,
-  defaultAvatarName,
-  isAvatarName,
-  newAvatarName,
-} from './store.ts';
+import { type AvatarStore, assertAvatarName, defaultAvatarName, newAvatarName } from './store.ts';
 
 /** Other processes may be writing to the same folder: only what none of them can still be at is a leftover. */
 const leftoverAfterMs = 10 * 60 * 1000;
@@ -38,10 +32,6 @@ export async function openAvatarFolder(path: string): Promise<AvatarStore> {
         if (!isMissing(error)) throw error;
       }
       await syncFolder(path);
-    },
-
-    async *names() {
-      for await (const { name } of await opendir(path)) if (isAvatarName(name)) yield name;
     },
 
     // What the system refused to do with a file: no call of this module is wrong in itself.

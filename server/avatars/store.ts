@@ -9,8 +9,6 @@ export interface AvatarStore {
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Resolves once it is gone. Removing what is not there does nothing. */
   remove(name: string): Promise<void>;
-  /** Every avatar kept, in no order. Those put meanwhile may or may not be among them. */
-  names(): AsyncIterable<string>;
   /** Whether the error says that the store cannot keep or give now (full, gone), rather than that it was asked wrongly. */
   isUnavailable(error: unknown): boolean;
 }

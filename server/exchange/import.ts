@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Insertable } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { isPasswordHash } from '../auth/passwords.ts';
@@ -10,7 +10,7 @@ import { refuseUnreadable } from '../messages/messages.ts';
 import { Refusal } from '../refusal.ts';
 import { indexSpaces } from '../search/documents.ts';
 import { countWords } from '../search/words.ts';
-import { parseDescription, parseTitle } from '../spaces/spaces.ts';
+import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
 import { parseBio } from '../users/bio.ts';
 import { parseEmail } from '../users/email.ts';
@@ -193,9 +193,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
     description,
     visibility,
     invitation_code:
-      visibility === 'private'
-        ? (record.invitation_code ?? randomBytes(16).toString('base64url'))
-        : null,
+      visibility === 'private' ? (record.invitation_code ?? newInvitationCode()) : null,
     participant_count: 0,
     created_at: createdAt,
   };

@@ -6,6 +6,7 @@ import { endAllSessions, endSession } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey } from '../http/limits.ts';
+import { emailKey } from '../users/email.ts';
 
 export function authHandlers({
   config,
@@ -28,10 +29,8 @@ export function authHandlers({
 
     login: async (request, reply) => {
       const { email, password } = request.body;
-      const session = await limits.login(
-        reply,
-        `${email.toLowerCase()} ${clientKey(request)}`,
-        () => login(engine, email, password),
+      const session = await limits.login(reply, `${emailKey(email)} ${clientKey(request)}`, () =>
+        login(engine, email, password),
       );
       return reply.code(200).send(describe(session));
     },

@@ -3,7 +3,7 @@ import type { Database, Engine, Target } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { eraseSpaceRows } from '../spaces/deletion.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
-import { discardPicture } from './picture.ts';
+import { discardPicture } from './discarded-pictures.ts';
 
 /** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
 export async function deleteAccount(engine: Engine, { user, session }: Caller): Promise<void> {

@@ -49,7 +49,7 @@ const readSpace = prepared<
     .where('id', '=', space),
 );
 
-const readTags = prepared<{ space: number }, { tag: number; tag_name: string }>(
+const readTagNumbers = prepared<{ space: number }, { tag: number; tag_name: string }>(
   ({ db }, { space }) =>
     db
       .selectFrom('space_tags')
@@ -83,7 +83,7 @@ async function writeDocument(
 
   const { creator, participant_count } = row;
   const key = documentKey(space, participant_count);
-  const tags = await readTags(engine, { space }, db);
+  const tags = await readTagNumbers(engine, { space }, db);
   const document = { key, space, creator, participant_count, title_key: titleKey(row.title) };
   await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
   for (const { tag } of tags) await insertTagHit(engine, { tag, key }, db);

@@ -6,7 +6,7 @@ import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { Refusal } from '../refusal.ts';
 import { moveSpace } from '../search/documents.ts';
-import { findAnySpace, findSpace, readSpaceRows, spaceNotFound } from './spaces.ts';
+import { describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
  * Makes the caller take part in a space; does nothing if they do.
@@ -40,7 +40,7 @@ export async function joinSpace(
       .where('space', '=', space.id)
       .where('user', '=', caller.user)
       .executeTakeFirstOrThrow();
-    const described = (await readSpaceRows(trx, [space.id], caller, avatarBase)).get(space.id);
+    const described = (await describeSpaces(trx, [space.id], caller, avatarBase)).get(space.id);
     if (!described) throw spaceNotFound();
     return { space: described, joined_at };
   });
@@ -109,7 +109,7 @@ export async function listParticipations(
     query = query.where(sql<boolean>`(joined_at, space) < (${joinedAt}, ${space})`);
   }
   const page = pageOf(await query.execute(), limit, ({ joined_at, space }) => [joined_at, space]);
-  const spaces = await readSpaceRows(
+  const spaces = await describeSpaces(
     engine.db,
     page.items.map(({ space }) => space),
     caller,

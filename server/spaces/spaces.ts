@@ -43,7 +43,7 @@ export async function createSpace(
       .execute();
     await setTags(engine, trx, id, tags);
     await indexSpace(engine, trx, id);
-    return readSpaceRow(trx, id, caller, avatarBase);
+    return describeSpace(trx, id, caller, avatarBase);
   });
 }
 
@@ -58,7 +58,7 @@ export async function readSpace(
   avatarBase: string,
 ): Promise<Space> {
   const { id } = await findSpace(engine.db, caller, spaceId);
-  return readSpaceRow(engine.db, id, caller, avatarBase);
+  return describeSpace(engine.db, id, caller, avatarBase);
 }
 
 /**
@@ -93,7 +93,7 @@ export async function updateSpace(
       : [];
     await indexSpace(engine, trx, space.id);
     await deleteUnusedTags(trx, formerTags);
-    return readSpaceRow(trx, space.id, caller, avatarBase);
+    return describeSpace(trx, space.id, caller, avatarBase);
   });
 }
 
@@ -173,7 +173,7 @@ export function spaceNotFound(): Refusal {
 }
 
 /** Spaces by their internal numbers, as `viewer` sees them. */
-export async function readSpaceRows(
+export async function describeSpaces(
   db: Database,
   ids: readonly number[],
   viewer: Caller | null,
@@ -222,13 +222,13 @@ export async function readSpaceRows(
   );
 }
 
-async function readSpaceRow(
+async function describeSpace(
   db: Database,
   id: number,
   viewer: Caller | null,
   avatarBase: string,
 ): Promise<Space> {
-  const space = (await readSpaceRows(db, [id], viewer, avatarBase)).get(id);
+  const space = (await describeSpaces(db, [id], viewer, avatarBase)).get(id);
   if (!space) throw spaceNotFound();
   return space;
 }
@@ -236,8 +236,13 @@ async function readSpaceRow(
 function visibilityOf(visibility: 'public' | 'private') {
   return {
     visibility,
-    invitation_code: visibility === 'private' ? randomBytes(16).toString('base64url') : null,
+    invitation_code: visibility === 'private' ? newInvitationCode() : null,
   };
+}
+
+/** 128 random bits in base64url. */
+export function newInvitationCode(): string {
+  return randomBytes(16).toString('base64url');
 }
 
 /** @throws Refusal `invalid_request` */

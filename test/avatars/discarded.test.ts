@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { removeDiscardedPictures } from '../../server/profile/picture.ts';
+import { removeDiscardedPictures } from '../../server/profile/discarded-pictures.ts';
 
 test('A discarded picture that cannot be removed keeps none of the others', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));

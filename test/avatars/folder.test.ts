@@ -8,6 +8,7 @@ import {
   type AvatarStore,
   avatarUrl,
   defaultAvatarName,
+  isAvatarName,
   newAvatarName,
 } from '../../server/avatars/store.ts';
 
@@ -37,18 +38,11 @@ describe('a folder of avatars', () => {
     expect((await readdir(path)).sort()).toEqual([defaultAvatarName, ...names].sort());
   });
 
-  test('lists the avatars and nothing else', async () => {
-    const names = [await put('a'), await put('b')];
-    await writeFile(join(path, 'AAAAAAAAAAAAAAAAAAAAAA.webp.tmp'), '');
-    await writeFile(join(path, 'notes.txt'), '');
-    expect((await namesIn(store)).sort()).toEqual(names.sort());
-  });
-
   test('removes an avatar, and does nothing the second time', async () => {
     const [gone, kept] = [await put('a'), await put('b')];
     await store.remove(gone);
     await store.remove(gone);
-    expect(await namesIn(store)).toEqual([kept]);
+    expect(await pictures()).toEqual([kept]);
   });
 
   test.each([
@@ -92,8 +86,7 @@ describe('a folder of avatars', () => {
 
   test('keeps its avatars when opened again, by several processes at once', async () => {
     const name = await put('picture');
-    const stores = await Promise.all([openAvatarFolder(path), openAvatarFolder(path)]);
-    for (const again of stores) expect(await namesIn(again)).toEqual([name]);
+    await Promise.all([openAvatarFolder(path), openAvatarFolder(path)]);
     expect((await readdir(path)).sort()).toEqual([name, defaultAvatarName].sort());
   });
 
@@ -120,10 +113,8 @@ async function put(content: string): Promise<string> {
   return name;
 }
 
-async function namesIn(avatars: AvatarStore): Promise<string[]> {
-  const names: string[] = [];
-  for await (const name of avatars.names()) names.push(name);
-  return names;
+async function pictures(): Promise<string[]> {
+  return (await readdir(path)).filter(isAvatarName).sort();
 }
 
 describe('the URL of an avatar', () => {
