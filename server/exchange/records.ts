@@ -152,6 +152,10 @@ export function parseRecord(line: string): ExchangeRecord {
       `${fault?.instancePath.slice(1) || 'the record'} ${fault?.message}${extra ? ` (${extra})` : ''}`,
     );
   }
-  if (findUnstorable(value) !== undefined) throw new BadLine('holds NUL or half a surrogate pair');
+  // In a well-formed line, only escapes can stand for what cannot be stored.
+  const isSuspect = line.includes('\\u') || !line.isWellFormed();
+  if (isSuspect && findUnstorable(value) !== undefined) {
+    throw new BadLine('holds NUL or half a surrogate pair');
+  }
   return value as ExchangeRecord;
 }
