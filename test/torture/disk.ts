@@ -165,6 +165,8 @@ async function damage(
       const { operation, status } = await write();
       must(status !== undefined && status < 500, `${operation} was answered ${status}`);
     }
+    // Somebody has to be there, or the damage would only ever meet those who sign up.
+    await write('changeBio');
     const mend = await doDamage(server);
     try {
       for (let i = 0; i < writes; i += 1) {

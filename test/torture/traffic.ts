@@ -282,7 +282,8 @@ export function openTraffic(): Traffic {
       return async (wanted) => {
         const alive = own.filter(({ mark }) => ledger.holds(`user ${mark}`));
         own.splice(0, own.length, ...alive);
-        if (own.length < 2 || (own.length < MOST_PEOPLE && Math.random() < 0.02)) {
+        const wantsPerson = own.length < 2 || (own.length < MOST_PEOPLE && Math.random() < 0.02);
+        if (own.length === 0 || (wanted === undefined && wantsPerson)) {
           return perform('register', register(own), journal);
         }
         for (let operation = wanted ?? drawOperation(); ; operation = drawOperation()) {
