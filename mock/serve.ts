@@ -116,9 +116,11 @@ async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Pro
       { status: response.statusCode ?? 500, headers: response.headers, body: await text(response) },
       baseUrl,
     );
-    const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...kept } = answer.headers;
+    // What only concerned the connection to Prism.
+    for (const name of ['connection', 'keep-alive', 'transfer-encoding'])
+      delete answer.headers[name];
     const length = Buffer.byteLength(answer.body);
-    outgoing.writeHead(answer.status, { ...kept, 'content-length': length });
+    outgoing.writeHead(answer.status, { ...answer.headers, 'content-length': length });
     outgoing.end(answer.body);
   } catch {
     // Prism starts, or has crashed on this request.

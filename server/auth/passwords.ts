@@ -10,9 +10,9 @@ const MAX_LENGTH = 256;
 
 /** Argon2id, as OWASP's Password Storage Cheat Sheet has it: 19 MiB, 2 passes, 1 lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** What a hash from elsewhere may ask for: in KiB, more could bring the process down; */
+/** In KiB. What a hash from elsewhere may ask for: more could bring the process down. */
 const MAX_MEMORY_COST = 262_144;
-/** in KiB filled by all passes together, more would keep others from signing in for longer than a second or two. */
+/** In KiB that all its passes fill. More would keep others from signing in for longer than a second or two. */
 const MAX_COST = 1_048_576;
 const MAX_LANES = 16;
 

@@ -1,5 +1,6 @@
 import { mkdir, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncFolder } from '../durable-files.ts';
 import { type AvatarStore, assertAvatarName, defaultAvatarName, newAvatarName } from './store.ts';
 
 /** Other processes may be writing to the same folder: only what none of them can still be at is a leftover. */
@@ -81,17 +82,6 @@ async function removeLeftovers(folder: string): Promise<void> {
       // Another process finished with it or removed it first.
       if (!isMissing(error)) throw error;
     }
-  }
-}
-
-/** Makes names that appeared or vanished durable. Windows has no such call and needs none. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { OperatorError } from '../program.ts';
+import { OperatorError } from './program.ts';
 
 /**
  * Has a file made beside its place, readable for its owner alone, and puts it there once it is whole and on disk: what
@@ -18,17 +18,22 @@ export async function replaceFile(
   try {
     await (await open(part, 'w', 0o600)).close();
     await make(part);
-    await sync(part);
+    await sync(part, 'r+');
     await rename(part, file);
-    await sync(dirname(file));
+    await syncFolder(dirname(file));
   } catch (error) {
     await rm(part, { force: true });
     throw error;
   }
 }
 
-async function sync(path: string): Promise<void> {
-  const handle = await open(path);
+/** Makes names that appeared or vanished durable. Windows has no such call and needs none. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform !== 'win32') await sync(path, 'r');
+}
+
+async function sync(path: string, flags: string): Promise<void> {
+  const handle = await open(path, flags);
   try {
     await handle.sync();
   } finally {
