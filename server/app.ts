@@ -12,11 +12,11 @@ import Fastify, {
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
-import { overloaded } from './concurrency.ts';
 import type { Context } from './context.ts';
 import { copyContract, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { authenticate } from './http/authentication.ts';
+import { serveAvatars } from './http/avatars.ts';
 import { BODY_LIMIT, checkBody, readBodies } from './http/bodies.ts';
 import {
   boundConnections,
@@ -29,12 +29,12 @@ import {
 } from './http/connections.ts';
 import { serveDocumentation } from './http/documentation.ts';
 import { serveHealth } from './http/health.ts';
-import { limitPublicReads } from './http/limits.ts';
 import { countRequests } from './http/metrics.ts';
-import { serveAvatars } from './http/pictures.ts';
 import { HttpProblem, notFound, sendProblem } from './http/problems.ts';
+import { limitPublicReads } from './http/rate-limits.ts';
+import { logRequest, logRequests, warnOfUntrustedProxy } from './http/request-log.ts';
 import { compileValidator, explainValidation, refuseBrokenQuery } from './http/validation.ts';
-import { logRequest, logRequests, warnOfUntrustedProxy } from './logging.ts';
+import { overloaded } from './system/concurrency.ts';
 
 /** Builds the application on a context. It does not listen. */
 export async function buildApp(

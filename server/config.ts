@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { OperatorError } from './program.ts';
+import { OperatorError } from './errors.ts';
 
 /** The settings, from the environment. README.md tells what each is for. */
 export interface Config {

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
-import { openAvatarFolder } from './avatars/folder.ts';
+import { openAvatarFolder } from './avatars/folder-store.ts';
 import type { AvatarStore } from './avatars/store.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
-import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
-import { type Limits, openLimits } from './http/limits.ts';
-import { type Metrics, openMetrics } from './metrics.ts';
-import { openRecentAnswers, type RecentAnswers } from './search/recent.ts';
+import { type Limits, openLimits } from './http/rate-limits.ts';
+import { type Metrics, openMetrics } from './metrics/registry.ts';
+import { type Housekeeping, startHousekeeping } from './process/housekeeping.ts';
+import { openRecentAnswers, type RecentAnswers } from './search/recent-responses.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
 export interface Context extends AsyncDisposable {

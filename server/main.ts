@@ -1,8 +1,8 @@
 import { configFromEnvironment } from './config.ts';
-import { openLog } from './logging.ts';
-import { runProgram } from './program.ts';
-import { serve } from './serve.ts';
-import { isWorker, superviseWorkers, tellSupervisor } from './workers.ts';
+import { openLog } from './process/log.ts';
+import { runProgram } from './process/program.ts';
+import { serve } from './process/serve.ts';
+import { isWorker, superviseWorkers, tellSupervisor } from './process/workers.ts';
 
 /** That something has to be mended first (EX_CONFIG of sysexits.h): the systemd unit does not try again. */
 const UNABLE = 78;

@@ -1,14 +1,14 @@
+import { emailKey } from '../accounts/email.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
-import { emailKey } from '../users/email.ts';
-import { hashPassword, needsRehash, verifyPassword } from './passwords.ts';
+import { DomainError } from '../errors.ts';
+import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
 import type { OpenedSession } from './registration.ts';
 import { openSession } from './sessions.ts';
 
 /**
  * Opens a session for whoever knows the password. An unknown address costs as much as a wrong password.
- * @throws Refusal `credentials_incorrect`
+ * @throws DomainError `credentials_incorrect`
  */
 export async function login(
   engine: Engine,
@@ -39,6 +39,6 @@ export async function login(
   return { userId: account.user_id, token };
 }
 
-function credentialsIncorrect(): Refusal {
-  return new Refusal('credentials_incorrect', 'The address or the password is not right.');
+function credentialsIncorrect(): DomainError {
+  return new DomainError('credentials_incorrect', 'The address or the password is not right.');
 }

@@ -1,12 +1,13 @@
+import { emailKey } from '../accounts/email.ts';
+import { checkNewPassword } from '../accounts/password.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { emailKey } from '../users/email.ts';
-import { checkNewPassword, hashPassword } from './passwords.ts';
+import { hashPassword } from './password-hashing.ts';
 
 /**
  * Gives the account with this address a new password and ends its sessions: for the operator, when somebody has
  * forgotten theirs. Answers whether there is such an account.
- * @throws Refusal `password_…`
+ * @throws DomainError `password_…`
  */
 export async function setPassword(
   engine: Engine,

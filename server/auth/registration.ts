@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { parseEmail } from '../accounts/email.ts';
+import { checkNewPassword } from '../accounts/password.ts';
+import { parseUsername } from '../accounts/username.ts';
+import { refuseTakenUsername, usernameTaken } from '../accounts/username-availability.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
-import { parseEmail } from '../users/email.ts';
-import { parseUsername } from '../users/username.ts';
-import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts';
-import { checkNewPassword, hashPassword } from './passwords.ts';
+import { DomainError } from '../errors.ts';
+import { hashPassword } from './password-hashing.ts';
 import { openSession } from './sessions.ts';
 
 /** A session that has just been opened. */
@@ -16,7 +17,7 @@ export interface OpenedSession {
 
 /**
  * Creates an account and opens its first session.
- * @throws Refusal for a name, address or password that breaks its rules, and for a name or address that is taken
+ * @throws DomainError for a name, address or password that breaks its rules, and for a name or address that is taken
  */
 export async function register(
   engine: Engine,
@@ -69,7 +70,7 @@ async function refuseTakenEmail(engine: Engine, key: string): Promise<void> {
     .where('email_key', '=', key)
     .executeTakeFirst();
   if (row) {
-    throw new Refusal(
+    throw new DomainError(
       'email_taken',
       'An account with that address exists. Sign in, or use another address.',
       [{ pointer: '/email', message: 'is taken' }],

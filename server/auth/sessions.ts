@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 
 /** Who sends a request: a user, by one of their sessions. `user` and `session` are internal numbers. */
 export interface Caller {
@@ -76,7 +76,7 @@ async function noteUse(engine: Engine, session: number): Promise<void> {
 /**
  * Makes sure, in a transaction, that the caller's session is still open: since the request began it may have ended,
  * with its account or without.
- * @throws Refusal `unauthenticated`
+ * @throws DomainError `unauthenticated`
  */
 export async function requireSession(
   trx: DatabaseTransaction,
@@ -87,7 +87,7 @@ export async function requireSession(
     .select('id')
     .where('id', '=', session)
     .executeTakeFirst();
-  if (!row) throw new Refusal('unauthenticated', 'The session has ended. Sign in again.');
+  if (!row) throw new DomainError('unauthenticated', 'The session has ended. Sign in again.');
 }
 
 export async function endSession(engine: Engine, { session }: Caller): Promise<void> {

@@ -1,5 +1,5 @@
+import { emailKey } from '../accounts/email.ts';
 import type { Engine } from '../database/engine.ts';
-import { emailKey } from '../users/email.ts';
 
 /** Marks the account with this address as verified. Answers whether there is one. */
 export async function verifyAccount(engine: Engine, email: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { configFromEnvironment } from '../config.ts';
 import { copyDatabase } from '../database/open.ts';
-import { replaceFile } from '../durable-files.ts';
-import { runProgram } from '../program.ts';
+import { runProgram } from '../process/program.ts';
+import { replaceFile } from '../system/durable-files.ts';
 
 const [file, ...rest] = process.argv.slice(2);
 if (file === undefined || rest.length > 0) {

@@ -1,6 +1,6 @@
 import { configFromEnvironment } from '../config.ts';
 import { rewriteDatabase } from '../database/open.ts';
-import { runProgram } from '../program.ts';
+import { runProgram } from '../process/program.ts';
 
 if (process.argv.length > 2) {
   console.error('Usage: npm run compact');

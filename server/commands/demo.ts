@@ -3,16 +3,16 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hashPassword } from '../auth/passwords.ts';
+import { hashPassword } from '../auth/password-hashing.ts';
 import { openSession } from '../auth/sessions.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
 import type { Database } from '../database/engine.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
-import { openLog } from '../logging.ts';
-import { runProgram } from '../program.ts';
+import { openLog } from '../process/log.ts';
+import { runProgram } from '../process/program.ts';
+import { serve } from '../process/serve.ts';
 import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
-import { serve } from '../serve.ts';
 
 /** The one of the contract's examples, so that they work here. */
 const PASSWORD = 'correct horse battery';
@@ -27,7 +27,7 @@ await runProgram(async () => {
   await fill(config);
   const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { maintains: true });
   const picture = join(dataDir, 'picture.jpg');
-  copyFileSync(new URL('../sample/picture.jpg', import.meta.url), picture);
+  copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), picture);
   console.log(welcome(config, await signIn(engine.db), picture));
 });
 

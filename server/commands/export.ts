@@ -2,9 +2,9 @@ import { open } from 'node:fs/promises';
 import { configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { openExistingDatabase } from '../database/open.ts';
-import { replaceFile } from '../durable-files.ts';
 import { exportRecords } from '../exchange/export.ts';
-import { runProgram } from '../program.ts';
+import { runProgram } from '../process/program.ts';
+import { replaceFile } from '../system/durable-files.ts';
 
 /** How many characters are written at once. */
 const CHUNK = 65_536;

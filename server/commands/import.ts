@@ -3,8 +3,9 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { configFromEnvironment } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
+import { OperatorError } from '../errors.ts';
 import { ImportRefused, type ImportReport, importRecords } from '../exchange/import.ts';
-import { OperatorError, runProgram } from '../program.ts';
+import { runProgram } from '../process/program.ts';
 
 const { file, skipBad } = readArguments();
 

@@ -3,8 +3,8 @@ import { Writable } from 'node:stream';
 import { setPassword } from '../auth/password-reset.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
-import { OperatorError, runProgram } from '../program.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError, OperatorError } from '../errors.ts';
+import { runProgram } from '../process/program.ts';
 
 const [email, ...rest] = process.argv.slice(2);
 if (email === undefined || rest.length > 0) {
@@ -21,7 +21,7 @@ await runProgram(async () => {
       throw new OperatorError(`There is no account with the address ${email}.`);
     }
   } catch (error) {
-    throw error instanceof Refusal ? new OperatorError(error.message) : error;
+    throw error instanceof DomainError ? new OperatorError(error.message) : error;
   }
   console.log('The password is set, and all sessions of the account have ended.');
 });

@@ -1,7 +1,8 @@
 import { verifyAccount } from '../auth/verification.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
-import { OperatorError, runProgram } from '../program.ts';
+import { OperatorError } from '../errors.ts';
+import { runProgram } from '../process/program.ts';
 
 const [email, ...rest] = process.argv.slice(2);
 if (email === undefined || rest.length > 0) {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
-import { OperatorError } from '../program.ts';
+import { OperatorError } from '../errors.ts';
 import type { Engine } from './engine.ts';
 import { openSqlite } from './sqlite/engine.ts';
 import { copyFile, rewriteFile } from './sqlite/files.ts';

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Insertable } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { isPasswordHash } from '../auth/passwords.ts';
+import { parseBio } from '../accounts/bio.ts';
+import { parseEmail } from '../accounts/email.ts';
+import { parseUsername } from '../accounts/username.ts';
+import { isPasswordHash } from '../auth/password-hashing.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import type { Appreciations, Messages, Participations, Spaces, Users } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
+import { DomainError } from '../errors.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
-import { Refusal } from '../refusal.ts';
 import { indexSpaces } from '../search/documents.ts';
-import { countWords } from '../search/words.ts';
+import { countWords } from '../search/words/words.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
-import { parseBio } from '../users/bio.ts';
-import { parseEmail } from '../users/email.ts';
-import { parseUsername } from '../users/username.ts';
 import {
   type AppreciationRecord,
   BadLine,
@@ -98,7 +98,7 @@ export async function importRecords(
         if (isNew) report.added += 1;
         else report.unchanged += 1;
       } catch (error) {
-        if (!(error instanceof BadLine || error instanceof Refusal)) throw error;
+        if (!(error instanceof BadLine || error instanceof DomainError)) throw error;
         report.bad.push({ line: number, reason: error.message });
         if (!skipBad && report.bad.length >= MOST_BAD_LINES) throw new ImportRefused(report);
       }

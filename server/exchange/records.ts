@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { findUnstorable } from '../storable.ts';
+import { findUnstorable } from '../text/storable.ts';
 
 /**
  * The exchange format: newline-delimited JSON, one of these records a line. A record may refer only to records of

@@ -1,12 +1,12 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Session } from '../../generated/types.gen.ts';
+import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
 import { type OpenedSession, register } from '../auth/registration.ts';
 import { endAllSessions, endSession } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { clientKey } from '../http/limits.ts';
-import { emailKey } from '../users/email.ts';
+import { clientKey } from '../http/rate-limits.ts';
 
 export function authHandlers({
   config,

@@ -1,9 +1,9 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { linkNextPage } from '../http/pagination-links.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
-import { linkNextPage } from './pages.ts';
 
 type Operations =
   | 'listMessages'

@@ -2,10 +2,10 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
+import { deleteAccount } from '../profile/account-deletion.ts';
+import { changePicture, removePicture } from '../profile/avatar.ts';
 import { changeBio } from '../profile/bio.ts';
-import { deleteAccount } from '../profile/deletion.ts';
 import { changePassword } from '../profile/password.ts';
-import { changePicture, removePicture } from '../profile/picture.ts';
 import { readProfile } from '../profile/profile.ts';
 import { changeUsername } from '../profile/username.ts';
 

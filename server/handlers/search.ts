@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
-import type { Page } from '../cursor.ts';
+import { nextPageLink } from '../http/pagination-links.ts';
 import { HttpProblem } from '../http/problems.ts';
-import { recall, type SearchAnswer } from '../search/recent.ts';
+import type { Page } from '../pagination.ts';
+import { recall, type SearchAnswer } from '../search/recent-responses.ts';
 import type { SearchResultJson } from '../search/results.ts';
-import { searchTag } from '../search/tag.ts';
-import { searchText } from '../search/text.ts';
-import { nextPageLink } from './pages.ts';
+import { searchTag } from '../search/tag-search.ts';
+import { searchText } from '../search/text-search.ts';
 
 export function searchHandlers({
   config,

@@ -1,10 +1,10 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { deleteSpace } from '../spaces/deletion.ts';
+import { linkNextPage } from '../http/pagination-links.ts';
 import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
+import { deleteSpace } from '../spaces/space-deletion.ts';
 import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
-import { linkNextPage } from './pages.ts';
 
 type Operations =
   | 'createSpace'

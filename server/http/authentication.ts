@@ -2,7 +2,7 @@ import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { type Caller, findCaller } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,7 +27,7 @@ export function authenticate(
     if (token === undefined) throw tokenMissing(authorization);
     const caller = await findCaller(engine, token, config.sessions);
     if (caller === undefined) {
-      throw new Refusal(
+      throw new DomainError(
         'unauthenticated',
         'The access token is expired or revoked, or not one of this service. Sign in again.',
       );
@@ -42,9 +42,9 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-function tokenMissing(authorization: string | undefined): Refusal {
+function tokenMissing(authorization: string | undefined): DomainError {
   const how = 'send the access token as "Authorization: Bearer <access_token>".';
-  return new Refusal(
+  return new DomainError(
     'unauthenticated',
     authorization === undefined
       ? `Sign in, and ${how}`

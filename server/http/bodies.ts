@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
-import { findUnstorable } from '../storable.ts';
+import { findUnstorable } from '../text/storable.ts';
 import { HttpProblem } from './problems.ts';
 import { multipartOptions } from './uploads.ts';
 

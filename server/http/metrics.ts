@@ -1,10 +1,10 @@
 import cluster from 'node:cluster';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { shareMetrics } from '../cluster-metrics.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
+import { shareMetrics } from '../metrics/cluster.ts';
 import { unavailable } from './problems.ts';
 
 declare module 'fastify' {
@@ -34,7 +34,7 @@ export function countRequests(
   app.get('/metrics', { config: { isAlwaysAnswered: true } }, async (request, reply) => {
     const token = /^bearer +(.*)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (token === undefined || !isSame(token, metricsToken)) {
-      throw new Refusal(
+      throw new DomainError(
         'unauthenticated',
         'Send METRICS_TOKEN as "Authorization: Bearer <token>".',
       );

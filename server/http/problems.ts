@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../../generated/types.gen.ts';
-import { type Pointer, Refusal, type RefusalCode } from '../refusal.ts';
+import { DomainError, type ErrorCode, type Pointer } from '../errors.ts';
 
 /** The status of each kind of problem. `openapi.yaml` explains the codes to clients. */
 export const statuses = {
@@ -42,7 +42,7 @@ export const statuses = {
   headers_too_large: 431,
   internal: 500,
   unavailable: 503,
-} as const satisfies Readonly<Record<RefusalCode, number>> & Readonly<Record<string, number>>;
+} as const satisfies Readonly<Record<ErrorCode, number>> & Readonly<Record<string, number>>;
 
 export type ProblemCode = keyof typeof statuses;
 
@@ -114,7 +114,9 @@ export function sendProblem(
 }
 
 function isOnPurpose(error: unknown): boolean {
-  return error instanceof Refusal || (error instanceof HttpProblem && error.cause === undefined);
+  return (
+    error instanceof DomainError || (error instanceof HttpProblem && error.cause === undefined)
+  );
 }
 
 /** Finds fault with a token only where one was sent and looked at, which login does not (RFC 6750, 3.1). */
@@ -126,7 +128,7 @@ function challenge({ code }: HttpProblem, { headers }: FastifyRequest): string {
 
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
-  if (error instanceof Refusal)
+  if (error instanceof DomainError)
     return new HttpProblem(error.code, error.message, { pointers: error.pointers });
   if (isUnavailable(error)) return unavailable();
   return frameworkProblem(error as FastifyError) ?? internal();

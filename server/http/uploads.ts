@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { overloaded } from '../concurrency.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
+import { overloaded } from '../system/concurrency.ts';
 import { drain } from './connections.ts';
 
 const maxFileBytes = 5 * 1024 * 1024;
@@ -24,7 +24,7 @@ export const multipartOptions = {
  * the answer; then the connection is cut.
  *
  * @param reply the answer, until which the upload counts as held in memory
- * @throws Refusal avatar_too_large, avatar_missing (also of more than one part), invalid_request (malformed,
+ * @throws DomainError avatar_too_large, avatar_missing (also of more than one part), invalid_request (malformed,
  *   incomplete), or unavailable (too much in memory)
  */
 export async function readAvatarUpload(
@@ -49,7 +49,7 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
       if (part.file.truncated) throw tooLarge();
     }
   } catch (error) {
-    throw error instanceof Refusal ? error : malformed(error);
+    throw error instanceof DomainError ? error : malformed(error);
   }
   if (avatar === undefined || avatar.length === 0) throw missing();
   return avatar;
@@ -73,27 +73,27 @@ function refuseExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never>
   });
 }
 
-function tooLarge(): Refusal {
-  return new Refusal(
+function tooLarge(): DomainError {
+  return new DomainError(
     'avatar_too_large',
     'The picture may have at most 5,242,880 bytes (5 MiB), and the form around it 65,536 bytes more.',
     [{ pointer: '/avatar', message: 'must have at most 5,242,880 bytes' }],
   );
 }
 
-function missing(): Refusal {
-  return new Refusal(
+function missing(): DomainError {
+  return new DomainError(
     'avatar_missing',
     'The form must have exactly one part: a file named avatar, with a file name and at least one byte.',
     [{ pointer: '/avatar', message: 'must be a file, and the only part' }],
   );
 }
 
-function malformed(cause: unknown): Refusal {
+function malformed(cause: unknown): DomainError {
   // What has no file name is no file, but a field.
   const refusal = notTheFile.has((cause as { code?: unknown }).code)
     ? missing()
-    : new Refusal(
+    : new DomainError(
         'invalid_request',
         'The body is no complete multipart/form-data form. It must start and end with the boundary that Content-Type names.',
       );

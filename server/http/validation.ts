@@ -1,8 +1,8 @@
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
-import type { Pointer } from '../refusal.ts';
-import { escapePointer } from '../storable.ts';
-import { EMAIL_PATTERN } from '../users/email.ts';
+import { EMAIL_PATTERN } from '../accounts/email.ts';
+import type { Pointer } from '../errors.ts';
+import { escapePointer } from '../text/storable.ts';
 import { HttpProblem } from './problems.ts';
 
 const options: Options = {

@@ -2,12 +2,12 @@ import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 import { findMessage, readMessage } from './messages.ts';
 
 /**
  * Marks a message of someone else's with the caller's appreciation; does nothing if it is.
- * @throws Refusal `message_not_found`, `own_message`
+ * @throws DomainError `message_not_found`, `own_message`
  */
 export async function appreciate(
   engine: Engine,
@@ -19,7 +19,10 @@ export async function appreciate(
     await requireSession(trx, caller);
     const { id, author } = await findMessage(trx, caller, messageId);
     if (author === caller.user) {
-      throw new Refusal('own_message', 'You wrote this message. Appreciations come from others.');
+      throw new DomainError(
+        'own_message',
+        'You wrote this message. Appreciations come from others.',
+      );
     }
     await trx
       .insertInto('appreciations')
@@ -32,7 +35,7 @@ export async function appreciate(
 
 /**
  * Takes the caller's appreciation back; does nothing if there is none.
- * @throws Refusal `message_not_found`
+ * @throws DomainError `message_not_found`
  */
 export async function withdrawAppreciation(
   engine: Engine,

@@ -3,16 +3,16 @@ import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { avatarUrl } from '../avatars/store.ts';
-import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../cursor.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
-import { countWords } from '../search/words.ts';
+import { DomainError } from '../errors.ts';
+import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import { countWords } from '../search/words/words.ts';
 import { findSpace } from '../spaces/spaces.ts';
 
 /**
  * The messages of a space that the caller may see, newest first.
- * @throws Refusal `space_not_found`, `invalid_cursor`
+ * @throws DomainError `space_not_found`, `invalid_cursor`
  */
 export async function listMessages(
   engine: Engine,
@@ -37,7 +37,7 @@ export async function listMessages(
 
 /**
  * Sends a message to a space that the caller takes part in.
- * @throws Refusal `invalid_request`, `space_not_found`, `not_a_participant`
+ * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`
  */
 export async function sendMessage(
   engine: Engine,
@@ -51,7 +51,7 @@ export async function sendMessage(
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
-      throw new Refusal(
+      throw new DomainError(
         'not_a_participant',
         'Only participants send messages. Join the space first.',
       );
@@ -74,7 +74,7 @@ export async function sendMessage(
 
 /**
  * Deletes a message of the caller's, and its appreciations.
- * @throws Refusal `message_not_found`, `not_message_author`
+ * @throws DomainError `message_not_found`, `not_message_author`
  */
 export async function deleteMessage(
   engine: Engine,
@@ -85,7 +85,7 @@ export async function deleteMessage(
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     if (message.author !== caller.user) {
-      throw new Refusal('not_message_author', 'Only its author can delete a message.');
+      throw new DomainError('not_message_author', 'Only its author can delete a message.');
     }
     await trx.deleteFrom('appreciations').where('message', '=', message.id).execute();
     await trx.deleteFrom('messages').where('id', '=', message.id).execute();
@@ -94,7 +94,7 @@ export async function deleteMessage(
 
 /**
  * Finds a message that the caller may see: their own, and those in spaces that they may see.
- * @throws Refusal `message_not_found`
+ * @throws DomainError `message_not_found`
  */
 export async function findMessage(
   db: Database,
@@ -132,8 +132,8 @@ export async function readMessage(db: Database, id: number, avatarBase: string):
   return describe(row, avatarBase);
 }
 
-function messageNotFound(): Refusal {
-  return new Refusal('message_not_found', 'There is no such message, or its space is private.');
+function messageNotFound(): DomainError {
+  return new DomainError('message_not_found', 'There is no such message, or its space is private.');
 }
 
 function selectMessages(db: Database) {
@@ -179,11 +179,11 @@ function describe(row: MessageRow, avatarBase: string): Message {
   };
 }
 
-/** @throws Refusal `invalid_request` */
+/** @throws DomainError `invalid_request` */
 export function refuseUnreadable(text: string): void {
   // Characters that nobody sees do not make it less blank.
   if (!/[^\s\p{DI}]/v.test(text) || /[^\P{Cc}\n\r\t]/u.test(text)) {
-    throw new Refusal(
+    throw new DomainError(
       'invalid_request',
       'A message is not blank and has no control characters but line breaks and tabs.',
       [{ pointer: '/text', message: 'is blank or has control characters' }],

@@ -1,11 +1,11 @@
+import { parseBio } from '../accounts/bio.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { parseBio } from '../users/bio.ts';
 
 /**
  * Replaces the caller's bio.
- * @throws Refusal `bio_invalid`
+ * @throws DomainError `bio_invalid`
  */
 export async function changeBio(engine: Engine, caller: Caller, text: string): Promise<void> {
   const bio = parseBio(text);

@@ -1,12 +1,13 @@
-import { checkNewPassword, hashPassword, verifyPassword } from '../auth/passwords.ts';
+import { checkNewPassword } from '../accounts/password.ts';
+import { hashPassword, verifyPassword } from '../auth/password-hashing.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 
 /**
  * Changes the caller's password and ends all their other sessions.
- * @throws Refusal `password_…` if the new one breaks a rule, `current_password_incorrect`
+ * @throws DomainError `password_…` if the new one breaks a rule, `current_password_incorrect`
  */
 export async function changePassword(
   engine: Engine,
@@ -19,7 +20,7 @@ export async function changePassword(
     .select(['username', 'email', 'password_hash'])
     .where('id', '=', caller.user)
     .executeTakeFirst();
-  if (!account) throw new Refusal('unauthenticated', 'The account has been deleted.');
+  if (!account) throw new DomainError('unauthenticated', 'The account has been deleted.');
   checkNewPassword(newPassword, account, '/newPassword');
   const verified = account.password_hash;
   if (!(await verifyPassword(verified, currentPassword))) throw currentPasswordIncorrect();
@@ -43,8 +44,8 @@ export async function changePassword(
   });
 }
 
-function currentPasswordIncorrect(): Refusal {
-  return new Refusal(
+function currentPasswordIncorrect(): DomainError {
+  return new DomainError(
     'current_password_incorrect',
     'The current password is not right. Nothing was changed.',
     [{ pointer: '/currentPassword', message: 'is not right' }],

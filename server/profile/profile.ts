@@ -2,12 +2,12 @@ import type { Profile } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import { avatarUrl } from '../avatars/store.ts';
 import type { Engine } from '../database/engine.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 import { readStats } from './stats.ts';
 
 /**
  * The caller's own profile, with statistics as of now.
- * @throws Refusal `unauthenticated` if the account has just been deleted
+ * @throws DomainError `unauthenticated` if the account has just been deleted
  */
 export async function readProfile(
   engine: Engine,
@@ -28,7 +28,7 @@ export async function readProfile(
     ])
     .where('id', '=', user)
     .executeTakeFirst();
-  if (!row) throw new Refusal('unauthenticated', 'The account has been deleted.');
+  if (!row) throw new DomainError('unauthenticated', 'The account has been deleted.');
   const { picture, is_verified, ...profile } = row;
   return {
     ...profile,

@@ -1,12 +1,12 @@
+import { parseUsername } from '../accounts/username.ts';
+import { refuseTakenUsername, usernameTaken } from '../accounts/username-availability.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { parseUsername } from '../users/username.ts';
-import { refuseTakenUsername, usernameTaken } from '../users/username-claims.ts';
 
 /**
  * Gives the caller another username, and answers with it as it is stored.
- * @throws Refusal `username_taken`, `username_reserved`, `username_invalid`
+ * @throws DomainError `username_taken`, `username_reserved`, `username_invalid`
  */
 export async function changeUsername(
   engine: Engine,

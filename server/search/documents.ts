@@ -5,7 +5,7 @@ import type { PublicSpaces, Spaces, TagHits } from '../database/schema.ts';
 import { forgetWords, learnWords } from './correction.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
-import { indexWords, titleKey } from './words.ts';
+import { indexWords, titleKey } from './words/words.ts';
 
 /**
  * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a

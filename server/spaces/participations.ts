@@ -1,17 +1,17 @@
 import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../cursor.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
+import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
 import { describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
  * Makes the caller take part in a space; does nothing if they do.
  * @param invitationCode what opens a private space
- * @throws Refusal `space_not_found`, also for a private space without its code
+ * @throws DomainError `space_not_found`, also for a private space without its code
  */
 export async function joinSpace(
   engine: Engine,
@@ -48,14 +48,14 @@ export async function joinSpace(
 
 /**
  * Ends the caller's part in a space; does nothing if they have none. That they had joined is kept.
- * @throws Refusal `space_not_found`, `creator_cannot_leave`
+ * @throws DomainError `space_not_found`, `creator_cannot_leave`
  */
 export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (space.creator === caller.user) {
-      throw new Refusal(
+      throw new DomainError(
         'creator_cannot_leave',
         'You created this space, so you cannot leave it. You can delete it.',
       );
@@ -88,7 +88,7 @@ export async function changeParticipantCount(
 
 /**
  * The spaces that the caller takes part in, the last joined first.
- * @throws Refusal `invalid_cursor`
+ * @throws DomainError `invalid_cursor`
  */
 export async function listParticipations(
   engine: Engine,

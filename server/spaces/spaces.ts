@@ -4,13 +4,13 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import { avatarUrl } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
 import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
 
 /**
  * Creates a space, whose first participant the caller becomes.
- * @throws Refusal `invalid_request`
+ * @throws DomainError `invalid_request`
  */
 export async function createSpace(
   engine: Engine,
@@ -49,7 +49,7 @@ export async function createSpace(
 
 /**
  * A space that the caller may see: any public one, and private ones they take part in.
- * @throws Refusal `space_not_found`
+ * @throws DomainError `space_not_found`
  */
 export async function readSpace(
   engine: Engine,
@@ -63,7 +63,7 @@ export async function readSpace(
 
 /**
  * Changes the given fields of a space of the caller's.
- * @throws Refusal `space_not_found`, `not_space_creator`, `invalid_request`
+ * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`
  */
 export async function updateSpace(
   engine: Engine,
@@ -109,7 +109,7 @@ export interface FoundSpace {
 
 /**
  * Finds a space that the caller may see.
- * @throws Refusal `space_not_found`
+ * @throws DomainError `space_not_found`
  */
 export async function findSpace(
   db: Database,
@@ -123,7 +123,7 @@ export async function findSpace(
 
 /**
  * Finds a space whether or not the caller may see it.
- * @throws Refusal `space_not_found`
+ * @throws DomainError `space_not_found`
  */
 export async function findAnySpace(
   db: Database,
@@ -154,7 +154,7 @@ export async function findAnySpace(
 
 /**
  * Finds a space that the caller created.
- * @throws Refusal `space_not_found`, `not_space_creator`
+ * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function findOwnSpace(
   db: Database,
@@ -163,13 +163,13 @@ export async function findOwnSpace(
 ): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
   if (space.creator !== caller.user) {
-    throw new Refusal('not_space_creator', 'Only its creator can change or delete a space.');
+    throw new DomainError('not_space_creator', 'Only its creator can change or delete a space.');
   }
   return space;
 }
 
-export function spaceNotFound(): Refusal {
-  return new Refusal('space_not_found', 'There is no such space, or it is private.');
+export function spaceNotFound(): DomainError {
+  return new DomainError('space_not_found', 'There is no such space, or it is private.');
 }
 
 /** Spaces by their internal numbers, as `viewer` sees them. */
@@ -245,12 +245,12 @@ export function newInvitationCode(): string {
   return randomBytes(16).toString('base64url');
 }
 
-/** @throws Refusal `invalid_request` */
+/** @throws DomainError `invalid_request` */
 export function parseTitle(text: string): string {
   const title = text.trim();
   // Characters that nobody sees do not make it less blank.
   if (!/[^\s\p{DI}]/v.test(title) || /[\p{Cc}\u2028\u2029]/u.test(title)) {
-    throw new Refusal(
+    throw new DomainError(
       'invalid_request',
       'A title is one line that is not blank, without control characters.',
       [{ pointer: '/title', message: 'is blank or has control characters' }],
@@ -259,11 +259,11 @@ export function parseTitle(text: string): string {
   return title;
 }
 
-/** @throws Refusal `invalid_request` */
+/** @throws DomainError `invalid_request` */
 export function parseDescription(text: string): string {
   const description = text.replace(/\r\n?/gu, '\n').trim();
   if (/[^\P{Cc}\n]/u.test(description)) {
-    throw new Refusal(
+    throw new DomainError(
       'invalid_request',
       'A description has no control characters but line breaks.',
       [{ pointer: '/description', message: 'has control characters' }],

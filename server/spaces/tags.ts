@@ -2,8 +2,8 @@ import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import type { SpaceTags } from '../database/schema.ts';
-import { Refusal } from '../refusal.ts';
-import { tagKey } from '../search/words.ts';
+import { DomainError } from '../errors.ts';
+import { tagKey } from '../search/words/words.ts';
 
 /** A tag as its space's creator wrote it, and what makes it the same tag as others. */
 export interface TagName {
@@ -13,7 +13,7 @@ export interface TagName {
 
 /**
  * Reads the tags given for a space: without the leading `#`, each tag once, in the first spelling.
- * @throws Refusal `invalid_request`
+ * @throws DomainError `invalid_request`
  */
 export function parseTags(names: readonly string[]): TagName[] {
   const tags = new Map<string, TagName>();
@@ -21,7 +21,7 @@ export function parseTags(names: readonly string[]): TagName[] {
     const name = text.replace(/^[\s#]+|\s+$/gu, '').replace(/\s+/gu, ' ');
     const key = tagKey(name);
     if (key === '' || /\p{Cc}/u.test(name)) {
-      throw new Refusal(
+      throw new DomainError(
         'invalid_request',
         'A tag has at least one character besides #, and no control characters.',
         [{ pointer: `/tags/${i}`, message: 'is empty or has control characters' }],

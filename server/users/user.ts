@@ -1,11 +1,11 @@
 import type { User } from '../../generated/types.gen.ts';
 import { avatarUrl } from '../avatars/store.ts';
 import type { Engine } from '../database/engine.ts';
-import { Refusal } from '../refusal.ts';
+import { DomainError } from '../errors.ts';
 
 /**
  * What others see of a user.
- * @throws Refusal `user_not_found`
+ * @throws DomainError `user_not_found`
  */
 export async function readUser(engine: Engine, userId: string, avatarBase: string): Promise<User> {
   const row = await engine.readDb
@@ -13,7 +13,7 @@ export async function readUser(engine: Engine, userId: string, avatarBase: strin
     .select(['user_id', 'username', 'bio', 'picture', 'created_at'])
     .where('user_id', '=', userId)
     .executeTakeFirst();
-  if (!row) throw new Refusal('user_not_found', 'There is no such user.');
+  if (!row) throw new DomainError('user_not_found', 'There is no such user.');
   const { picture, ...user } = row;
   return { ...user, profile_picture: avatarUrl(avatarBase, picture) };
 }

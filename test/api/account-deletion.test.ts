@@ -3,9 +3,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { usernameSkeleton } from '../../server/users/username.ts';
+import { usernameSkeleton } from '../../server/accounts/username.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/picture.ts';
+import { picture } from '../support/avatar.ts';
 import { createSpace, join, send } from '../support/spaces.ts';
 
 let app: TestApp;

@@ -5,7 +5,7 @@ import { setPassword } from '../../server/auth/password-reset.ts';
 import { verifyAccount } from '../../server/auth/verification.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/picture.ts';
+import { picture } from '../support/avatar.ts';
 import { createSpace, join, send } from '../support/spaces.ts';
 
 let app: TestApp;

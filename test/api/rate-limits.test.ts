@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/picture.ts';
+import { picture } from '../support/avatar.ts';
 
 let app: TestApp;
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { picture } from '../support/avatar.ts';
 import { readPages } from '../support/pages.ts';
-import { picture } from '../support/picture.ts';
 import { createSpace, join, refusal, send } from '../support/spaces.ts';
 
 let app: TestApp;

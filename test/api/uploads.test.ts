@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DomainError } from '../../server/errors.ts';
 import { drain } from '../../server/http/connections.ts';
 import { multipartOptions, readAvatarUpload } from '../../server/http/uploads.ts';
-import { Refusal } from '../../server/refusal.ts';
 
 const maxFileBytes = 5_242_880;
 const MiB = 1024 * 1024;
@@ -29,7 +29,9 @@ beforeEach(async () => {
   app.register(multipart, multipartOptions);
   app.setErrorHandler((error, _request, reply) => {
     const { code, message, pointers } =
-      error instanceof Refusal ? error : { code: 'internal', message: String(error), pointers: [] };
+      error instanceof DomainError
+        ? error
+        : { code: 'internal', message: String(error), pointers: [] };
     outcomes.push(code);
     const status = { internal: 500, avatar_too_large: 413 }[code as string] ?? 400;
     return reply.code(status).send({ code, message, pointers });

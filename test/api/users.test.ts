@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/picture.ts';
+import { picture } from '../support/avatar.ts';
 import { refusal } from '../support/spaces.ts';
 
 let app: TestApp;

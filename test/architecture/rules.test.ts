@@ -56,7 +56,7 @@ test('There are sources to judge', () => {
   expect(inFolder('server').length).toBeGreaterThan(60);
   expect(byPath.get('server/app.ts')?.imports).toContain('fastify');
   expect(byPath.get('server/app.ts')?.imports).toContain('server/http/problems.ts');
-  expect(chainTo(/^fastify$/, 'server/http/limits.ts')).toBeDefined();
+  expect(chainTo(/^fastify$/, 'server/http/rate-limits.ts')).toBeDefined();
 });
 
 test('The environment is read in server/config.ts alone', () => {
@@ -67,7 +67,18 @@ test('The environment is read in server/config.ts alone', () => {
   expect(readers).toEqual(['server/config.ts']);
 });
 
-const domains = ['search', 'profile', 'auth', 'spaces', 'messages', 'users', 'avatars', 'exchange'];
+const domains = [
+  'accounts',
+  'auth',
+  'avatars',
+  'exchange',
+  'messages',
+  'profile',
+  'search',
+  'spaces',
+  'text',
+  'users',
+];
 test.each(inFolder(...[...domains, 'database'].map((each) => `server/${each}`)))(
   '$path knows no HTTP, nor does anything that it imports',
   ({ path, text }) => {
@@ -93,7 +104,7 @@ test('The database has a name in server/database alone', () => {
     // Its message tells the operator which database this version keeps.
     'server/config.ts',
     // Counts requests in a file of its own, which has nothing to do with the service's data.
-    'server/http/limits.ts',
+    'server/http/rate-limits.ts',
   ];
   const others = inFolder('server').filter(({ path }) => !path.startsWith('server/database/'));
   expect(pathsWith(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);
@@ -137,9 +148,7 @@ describe('Each tag of the contract', () => {
 
   test('has a file of handlers', () => {
     const files = inFolder('server/handlers').map(({ path }) => path.split('/').at(-1));
-    expect(files.sort()).toEqual(
-      [...tags.map((tag) => `${tag}.ts`), 'index.ts', 'pages.ts'].sort(),
-    );
+    expect(files.sort()).toEqual([...tags.map((tag) => `${tag}.ts`), 'index.ts'].sort());
   });
 
   test.each(tags)('has its operations there, and no others: %s', async (tag) => {
@@ -172,7 +181,7 @@ test.skipIf(!existsSync(join(root, '.git')))('Nothing but two pictures is binary
   const binary = files.split('\n').filter((line) => line.startsWith('i/-text'));
   expect(binary.map((line) => line.split('\t')[1])).toEqual([
     'server/avatars/default.webp',
-    'server/sample/picture.jpg',
+    'server/sample/avatar.jpg',
   ]);
 });
 

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { removeDiscardedPictures } from '../../server/avatars/discarded-avatars.ts';
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { removeDiscardedPictures } from '../../server/profile/discarded-pictures.ts';
 
 test('A discarded picture that cannot be removed keeps none of the others', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));

@@ -1,5 +1,5 @@
 import type { Engine } from '../../server/database/engine.ts';
-import { searchTag } from '../../server/search/tag.ts';
+import { searchTag } from '../../server/search/tag-search.ts';
 import type { Server } from '../support/server.ts';
 import type { Effort } from './effort.ts';
 import { type Ask, AVATARS, amountOfSpaces, asking, time } from './latency.ts';

@@ -1,6 +1,6 @@
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { searchText } from '../../server/search/text.ts';
+import { searchText } from '../../server/search/text-search.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
 import { type Figure, rounded } from './report.ts';

@@ -1,4 +1,4 @@
-import { picture } from '../support/picture.ts';
+import { picture } from '../support/avatar.ts';
 import { type Answer, answers, exampleIds } from './answers.ts';
 import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';

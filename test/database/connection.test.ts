@@ -9,7 +9,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { openFile } from '../../server/database/sqlite/connection.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
-import { Refusal } from '../../server/refusal.ts';
+import { DomainError } from '../../server/errors.ts';
 
 let folder: string;
 let file: string;
@@ -258,7 +258,7 @@ describe('Maintenance', () => {
     stranger.close();
     // Meanwhile the session that asked may have ended: nobody's account is erased by a token that is no good any more.
     const ended = idle.run('eraseAccount', { id: 1, session: session + 1 });
-    await expect(ended).rejects.toBeInstanceOf(Refusal);
+    await expect(ended).rejects.toBeInstanceOf(DomainError);
     await expect(ended).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await names(idle.db)).toEqual(['ada']);
     await idle.run('eraseAccount', { id: 1, session });

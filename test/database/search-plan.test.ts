@@ -9,8 +9,8 @@ import type { Schema } from '../../server/database/schema.ts';
 import { sqliteDialect } from '../../server/database/sqlite/connection.ts';
 import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { indexSpace } from '../../server/search/documents.ts';
-import { searchTag } from '../../server/search/tag.ts';
-import { searchText } from '../../server/search/text.ts';
+import { searchTag } from '../../server/search/tag-search.ts';
+import { searchText } from '../../server/search/text-search.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, request } from 'node:http';
 import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import { picture } from '../support/picture.ts';
+import { picture } from '../support/avatar.ts';
 
 /** A request to be made. */
 export interface Call {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { hashPassword } from '../../server/auth/passwords.ts';
+import { hashPassword } from '../../server/auth/password-hashing.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';

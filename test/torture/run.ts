@@ -13,8 +13,8 @@ const trials: Record<string, () => Promise<Trial>> = {
   power: async () => (await import('./power.ts')).power,
   disk: async () => (await import('./disk.ts')).disk,
   backup: async () => (await import('./backup.ts')).backup,
-  'long-run': async () => (await import('./longRun.ts')).longRun,
-  'slow-clients': async () => (await import('./slowClients.ts')).slowClients,
+  'long-run': async () => (await import('./long-run.ts')).longRun,
+  'slow-clients': async () => (await import('./slow-clients.ts')).slowClients,
   overload: async () => (await import('./overload.ts')).overload,
   shutdown: async () => (await import('./shutdown.ts')).shutdown,
   workers: async () => (await import('./workers.ts')).workers,
@@ -22,11 +22,11 @@ const trials: Record<string, () => Promise<Trial>> = {
   passwords: async () => (await import('./passwords.ts')).passwords,
   lockout: async () => (await import('./lockout.ts')).lockout,
   erasure: async () => (await import('./erasure.ts')).erasure,
-  'login-timing': async () => (await import('./loginTiming.ts')).loginTiming,
+  'login-timing': async () => (await import('./login-timing.ts')).loginTiming,
   secrets: async () => (await import('./secrets.ts')).secrets,
   strangers: async () => (await import('./strangers.ts')).strangers,
   queries: async () => (await import('./queries.ts')).queries,
-  pictures: async () => (await import('./pictures.ts')).pictures,
+  pictures: async () => (await import('./avatars.ts')).pictures,
 };
 
 const { positionals, values } = parseArgs({

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { OperatorError } from '../../program.ts';
+import { OperatorError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
 import type { Schema } from '../schema.ts';
 import { sqliteDialect } from './connection.ts';
@@ -10,7 +10,7 @@ import { explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
 import { startMaintenance } from './maintenance.ts';
 import { type Meter, startMeter } from './meter.ts';
 import { migrations } from './migrations/index.ts';
-import { textIndex } from './text-index.ts';
+import { textIndex } from './word-index.ts';
 
 /**
  * Opens a SQLite file as the service's database.

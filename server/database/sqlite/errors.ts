@@ -1,4 +1,4 @@
-import { OperatorError } from '../../program.ts';
+import { OperatorError } from '../../errors.ts';
 
 // By code rather than by class: an error that comes from the maintenance thread has lost its class.
 

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { Refusal, type RefusalCode } from '../../refusal.ts';
+import { DomainError, type ErrorCode } from '../../errors.ts';
 import type { Engine, Target, Task } from '../engine.ts';
 
 /** What the thread is told when it starts. */
@@ -71,6 +71,6 @@ export function startMaintenance(settings: MaintenanceSettings): {
 
 /** An error as it was in the thread, but for its class, which is lost on the way. A refusal is one again. */
 function revive({ name, message, code }: NonNullable<Outcome['error']>): Error {
-  if (name === 'Refusal') return new Refusal(code as RefusalCode, message);
+  if (name === 'DomainError') return new DomainError(code as ErrorCode, message);
   return Object.assign(new Error(message), { name, code });
 }

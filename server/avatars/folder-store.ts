@@ -1,0 +1,90 @@
+import { mkdir, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { syncFolder } from '../system/durable-files.ts';
+import { type AvatarStore, assertAvatarName, defaultAvatarName, newAvatarName } from './store.ts';
+
+/** Other processes may be writing to the same folder: only what none of them can still be at is a leftover. */
+const leftoverAfterMs = 10 * 60 * 1000;
+
+/**
+ * Keeps avatars as files of one folder, which is made if need be. The default picture is put beside them, so
+ * that whatever serves the folder can serve every avatar URL. Several processes may share the folder.
+ *
+ * @param path  of the folder
+ * @throws the file system's errors
+ */
+export async function openAvatarFolder(path: string): Promise<AvatarStore> {
+  await mkdir(path, { recursive: true });
+  await syncFolder(dirname(path));
+  await removeLeftovers(path);
+  await putDefault(path);
+
+  return {
+    async put(name, bytes) {
+      assertAvatarName(name);
+      await write(path, name, bytes);
+    },
+
+    async remove(name) {
+      assertAvatarName(name);
+      try {
+        await unlink(join(path, name));
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
+      await syncFolder(path);
+    },
+
+    // What the system refused to do with a file: no call of this module is wrong in itself.
+    isUnavailable: (error) => error instanceof Error && 'syscall' in error,
+  };
+}
+
+/** Only where it is not there yet: a full disk must not keep the service from starting. */
+async function putDefault(folder: string): Promise<void> {
+  const bytes = await readFile(new URL(defaultAvatarName, import.meta.url));
+  try {
+    if (bytes.equals(await readFile(join(folder, defaultAvatarName)))) return;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  await write(folder, defaultAvatarName, bytes);
+}
+
+/** A file appears under its name whole or not at all, and once this resolves, for good. */
+async function write(folder: string, name: string, bytes: Uint8Array): Promise<void> {
+  const temporary = join(folder, `${newAvatarName()}.tmp`);
+  try {
+    const file = await open(temporary, 'wx', 0o644);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, join(folder, name));
+  } catch (error) {
+    // If not even this works, the next start removes it; what went wrong first is what counts.
+    await rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+async function removeLeftovers(folder: string): Promise<void> {
+  const before = Date.now() - leftoverAfterMs;
+  for await (const { name } of await opendir(folder)) {
+    if (!name.endsWith('.webp.tmp')) continue;
+    const file = join(folder, name);
+    try {
+      if ((await stat(file)).mtimeMs < before) await unlink(file);
+    } catch (error) {
+      // Another process finished with it or removed it first.
+      if (!isMissing(error)) throw error;
+    }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}

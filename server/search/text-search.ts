@@ -1,0 +1,214 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { SearchResult } from '../../generated/types.gen.ts';
+import type { Engine, TextScope } from '../database/engine.ts';
+import { prepared } from '../database/prepared.ts';
+import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagination.ts';
+import { correctWord } from './correction.ts';
+import { resultJson, type SearchResultJson } from './results.ts';
+import { currentRevision } from './revision.ts';
+import { matches, type QueryWord, queryWords, titleKey } from './words/words.ts';
+
+/**
+ * Results come in tiers, within each in the order of keys. A space is in the first tier that fits it: its title
+ * equals the query; its title holds all words; its title and description together do.
+ */
+const TIERS = ['equal', 'title', 'all'] as const;
+
+/** Where the index cannot decide alone, a page ends early once more than so many rows were looked at in vain. */
+const MOST_IN_VAIN = 1_000;
+
+/**
+ * Where a page begins: the tier, the key before it, the revision at which the walk through the pages began, and the
+ * query as corrected, empty if it was not.
+ */
+type Position = readonly [tier: number, after: number, revision: number, corrected: string];
+
+interface Row {
+  key: number;
+  result: SearchResultJson;
+}
+
+/**
+ * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
+ * @param query      any text; no more than its first 12 words count
+ * @param avatarBase what the names of pictures are appended to
+ * @param revision   the current one, if it is known
+ * @throws DomainError `invalid_cursor`
+ */
+export async function searchText(
+  engine: Engine,
+  query: string,
+  { limit, cursor }: PageRequest,
+  avatarBase: string,
+  revision?: number,
+): Promise<Page<SearchResultJson>> {
+  const search = (text: string, from: Position) => readPage(engine, text, from, limit, avatarBase);
+  if (cursor !== undefined) {
+    const position = decodeCursor<Position>(cursor, isPosition);
+    return search(position[3] || query, position);
+  }
+  const began = revision ?? (await currentRevision(engine));
+  const page = await search(query, [0, -1, began, '']);
+  if (page.items.length > 0 || page.next !== null) return page;
+  const corrected = await correctQuery(engine, query);
+  return corrected === undefined ? page : search(corrected, [0, -1, began, corrected]);
+}
+
+async function readPage(
+  engine: Engine,
+  query: string,
+  [firstTier, firstAfter, revision, corrected]: Position,
+  limit: number,
+  avatarBase: string,
+): Promise<Page<SearchResultJson>> {
+  const words = queryWords(query);
+  const hits: { position: Position; result: SearchResultJson }[] = [];
+  const page = (next: Position | undefined) => ({
+    items: hits.slice(0, limit).map(({ result }) => result),
+    next: next ? encodeCursor(next) : null,
+  });
+  if (words.length === 0) return page(undefined);
+
+  // The titles with all words, if this page goes through all of them: then the index has not to leave them out.
+  const titled = firstAfter === -1 && TIERS[firstTier] !== 'all' ? new Set<number>() : undefined;
+  let inVain = 0;
+  let [tier, after] = [firstTier, firstAfter];
+  while (tier < TIERS.length) {
+    const scope = scopeOf(tier, words, titled);
+    const isMixed = scope === 'all' && titled !== undefined;
+    // The more were read in vain, the more are read at once.
+    const wanted = Math.max(limit + 1 - hits.length + (isMixed ? titled.size : 0), inVain);
+    const place = { after, revision, limit: wanted, avatarBase };
+    const rows = await readTier(engine, scope, query, words, place);
+    for (const row of rows) {
+      after = row.key;
+      if (isMixed && titled.has(row.key)) continue;
+      if (!isInTier(tier, words, row)) {
+        inVain += 1;
+        continue;
+      }
+      if (scope === 'title') titled?.add(row.key);
+      hits.push({ position: [tier, row.key, revision, corrected], result: row.result });
+    }
+    if (hits.length > limit) return page(hits[limit - 1]?.position);
+    if (inVain > MOST_IN_VAIN) return page([tier, after, revision, corrected]);
+    if (rows.length < wanted) [tier, after] = [tier + 1, -1];
+  }
+  return page(undefined);
+}
+
+/** What to read of a tier. */
+interface Place {
+  after: number;
+  revision: number;
+  limit: number;
+  avatarBase: string;
+}
+
+const readEqual = prepared<Place & { title: string }, Row>((_, { title, after, ...rest }) =>
+  rowsOf(
+    sql`(SELECT key FROM public_spaces WHERE title_key = ${title} AND key > ${after})`,
+    sql`1 = 1`,
+    rest,
+  ),
+);
+
+const readMatches = prepared<Place & { title: string; pattern: string }, Row>(
+  ({ text }, { title, pattern, after, ...rest }) =>
+    rowsOf(text.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
+);
+
+function rowsOf(
+  keys: RawBuilder<{ key: number }>,
+  condition: RawBuilder<unknown>,
+  {
+    revision,
+    limit,
+    avatarBase,
+  }: { [Name in Exclude<keyof Place, 'after'>]: RawBuilder<Place[Name]> },
+): RawBuilder<Row> {
+  return sql<Row>`
+    SELECT hits.key, ${resultJson(avatarBase)} AS result
+    FROM ${keys} AS hits
+    JOIN public_spaces ON public_spaces.key = hits.key
+    JOIN users ON users.id = public_spaces.creator
+    WHERE ${condition} AND public_spaces.revision < ${revision}
+    ORDER BY hits.key
+    LIMIT ${limit}`;
+}
+
+async function readTier(
+  engine: Engine,
+  scope: TextScope | 'equal',
+  query: string,
+  words: QueryWord[],
+  place: Place,
+): Promise<Row[]> {
+  const title = titleKey(query);
+  if (scope === 'equal') return readEqual(engine, { ...place, title });
+  return readMatches(engine, { ...place, title, pattern: engine.text.pattern(words, scope) });
+}
+
+function scopeOf(
+  tier: number,
+  words: QueryWord[],
+  titled: ReadonlySet<number> | undefined,
+): TextScope | 'equal' {
+  const name = TIERS[tier] as (typeof TIERS)[number];
+  // What must be verified is not for the index to tell apart.
+  return name === 'all' && !titled && !mustVerify(words) ? 'rest' : name;
+}
+
+/** The index knows the words of a document but not the order of characters in an unspaced run. */
+function mustVerify(words: QueryWord[]): boolean {
+  return words.some(({ verify }) => verify);
+}
+
+function isInTier(tier: number, words: QueryWord[], { result }: Row): boolean {
+  if (!mustVerify(words) || TIERS[tier] === 'equal') return true;
+  const { title, description } = JSON.parse(result) as SearchResult;
+  if (TIERS[tier] === 'title') return matches(words, title);
+  return !matches(words, title) && matches(words, `${title}\n${description}`);
+}
+
+/** The query with every unknown word replaced by the known one it resembles; undefined if that cannot be done. */
+async function correctQuery(engine: Engine, query: string): Promise<string | undefined> {
+  const corrected: string[] = [];
+  let isChanged = false;
+  for (const word of queryWords(query)) {
+    const isKnown = await isAnywhere(engine, word);
+    const replacement = isKnown ? asTyped(word) : await correctWord(engine, word.word);
+    if (replacement === undefined) return undefined;
+    corrected.push(replacement);
+    isChanged ||= !isKnown;
+  }
+  return isChanged ? corrected.join(' ') : undefined;
+}
+
+/** A text that asks for the same word: a joined one's parts may stand apart. */
+function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
+  return parts ? parts.map(({ text }) => text).join('-') : word;
+}
+
+const findAny = prepared<{ pattern: string; after: number }, { key: number }>(
+  ({ text }, { pattern, after }) =>
+    sql`SELECT key FROM ${text.matches(pattern, after)} AS hits LIMIT 1`,
+);
+
+async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
+  const pattern = engine.text.pattern([word], 'all');
+  return (await findAny(engine, { pattern, after: -1 })).length > 0;
+}
+
+function isPosition(parts: unknown[]): parts is [number, number, number, string] {
+  const [tier, after, revision, corrected] = parts;
+  return (
+    parts.length === 4 &&
+    Number.isInteger(tier) &&
+    (tier as number) >= 0 &&
+    (tier as number) < TIERS.length &&
+    Number.isSafeInteger(after) &&
+    Number.isSafeInteger(revision) &&
+    typeof corrected === 'string'
+  );
+}

@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseBio } from '../../server/accounts/bio.ts';
+import { DomainError } from '../../server/errors.ts';
+
+function refusalOf(text: string): DomainError | undefined {
+  try {
+    parseBio(text);
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+    throw error;
+  }
+  return undefined;
+}
+
+const family = '👩‍👩‍👧‍👦';
+
+describe('a bio', () => {
+  test.each([
+    '',
+    ' ',
+    'Bakes on Sundays, argues about commas the rest of the week.',
+    'two\nlines\n\nand a paragraph',
+    '"quoted" \\ <b>as it is</b>',
+    'Jose\u0301',
+    'أحب الشعر\u200F القديم',
+    'x'.repeat(500),
+    'é'.normalize('NFD').repeat(500),
+    family.repeat(285),
+    '\n'.repeat(500),
+  ])('is kept as it was written: %j', (text) => {
+    expect(parseBio(text)).toBe(text);
+  });
+
+  test('has the line breaks of Windows made those of everybody', () => {
+    expect(parseBio('one\r\ntwo\r\n\r\nthree')).toBe('one\ntwo\n\nthree');
+    expect(parseBio('x\r\n'.repeat(250))).toBe('x\n'.repeat(250));
+  });
+
+  test.each([
+    ['letters', 'x'.repeat(501)],
+    ['letters with marks', 'é'.normalize('NFD').repeat(501)],
+    ['flags', '🇩🇪'.repeat(501)],
+    ['lines', 'x\n'.repeat(251)],
+  ])('has at most 500 characters as people count them, be they %s', (_, text) => {
+    expect(refusalOf(text)).toMatchObject({
+      code: 'bio_invalid',
+      message: expect.stringMatching(/at most 500 characters; this one has 50[12]\./),
+      pointers: [{ pointer: '/bio', message: 'must have at most 500 characters' }],
+    });
+  });
+
+  test.each([
+    ['marks on one letter', `a${'\u0301'.repeat(2000)}`],
+    ['people in families', family.repeat(286)],
+    ['a million marks', `a${'\u0316\u0301'.repeat(500_000)}`],
+  ])('has at most 2,000 code points, be they %s', (_, text) => {
+    expect(refusalOf(text)).toMatchObject({
+      code: 'bio_invalid',
+      message: expect.stringContaining('at most 2,000 Unicode code points'),
+      pointers: [{ pointer: '/bio', message: 'must have at most 2,000 code points' }],
+    });
+  });
+
+  test.each(['\0', '\t', '\r', '\r\r\n', '\n\r', '\x1B', '\x7F', '\x85', '\uD83D', '\uDE00'])(
+    'is refused with %j',
+    (character) => {
+      expect(refusalOf(`one${character}two`)).toMatchObject({
+        code: 'bio_invalid',
+        message: expect.stringContaining('line breaks'),
+        pointers: [{ pointer: '/bio' }],
+      });
+    },
+  );
+
+  test('is well-formed and the same when it is read again', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.string({ unit: 'binary' }),
+      fc
+        .array(fc.constantFrom('a', '\r', '\n', '\r\n', '\uD83D', '\uDE00', '\0'))
+        .map((all) => all.join('')),
+    );
+    fc.assert(
+      fc.property(text, (text) => {
+        if (refusalOf(text)) return;
+        const bio = parseBio(text);
+        expect(bio.isWellFormed()).toBe(true);
+        expect(parseBio(bio)).toBe(bio);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,313 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  isReserved,
+  parseUsername,
+  type Username,
+  usernameKey,
+  usernameSkeleton,
+} from '../../server/accounts/username.ts';
+import { DomainError } from '../../server/errors.ts';
+
+/** Characters that names are made of, and those that get in between. */
+const PIECES = [
+  ...Array.from('abcIlm10ßſıİéΣςσАавдπ田さタｶﾞ민ㅏㄅप्रि١१٣Ꭰﬁ𝐀ﷺ'),
+  ...Array.from('._-  \'"\\/@<>\0\n\u2028'),
+  ...['\u0301', '\u0307', '\u0323', '\u200B', '\u200D', '\u00AD', '\uFE0F', '\u3164', '\uD83D'],
+];
+const nearlyNames = fc
+  .array(fc.constantFrom(...PIECES), { maxLength: 8 })
+  .map((pieces) => pieces.join(''));
+const BMP = String.fromCharCode(...Array(0x10000).keys());
+/** Of the letters and marks that one script has in the Basic Multilingual Plane. */
+const plainNames = fc.oneof(
+  ...['Latn', 'Grek', 'Cyrl', 'Armn', 'Geor', 'Cher', 'Deva', 'Thai', 'Kana', 'Hang'].map(
+    (script) => {
+      const letters = BMP.match(new RegExp(`[\\p{scx=${script}}&&[\\p{L}\\p{M}]]`, 'gv')) ?? [];
+      return fc.string({ unit: fc.constantFrom(...letters), minLength: 2, maxLength: 12 });
+    },
+  ),
+);
+const anyText = fc.oneof(
+  nearlyNames,
+  fc.string({ unit: 'binary', maxLength: 70 }),
+  fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+);
+
+/** The username, or undefined for one that is refused as it should be. */
+function parse(text: string): Username | undefined {
+  try {
+    return parseUsername(text);
+  } catch (error) {
+    expect(error).toBeInstanceOf(DomainError);
+    expect(error).toMatchObject({
+      code: 'username_invalid',
+      pointers: [{ pointer: '/username', message: expect.stringMatching(/^must /) }],
+    });
+    return undefined;
+  }
+}
+
+function refusalOf(text: string): string {
+  try {
+    parseUsername(text);
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'username_invalid') return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('a username', () => {
+  test.each([
+    ...['ada', 'Ada_Lovelace', 'ada.lovelace', 'João-Pedro', 'Łukasz', 'Nguyễn Văn A', 'x1', '42'],
+    ...[
+      '田中さん',
+      'ソニーX',
+      'Tokyo東京タワー',
+      '李ming',
+      'ㄅㄆㄇ李',
+      '민준',
+      '金민준Kim',
+      '𠮷野',
+    ],
+    ...['प्रिया', 'நிலா', 'น้ำฝน', 'မြှို့တော်', 'བཀྲ ཤིས', 'ኢትዮጵያ', 'ᏣᎳᎩ', 'ᠮᠣᠩᠭᠣᠯ'],
+    ...['Ελένη', 'Маша', 'نور', 'דָּוִד', 'Աննա', 'გიორგი', 'प्रिया१२३', 'نور٤٢', 'Ａｄａ', 'ﾀﾅｶ'],
+    ...['_ada', 'ada-', '-_-', 'Ма\u0316ша', 'x'.repeat(64), '𠮷'.repeat(64)],
+  ])('may be %s', (name) => {
+    expect(parseUsername(name).name).toBe(name);
+  });
+
+  test('is kept in NFC', () => {
+    expect(parseUsername('Jose\u0301')).toEqual(parseUsername('José'));
+    expect(parseUsername('Jose\u0301').name).toBe('José');
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['a letter', 'a'],
+    ['a letter and its mark', 'e\u0301'],
+    ['a letter of two UTF-16 units', '𠮷'],
+    ['65 letters', 'x'.repeat(65)],
+    ['65 code points that are 64 letters', `e\u0301${'x'.repeat(63)}`],
+    ['characters that stand for eighteen each', '\uFDFA'.repeat(4)],
+  ])('has 2 to 64 characters, so that %s is refused', (_, name) => {
+    expect(refusalOf(name)).toContain('2 to 64 characters');
+  });
+
+  test.each([
+    ['a space before', ' ada'],
+    ['a space after', 'ada '],
+    ['two spaces', 'ada  lovelace'],
+    ['another kind of space', 'ada\u00A0lovelace'],
+    ['a line break', 'ada\n'],
+    ['a NUL', 'ada\0'],
+    ['a quotation mark', 'a"b'],
+    ['a backslash', 'a\\b'],
+    ['other punctuation', 'ada!'],
+    ['a symbol', 'a+b'],
+    ['an emoji', 'ada👍'],
+    ['a number that is no digit', 'ada²'],
+    ['a mark before any letter', '\u0301ada'],
+    ['a mark on a sign', 'a_\u0301'],
+    ['a mark on a space', 'a \u0301b'],
+    ['half a surrogate pair', 'ada\uD83D'],
+    ['a zero-width space', 'ad\u200Ba'],
+    ['a zero-width joiner', 'ad\u200Da'],
+    ['a soft hyphen', 'ad\u00ADa'],
+    ['a direction override', 'ad\u202Ea'],
+    ['a variation selector', 'ad\uFE0Fa'],
+    ['a grapheme joiner', 'ad\u034Fa'],
+    ['blank letters', '\u3164\u3164'],
+    ['a letter that stands for a space and a mark', 'ab\uFE70'],
+  ])('is refused with %s', (_, name) => {
+    expect(refusalOf(name)).toContain('letters with their marks, digits');
+  });
+
+  test.each([
+    ['five in a row', 'a\u0316\u0317\u0318\u0319\u031A'],
+    ['one twice', 'a\u0323\u0323'],
+    ['one twice, the first time inside a letter', 'é\u0301'],
+  ])('is refused with piled marks: %s', (_, name) => {
+    expect(refusalOf(name)).toContain('at most 4 nonspacing marks');
+  });
+
+  test.each([
+    ['Latin with Cyrillic', 'pаypal'],
+    ['Latin with Greek', 'αlpha'],
+    ['Latin with Cherokee', 'Ꭺda'],
+    ['Latin with Devanagari', 'adaप्रिया'],
+    ['Latin with a digit of Devanagari', 'ada१'],
+    ['mathematical Latin with Cyrillic', '𝐀𝐝аша'],
+    ['Cyrillic with Greek', 'Машα'],
+    ['Cyrillic with Han', 'Маша田中'],
+    ['Cyrillic with the mark of length of Kana', 'Машаー'],
+    ['Kana with Hangul', 'さん민준'],
+    ['Kana with Bopomofo', 'さんㄅㄆ'],
+    ['Arabic with Hebrew', 'نורר'],
+    ['a script of the past', '𐌰𐌱𐌲'],
+    ['blank hieroglyphs', '\u{13441}\u{13441}'],
+  ])('is refused in scripts that are not written together: %s', (_, name) => {
+    expect(refusalOf(name)).toContain('one script');
+  });
+
+  test('is refused at once, however long and hard to normalise', { timeout: 5_000 }, () => {
+    expect(refusalOf('a\u0316\u0301'.repeat(300_000))).toContain('2 to 64');
+  });
+
+  test('is never anything but accepted or refused', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        parse(text);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('is the same when it is read again', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearlyNames, plainNames), (text) => {
+        const username = parse(text);
+        if (username) expect(parseUsername(username.name)).toEqual(username);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('is refused with any character that JSON escapes', () => {
+    const escaped = Array.from({ length: 0x110000 }, (_, code) =>
+      String.fromCodePoint(code),
+    ).filter((character) => !isPlainInJson(character.normalize('NFC')));
+    expect(escaped).toContain('"');
+    expect(
+      escaped.filter((character) => parse(`a${character}b`) || parse(character + character)),
+    ).toEqual([]);
+  });
+
+  test('stands in JSON as it is', () => {
+    fc.assert(
+      fc.property(fc.oneof(anyText, plainNames), (text) => {
+        const username = parse(text);
+        if (username) expect(isPlainInJson(username.name)).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+function isPlainInJson(text: string): boolean {
+  return JSON.stringify(text) === `"${text}"`;
+}
+
+describe('the key of a username', () => {
+  test.each([
+    ['Ilya', 'ilya'],
+    ['ADA', 'ada'],
+    ['ÉLODIE', 'élodie'],
+    ['E\u0301LODIE', 'élodie'],
+    ['ΟΔΥΣΣΕΥΣ', 'οδυσσευσ'],
+    ['STRASSE', 'straße'],
+    ['GROẞ', 'groß'],
+    ['Ａｄａ', 'ada'],
+    ['𝐀𝐝𝐚', 'ada'],
+    ['ﬁnn', 'FINN'],
+    ['ﾀﾞﾅｶ', 'ダナカ'],
+    ['ꭰꭱ', 'ᎠᎡ'],
+    ['ılya', 'ILYA'],
+  ])('is the same for %s and %s', (one, other) => {
+    expect(usernameKey(one)).toBe(usernameKey(other));
+  });
+
+  test.each([
+    ['Ilya', 'llya'],
+    ['joao', 'joão'],
+    ['ad.a', 'ada'],
+    ['ad a', 'ada'],
+    ['カ', '力'],
+  ])('is another for %s and %s', (one, other) => {
+    expect(usernameKey(one)).not.toBe(usernameKey(other));
+  });
+
+  test('is the same for a name in capitals, in small letters and in another normal form', () => {
+    fc.assert(
+      fc.property(fc.oneof(nearlyNames, plainNames), (text) => {
+        const key = usernameKey(text);
+        expect(usernameKey(key)).toBe(key);
+        for (const form of ['NFC', 'NFD', 'NFKC', 'NFKD']) {
+          expect(usernameKey(text.normalize(form))).toBe(key);
+        }
+        // On its own, a mark has no case; after normalisation it may have joined its letter.
+        const spelled = text.normalize('NFKC');
+        expect(usernameKey(spelled.toUpperCase())).toBe(key);
+        expect(usernameKey(spelled.toLowerCase())).toBe(key);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('the skeleton of a username', () => {
+  test.each([
+    ['Ilya', 'llya'],
+    ['Ilya', '1lya'],
+    ['modem', 'modern'],
+    ['Modem', 'modern'],
+    ['paypal', 'pаypal'],
+    ['PAYPAL', 'РАУРАL'],
+    ['paypal', 'раураl'],
+    ['alice', 'аlice'],
+    ['scope', 'ѕсоре'],
+    ['b0b', 'bOb'],
+    ['bob', 'b0b'],
+    ['op', 'ορ'],
+    ['Li', 'ᏞᎥ'],
+    ['ilya', 'i\u0307lya'],
+    ['ilya', 'ılya'],
+    ['ada', 'ad\u200Ba'],
+    ['ada', 'Ａｄａ'],
+    ['paypal', 'pаypaˡ'],
+    ['力', 'カ'],
+    ['ニ', '二'],
+  ])('is the same for %s and %s', (one, other) => {
+    expect(usernameSkeleton(one)).toBe(usernameSkeleton(other));
+  });
+
+  test.each([
+    ['Ilya', 'ilya'],
+    ['all', 'ali'],
+    ['bob', 'rob'],
+    ['joao', 'joão'],
+    ['ad.a', 'ad_a'],
+    ['ad a', 'ada'],
+    ['田中', '由中'],
+  ])('is another for %s and %s', (one, other) => {
+    expect(usernameSkeleton(one)).not.toBe(usernameSkeleton(other));
+  });
+
+  test('exists for a name that is malformed', () => {
+    expect(parse('аlice')).toBeUndefined();
+    expect(usernameSkeleton('аlice')).toBe(parseUsername('alice').skeleton);
+  });
+
+  test('fits an index, as the key does', () => {
+    // PostgreSQL's takes up to 2,704 bytes. The first of these has the longest skeleton of all characters.
+    for (const letter of ['\uAF66', 'ᾧ', '語', 'm']) {
+      const { key, skeleton } = parseUsername(letter.repeat(64));
+      expect(Buffer.byteLength(key)).toBeLessThan(2704);
+      expect(Buffer.byteLength(skeleton)).toBeLessThan(2704);
+    }
+  });
+});
+
+describe('a reserved username', () => {
+  test.each([
+    ...['admin', 'Admin', 'ＡＤＭＩＮ', 'аdmin', 'adrnin', 'ADMlN', 'adm\u200Bin', 'root', 'r00t'],
+    ...['Space-Service', 'space service', 'me', 'deleted', 'supp0rt', 'OffIcial'],
+  ])('is %s', (name) => {
+    expect(isReserved(name)).toBe(true);
+  });
+
+  test.each(['ada', 'admiral', 'mel', 'rooted', 'a d m i n', 'Маша', ''])('is not %j', (name) => {
+    expect(isReserved(name)).toBe(false);
+  });
+});

@@ -1,0 +1,132 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openAvatarFolder } from '../../server/avatars/folder-store.ts';
+import {
+  type AvatarStore,
+  avatarUrl,
+  defaultAvatarName,
+  isAvatarName,
+  newAvatarName,
+} from '../../server/avatars/store.ts';
+
+let parent: string;
+let path: string;
+let store: AvatarStore;
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'avatars-'));
+  path = join(parent, 'data', 'avatars');
+  store = await openAvatarFolder(path);
+});
+
+afterEach(() => rm(parent, { recursive: true, force: true }));
+
+describe('a folder of avatars', () => {
+  test('keeps what is put into it under a name of 128 random bits', async () => {
+    const name = await put('picture');
+    expect(name).toMatch(/^[A-Za-z0-9_-]{22}\.webp$/);
+    expect(await readFile(join(path, name), 'utf8')).toBe('picture');
+    expect((await stat(join(path, name))).mode & 0o777).toBe(0o644 & ~process.umask());
+  });
+
+  test('never gives a name twice and leaves nothing else behind', async () => {
+    const names = await Promise.all(Array.from({ length: 50 }, () => put('x')));
+    expect(new Set(names).size).toBe(50);
+    expect((await readdir(path)).sort()).toEqual([defaultAvatarName, ...names].sort());
+  });
+
+  test('removes an avatar, and does nothing the second time', async () => {
+    const [gone, kept] = [await put('a'), await put('b')];
+    await store.remove(gone);
+    await store.remove(gone);
+    expect(await pictures()).toEqual([kept]);
+  });
+
+  test.each([
+    '',
+    '.',
+    '..',
+    defaultAvatarName,
+    '../secret.webp',
+    '../../../AAAAAAAAAAAAAAAAAA.webp',
+    'AAAAAAAAAAAAAAAAAAAAAA.webp.tmp',
+    'AAAAAAAAAAAAAAAAAAAAAA.webp\n',
+    'AAAAAAAAAAAAAAAAAAAAA\0.webp',
+    'AAAAAAAAAA/AAAAAAAAAAA.webp',
+  ])('neither writes nor removes %j, which is no name of an avatar', async (name) => {
+    await writeFile(join(parent, 'data', 'secret.webp'), 'secret');
+    const before = await readdir(parent, { recursive: true });
+    await expect(store.remove(name)).rejects.toThrow(RangeError);
+    await expect(store.put(name, Buffer.from('x'))).rejects.toThrow(RangeError);
+    expect(await readdir(parent, { recursive: true })).toEqual(before);
+    expect(await readFile(join(parent, 'data', 'secret.webp'), 'utf8')).toBe('secret');
+  });
+
+  test('holds the default picture, 512 x 512 pixels of WebP', async () => {
+    const picture = await readFile(join(path, defaultAvatarName));
+    expect(await sharp(picture).metadata()).toMatchObject({
+      format: 'webp',
+      width: 512,
+      height: 512,
+    });
+  });
+
+  test('writes the default picture only where it is not there yet', async () => {
+    const inode = async () => (await stat(join(path, defaultAvatarName))).ino;
+    const before = await inode();
+    await openAvatarFolder(path);
+    expect(await inode()).toBe(before);
+    await writeFile(join(path, defaultAvatarName), 'another');
+    await openAvatarFolder(path);
+    expect(await inode()).not.toBe(before);
+  });
+
+  test('keeps its avatars when opened again, by several processes at once', async () => {
+    const name = await put('picture');
+    await Promise.all([openAvatarFolder(path), openAvatarFolder(path)]);
+    expect((await readdir(path)).sort()).toEqual([name, defaultAvatarName].sort());
+  });
+
+  test('rids itself of what a crash left behind, but not of what is being written', async () => {
+    const [old, fresh] = ['O', 'F'].map((letter) => `${letter.repeat(22)}.webp.tmp`);
+    for (const name of [`${old}`, `${fresh}`, 'notes.tmp']) await writeFile(join(path, name), '');
+    const anHourAgo = new Date(Date.now() - 3_600_000);
+    await utimes(join(path, `${old}`), anHourAgo, anHourAgo);
+    await openAvatarFolder(path);
+    expect((await readdir(path)).sort()).toEqual([fresh, defaultAvatarName, 'notes.tmp'].sort());
+  });
+
+  test('reports a write that fails and leaves no part of it', async () => {
+    const name = newAvatarName();
+    await mkdir(join(path, name));
+    await expect(store.put(name, Buffer.from('x'))).rejects.toThrow('EISDIR');
+    expect((await readdir(path)).sort()).toEqual([name, defaultAvatarName].sort());
+  });
+});
+
+async function put(content: string): Promise<string> {
+  const name = newAvatarName();
+  await store.put(name, Buffer.from(content));
+  return name;
+}
+
+async function pictures(): Promise<string[]> {
+  return (await readdir(path)).filter(isAvatarName).sort();
+}
+
+describe('the URL of an avatar', () => {
+  test('is its name under the base', () => {
+    expect(avatarUrl('https://cdn.example.org/avatars', 'AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(
+      'https://cdn.example.org/avatars/AAAAAAAAAAAAAAAAAAAAAA.webp',
+    );
+  });
+
+  test('is that of the default picture for those who have none', () => {
+    expect(avatarUrl('http://127.0.0.1:3000/avatars', null)).toBe(
+      'http://127.0.0.1:3000/avatars/default.webp',
+    );
+  });
+});

@@ -1,0 +1,446 @@
+import { crc32, deflateSync } from 'node:zlib';
+import sharp, { type Sharp } from 'sharp';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { barePicture } from '../../server/avatars/containers.ts';
+import { renderAvatar } from '../../server/avatars/rendering.ts';
+import { DomainError, type ErrorCode } from '../../server/errors.ts';
+
+type Colour = [red: number, green: number, blue: number];
+const red: Colour = [220, 30, 30];
+const green: Colour = [30, 200, 30];
+const blue: Colour = [30, 30, 220];
+const white: Colour = [250, 250, 250];
+
+const formats = ['jpeg', 'png', 'webp', 'gif'] as const;
+
+describe('a rendered avatar', () => {
+  test.each(formats)('is a WebP of 512 x 512 pixels, made from a small %s', async (format) => {
+    const avatar = await renderAvatar(await quarters(40, 30).toFormat(format).toBuffer());
+    expect(await sharp(avatar).metadata()).toMatchObject({
+      format: 'webp',
+      width: 512,
+      height: 512,
+      space: 'srgb',
+    });
+    await expectCorners(avatar, [red, green, blue, white]);
+  });
+
+  test('shows the middle of a picture that is not square', async () => {
+    const thirds = await canvas(300, 100, (x) => (x < 100 ? red : x < 200 ? green : blue));
+    await expectCorners(await renderAvatar(await thirds.png().toBuffer()), [
+      green,
+      green,
+      green,
+      green,
+    ]);
+  });
+
+  describe.each(['jpeg', 'png', 'webp'] as const)('made from a %s with metadata', (format) => {
+    test.each([1, 2, 3, 4, 5, 6, 7, 8])('is upright for orientation %i', async (orientation) => {
+      const upload = await withMetadata(quarters(120, 80), orientation)
+        .toFormat(format, { quality: 95 })
+        .toBuffer();
+      expect(await sharp(upload).metadata()).toMatchObject({ orientation });
+      const upright = await sharp(upload, { autoOrient: true }).resize(512, 512).png().toBuffer();
+      await expectCorners(await renderAvatar(upload), await corners(upright));
+    });
+
+    test('has none of it left', async () => {
+      const upload = await withMetadata(quarters(120, 80), 6).toFormat(format).toBuffer();
+      const before = await sharp(upload).metadata();
+      expect(before.exif?.includes('Somebody')).toBe(true);
+      expect(before.xmp?.includes('Somewhere')).toBe(true);
+      expect(before.icc).toBeDefined();
+
+      const avatar = await renderAvatar(upload);
+      const after = await sharp(avatar).metadata();
+      expect(after).not.toHaveProperty('exif');
+      expect(after).not.toHaveProperty('xmp');
+      expect(after).not.toHaveProperty('icc');
+      expect(after).not.toHaveProperty('orientation');
+      expect(webpChunks(avatar)).toEqual(['VP8 ']);
+    });
+  });
+
+  test('stands as a known corner of an orientation 6 photograph should', async () => {
+    // Stored lying on its left side: the stored top left corner belongs at the top right.
+    const upload = await withMetadata(quarters(120, 80), 6).jpeg({ quality: 95 }).toBuffer();
+    await expectCorners(await renderAvatar(upload), [blue, red, white, green]);
+  });
+
+  test.each([
+    ['8-bit JPEG', 'srgb', 'jpeg'],
+    ['8-bit PNG', 'srgb', 'png'],
+    ['16-bit PNG', 'rgb16', 'png'],
+  ] as const)('has the colours of a Display P3 %s in sRGB', async (_, space, format) => {
+    const colour = canvas(64, 64, () => red);
+    const upload = await (await colour)
+      .toColourspace(space)
+      .withIccProfile('p3')
+      .toFormat(format)
+      .toBuffer();
+    expect((await pixel(upload, 10, 10)).at(0)).toBeLessThan(red[0] - 10);
+    await expectCorners(await renderAvatar(upload), [red, red, red, red]);
+  });
+
+  test('keeps transparency', async () => {
+    const background = { r: 30, g: 30, b: 220, alpha: 0.5 };
+    const create = { width: 64, height: 64, channels: 4, background } as const;
+    const avatar = await renderAvatar(await sharp({ create }).png().toBuffer());
+    expect((await pixel(avatar, 256, 256)).at(3)).toBe(128);
+    expect(webpChunks(avatar)).toEqual(['VP8X', 'ALPH', 'VP8 ']);
+  });
+
+  test.each(['gif', 'webp'] as const)('is the first frame of an animated %s', async (format) => {
+    const frames = [red, green, blue].map((colour) => canvas(48, 48, () => colour));
+    const buffers = await Promise.all(frames.map(async (frame) => (await frame).png().toBuffer()));
+    const upload = await sharp(buffers, { join: { animated: true } })
+      .toFormat(format)
+      .toBuffer();
+    expect((await sharp(upload, { animated: true }).metadata()).pages).toBe(3);
+    const avatar = await renderAvatar(upload);
+    expect((await sharp(avatar).metadata()).pages).toBeUndefined();
+    await expectCorners(avatar, [red, red, red, red]);
+  });
+
+  test('carries nothing of what is hidden behind the picture', async () => {
+    const picture = await quarters(64, 64).jpeg().toBuffer();
+    const archive = Buffer.from('PK\x03\x04<script>alert(1)</script>');
+    const avatar = await renderAvatar(Buffer.concat([picture, archive]));
+    expect(avatar.includes('script')).toBe(false);
+    expect(webpChunks(avatar)).toEqual(['VP8 ']);
+  });
+
+  test('tolerates what cameras get wrong', async () => {
+    const picture = await quarters(64, 64).jpeg().toBuffer();
+    const tables = picture.indexOf(Buffer.from([0xff, 0xc4]));
+    const garbage = Buffer.from([1, 2, 3, 0xff, 0xff]);
+    const upload = Buffer.concat([picture.subarray(0, tables), garbage, picture.subarray(tables)]);
+    await expectCorners(await renderAvatar(upload), [red, green, blue, white]);
+  });
+
+  test('can be made from a view into a larger buffer', async () => {
+    const picture = await quarters(64, 64).png().toBuffer();
+    const larger = Buffer.concat([Buffer.alloc(100, 7), picture, Buffer.alloc(100, 7)]);
+    const view = new Uint8Array(larger.buffer, larger.byteOffset + 100, picture.length);
+    await expectCorners(await renderAvatar(view), [red, green, blue, white]);
+  });
+});
+
+describe('refused as avatar_type_unsupported', () => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect/></svg>';
+
+  test.each<[string, string | Buffer]>([
+    ['an empty file', ''],
+    ['a text', 'not a picture'],
+    ['an SVG', svg],
+    ['an SVG with an XML declaration', `<?xml version="1.0"?>${svg}`],
+    ['a PDF', '%PDF-1.7\n1 0 obj'],
+    ['a bitmap', Buffer.from('BM\x36\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0', 'latin1')],
+    ['a sound in the container of WebP', 'RIFF\x24\0\0\0WAVEfmt '],
+    ['the first bytes of a PNG', '\x89PNG'],
+  ])('is %s', async (_, bytes) => {
+    await expectRefusal(Buffer.from(bytes), 'avatar_type_unsupported');
+  });
+
+  test.each(['tiff', 'avif'] as const)('is a picture as %s', async (format) => {
+    const bytes = await quarters(16, 16).toFormat(format).toBuffer();
+    await expectRefusal(bytes, 'avatar_type_unsupported');
+  });
+
+  test('is also what the decoder itself will not open, nor will it open files', async () => {
+    const unsupported = 'unsupported image format';
+    await expect(sharp(Buffer.from(svg)).metadata()).rejects.toThrow(unsupported);
+    const tiff = await quarters(16, 16).tiff().toBuffer();
+    await expect(sharp(tiff).metadata()).rejects.toThrow(unsupported);
+    const avif = await quarters(16, 16).avif().toBuffer();
+    await expect(sharp(avif).metadata()).rejects.toThrow(unsupported);
+    const file = new URL('../../server/avatars/default.webp', import.meta.url).pathname;
+    await expect(sharp(file).metadata()).rejects.toThrow(unsupported);
+  });
+});
+
+describe('refused as avatar_undecodable', () => {
+  test.each(formats)('is a %s that ends too early', async (format) => {
+    const whole = await noise(200, 200).toFormat(format).toBuffer();
+    for (const share of [0.1, 0.6, 0.95]) {
+      const part = whole.subarray(0, Math.floor(whole.length * share));
+      await expectRefusal(part, 'avatar_undecodable');
+    }
+  });
+
+  test.each(formats)('is a %s of which only the signature is right', async (format) => {
+    const signature = (await noise(9, 9).toFormat(format).toBuffer()).subarray(0, 12);
+    await expectRefusal(Buffer.concat([signature, Buffer.alloc(500, 0x41)]), 'avatar_undecodable');
+  });
+
+  test('is a small file with more than 64 megapixels, at once', { timeout: 5_000 }, async () => {
+    const bomb = blankPng(16_000, 16_000);
+    expect(bomb.length).toBeLessThan(50_000);
+    const refusal = await expectRefusal(bomb, 'avatar_undecodable');
+    expect(refusal.message).toContain('64,000,000 pixels');
+  });
+
+  test('begins at the pixel after 64,000,000', async () => {
+    expect(webpChunks(await renderAvatar(blankPng(8000, 8000)))).toEqual(['VP8 ']);
+    await expectRefusal(blankPng(8000, 8001), 'avatar_undecodable');
+  });
+});
+
+describe('what would keep a decoder busy for many seconds', () => {
+  test('is cut from a progressive JPEG: scans without end', async () => {
+    const picture = await quarters(64, 64)
+      .jpeg({ progressive: true, chromaSubsampling: '4:4:4' })
+      .toBuffer();
+    const first = picture.indexOf(Buffer.from([0xff, 0xda]));
+    const scan = Buffer.from([0xff, 0xda, 0, 8, 1, 1, 0, 1, 1, 0x10, 0]);
+    const bomb = Buffer.concat([picture.subarray(0, first), ...Array(3000).fill(scan)]);
+    const bare = barePicture(bomb)?.bytes.toString('latin1');
+    expect(bare?.split('\xff\xda')).toHaveLength(1 + 64);
+    expect(bare?.endsWith('\xff\xd9')).toBe(true);
+    await expectRefusal(bomb, 'avatar_undecodable');
+  });
+
+  test.each(['jpeg', 'png', 'webp'] as const)(
+    'never reaches it in a %s: an EXIF directory that names itself',
+    { timeout: 5_000 },
+    async (format) => {
+      const avatar = await renderAvatar(await exifBomb(format));
+      await expectCorners(avatar, [red, green, blue, white]);
+    },
+  );
+
+  test('is a colour profile that is a program: it is ignored', { timeout: 5_000 }, async () => {
+    const p3 = await sharp(await quarters(64, 64).withIccProfile('p3').png().toBuffer()).metadata();
+    const picture = await (await canvas(64, 64, () => [200, 61, 41])).png().toBuffer();
+    const avatar = await renderAvatar(
+      insertChunk(
+        picture,
+        'iCCP',
+        Buffer.concat([
+          Buffer.from('p\0\0'),
+          deflateSync(programOf(20_000, p3.icc ?? Buffer.alloc(0))),
+        ]),
+      ),
+    );
+    const same: Colour = [200, 61, 41];
+    await expectCorners(avatar, [same, same, same, same]);
+  });
+});
+
+describe.each(formats)('a damaged %s', (format) => {
+  let whole: Buffer;
+  beforeAll(async () => {
+    const picture = format === 'gif' ? quarters(24, 24) : withMetadata(quarters(24, 24), 5);
+    whole = await picture.toFormat(format).toBuffer();
+  });
+
+  test('becomes an avatar without metadata or is refused, in 300 of 300 cases', async () => {
+    const random = randomNumbers(formats.indexOf(format) + 1);
+    const outcomes = { rendered: 0, refused: 0 };
+    for (let i = 0; i < 300; i++) {
+      try {
+        const avatar = await renderAvatar(damage(whole, random));
+        expect(['VP8 ', 'VP8X ALPH VP8 ']).toContain(webpChunks(avatar).join(' '));
+        outcomes.rendered++;
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error;
+        expect(error.code).toMatch(/^avatar_(type_unsupported|undecodable)$/);
+        outcomes.refused++;
+      }
+    }
+    expect(outcomes.rendered).toBeGreaterThan(0);
+    expect(outcomes.refused).toBeGreaterThan(0);
+  }, 30_000);
+});
+
+function canvas(width: number, height: number, colour: (x: number, y: number) => Colour): Sharp {
+  const pixels = Buffer.alloc(width * height * 3);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) pixels.set(colour(x, y), (y * width + x) * 3);
+  }
+  return sharp(pixels, { raw: { width, height, channels: 3 } });
+}
+
+/** Red, green / blue, white. */
+function quarters(width: number, height: number): Sharp {
+  return canvas(width, height, (x, y) =>
+    y < height / 2 ? (x < width / 2 ? red : green) : x < width / 2 ? blue : white,
+  );
+}
+
+function noise(width: number, height: number): Sharp {
+  const random = randomNumbers(7);
+  return canvas(width, height, () => [random(256), random(256), random(256)]);
+}
+
+function withMetadata(image: Sharp, orientation: number): Sharp {
+  return image
+    .withIccProfile('srgb')
+    .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/">Somewhere</x:xmpmeta>')
+    .withMetadata({ orientation })
+    .withExifMerge({
+      IFD0: { Copyright: 'Somebody' },
+      IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '51/1 30/1 3230/100' },
+    });
+}
+
+async function pixel(image: Buffer, x: number, y: number): Promise<number[]> {
+  const { data, info } = await sharp(image, { ignoreIcc: true })
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const at = (y * info.width + x) * info.channels;
+  return [...data.subarray(at, at + info.channels)];
+}
+
+/** Top left, top right, bottom left, bottom right. */
+async function corners(image: Buffer): Promise<number[][]> {
+  return Promise.all(
+    [
+      [32, 32],
+      [480, 32],
+      [32, 480],
+      [480, 480],
+    ].map(([x = 0, y = 0]) => pixel(image, x, y)),
+  );
+}
+
+async function expectCorners(avatar: Buffer, expected: number[][]): Promise<void> {
+  const actual = await corners(avatar);
+  const distance = actual
+    .flat()
+    .map((value, i) => Math.abs(value - (expected.flat()[i] ?? Number.NaN)));
+  expect(Math.max(...distance), `${JSON.stringify(actual)} is not ${JSON.stringify(expected)}`)
+    // what two lossy encodings may shift a channel by
+    .toBeLessThanOrEqual(12);
+}
+
+async function expectRefusal(bytes: Uint8Array, code: ErrorCode): Promise<DomainError> {
+  const outcome = await renderAvatar(bytes).catch((error: unknown) => error);
+  expect(outcome).toBeInstanceOf(DomainError);
+  const refusal = outcome as DomainError;
+  expect(refusal.code).toBe(code);
+  expect(refusal.pointers.map(({ pointer }) => pointer)).toEqual(['/avatar']);
+  expect(refusal.message).not.toMatch(/vips|sharp|buffer/i);
+  return refusal;
+}
+
+function webpChunks(webp: Buffer): string[] {
+  const names: string[] = [];
+  for (let at = 12; at < webp.length; ) {
+    names.push(webp.toString('latin1', at, at + 4));
+    const size = webp.readUInt32LE(at + 4);
+    at += 8 + size + (size % 2);
+  }
+  return names;
+}
+
+function pngChunk(type: string, data: Buffer): Buffer {
+  const chunk = Buffer.alloc(12 + data.length);
+  chunk.writeUInt32BE(data.length, 0);
+  chunk.write(type, 4, 'latin1');
+  data.copy(chunk, 8);
+  chunk.writeUInt32BE(crc32(chunk.subarray(4, 8 + data.length)), 8 + data.length);
+  return chunk;
+}
+
+/** Puts a chunk behind IHDR. */
+function insertChunk(png: Buffer, type: string, data: Buffer): Buffer {
+  return Buffer.concat([png.subarray(0, 33), pngChunk(type, data), png.subarray(33)]);
+}
+
+/** One bit a pixel, all black. */
+function blankPng(width: number, height: number): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.writeUInt8(1, 8);
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    pngChunk('IHDR', header),
+    pngChunk('IDAT', deflateSync(Buffer.alloc(height * (1 + Math.ceil(width / 8))))),
+    pngChunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+/** 5,400 entries, each of which says that the directory which holds it is the EXIF directory. */
+async function exifBomb(format: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
+  const entries = 5400;
+  const tiff = Buffer.alloc(10 + entries * 12 + 4);
+  tiff.write('II*\0\x08\0\0\0', 'latin1');
+  tiff.writeUInt16LE(entries, 8);
+  for (let at = 10; at < 10 + entries * 12; at += 12) {
+    tiff.set([0x69, 0x87, 4, 0, 1, 0, 0, 0, 8, 0, 0, 0], at);
+  }
+  const picture = await quarters(64, 64).toFormat(format).toBuffer();
+  if (format === 'png') return insertChunk(picture, 'eXIf', tiff);
+  if (format === 'jpeg') {
+    const marker = Buffer.from('\xff\xe1\0\0Exif\0\0', 'latin1');
+    marker.writeUInt16BE(8 + tiff.length, 2);
+    return Buffer.concat([picture.subarray(0, 2), marker, tiff, picture.subarray(2)]);
+  }
+  const extended = await withMetadata(quarters(64, 64), 1).webp().toBuffer();
+  const header = Buffer.from('RIFF\0\0\0\0WEBP', 'latin1');
+  const exif = Buffer.from('EXIF\0\0\0\0', 'latin1');
+  exif.writeUInt32LE(tiff.length, 4);
+  const vp8x = extended.subarray(12, 30);
+  const bomb = Buffer.concat([header, vp8x, picture.subarray(12), exif, tiff]);
+  bomb.writeUInt32LE(bomb.length - 8, 4);
+  return bomb;
+}
+
+/** The profile with one more tag: a chain of so many steps, all of them the same colour table. */
+function programOf(steps: number, profile: Buffer): Buffer {
+  const table = Buffer.alloc(28 + 8 * 3 * 4);
+  table.write('clut\0\0\0\0\0\x03\0\x03\x02\x02\x02', 'latin1');
+  const chain = Buffer.alloc(16 + steps * 8);
+  chain.write('mpet\0\0\0\0\0\x03\0\x03', 'latin1');
+  chain.writeUInt32BE(steps, 12);
+  for (let at = 16; at < chain.length; at += 8) {
+    chain.writeUInt32BE(chain.length, at);
+    chain.writeUInt32BE(table.length, at + 4);
+  }
+  const tags = profile.readUInt32BE(128);
+  const directory = Buffer.from(profile.subarray(132, 132 + tags * 12));
+  for (let at = 4; at < directory.length; at += 12) {
+    directory.writeUInt32BE(directory.readUInt32BE(at) + 12, at);
+  }
+  const tag = Buffer.alloc(12);
+  tag.write('D2B0', 'latin1');
+  tag.writeUInt32BE(profile.length + 12, 4);
+  tag.writeUInt32BE(chain.length + table.length, 8);
+  const head = Buffer.from(profile.subarray(0, 132));
+  head.writeUInt32BE(tags + 1, 128);
+  const program = Buffer.concat([
+    head,
+    directory,
+    tag,
+    profile.subarray(132 + tags * 12),
+    chain,
+    table,
+  ]);
+  program.writeUInt32BE(program.length, 0);
+  return program;
+}
+
+function damage(whole: Buffer, random: (below: number) => number): Buffer {
+  const bytes = Buffer.from(whole);
+  for (let i = random(6); i >= 0; i--) bytes[random(bytes.length)] = random(256);
+  if (random(4) === 0) return bytes.subarray(0, random(bytes.length));
+  if (random(4) === 0) {
+    const from = random(bytes.length);
+    return Buffer.concat([bytes.subarray(0, from), bytes.subarray(random(bytes.length))]);
+  }
+  return bytes;
+}
+
+/** The same whole numbers in every run (mulberry32). */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % below;
+  };
+}

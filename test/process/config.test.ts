@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../../server/config.ts';
+
+describe('The settings', () => {
+  test('have defaults that are safe on one machine', () => {
+    expect(readConfig({})).toMatchObject({
+      ...{ host: '127.0.0.1', port: 3000, publicUrl: 'http://127.0.0.1:3000', workers: 1 },
+      ...{ avatarBase: 'http://127.0.0.1:3000/avatars', trustProxy: [], corsOrigins: '*' },
+      ...{ rateLimits: true, publicRateLimit: null, metricsToken: null, logLevel: 'info' },
+      sessions: { idle: 30 * 86_400, absolute: 90 * 86_400 },
+    });
+  });
+
+  test('make public addresses of what they know', () => {
+    expect(readConfig({ HOST: '::1', PORT: '8080' }).publicUrl).toBe('http://[::1]:8080');
+    const config = readConfig({
+      PUBLIC_URL: 'https://s.example.org/',
+      CDN_URL: 'https://cdn.example.org/a/',
+    });
+    expect(config.publicUrl).toBe('https://s.example.org');
+    expect(config.avatarBase).toBe('https://cdn.example.org/a');
+  });
+
+  test('take lists with spaces, and empty values for defaults', () => {
+    const config = readConfig({
+      TRUST_PROXY: ' 10.0.0.0/8 , ::1',
+      CORS_ORIGINS: 'https://a.example',
+      PORT: ' ',
+    });
+    expect(config.trustProxy).toEqual(['10.0.0.0/8', '::1']);
+    expect(config.corsOrigins).toEqual(['https://a.example']);
+    expect(config.port).toBe(3000);
+  });
+
+  test.each([
+    ['PORT', '70000'],
+    ['PORT', '80a'],
+    ['PORT', '-1'],
+    ['PUBLIC_URL', 'spaces.example.org'],
+    ['PUBLIC_URL', 'ftp://spaces.example.org'],
+    ['CDN_URL', 'https://cdn.example.org/?a=1'],
+    ['WORKERS', '0'],
+    ['TRUST_PROXY', 'true'],
+    ['TRUST_PROXY', '10.0.0.0/33'],
+    ['TRUST_PROXY', '10.0.0.0/8/8'],
+    ['CORS_ORIGINS', 'https://a.example/path'],
+    ['RATE_LIMITS', 'yes'],
+    ['PUBLIC_RATE_LIMIT', '0'],
+    ['LOG_LEVEL', 'loud'],
+    ['SESSION_IDLE_DAYS', 'never'],
+    ['DATABASE_URL', 'postgres://localhost/spaces'],
+  ])('refuse %s=%s in one line that names it and what is allowed', (name, value) => {
+    expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
+    expect(() => readConfig({ [name]: value })).toThrow(
+      new RegExp(`^${name}=[^\\n]+ is not possible: [^\\n]+\\.$`),
+    );
+  });
+
+  test('do not repeat a password in a refusal', () => {
+    expect(() => readConfig({ DATABASE_URL: 'postgres://u:secret@h/d' })).toThrow(/^(?!.*secret)/);
+  });
+});

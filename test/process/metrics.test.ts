@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { startServer } from '../support/server.ts';
+
+const headers = { authorization: 'Bearer sesame', connection: 'close' };
+
+test('A scrape has the figures of all workers, whichever it meets, and no count is lost with a worker', {
+  timeout: 60_000,
+}, async () => {
+  await using server = await startServer({
+    ...{ WORKERS: '2', METRICS_TOKEN: 'sesame', LOG_LEVEL: 'info' },
+  });
+  const log = () =>
+    server
+      .output()
+      .split('\n')
+      .filter((line) => line.endsWith('}'))
+      .map((line) => JSON.parse(line) as { pid: number; msg: string; url?: string });
+  const pidsOf = (wanted: (line: { msg: string; url?: string }) => boolean) =>
+    new Set(log().flatMap((line) => (wanted(line) ? line.pid : [])));
+  const listening = () => pidsOf(({ msg }) => msg.startsWith('Server listening'));
+  const serving = (path: string) => pidsOf(({ url }) => url?.startsWith(path) === true);
+
+  const search = async (times: number) => {
+    for (let i = 0; i < times; i += 1) {
+      const response = await fetch(`${server.url}/api/spaces/search?q=tea`, { headers });
+      expect(response.status).toBe(200);
+      await response.text();
+    }
+  };
+  const scrape = async () => {
+    const signal = AbortSignal.timeout(10_000);
+    const response = await fetch(`${server.url}/metrics`, { headers, signal });
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    return (series: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1],
+      );
+  };
+  const searches = 'http_request_duration_seconds_count{operation="searchSpaces",status="200"}';
+
+  await expect.poll(() => listening().size, { timeout: 20_000 }).toBe(2);
+  await search(20);
+  // Which worker a connection meets is left to chance.
+  for (let i = 0; i < 6 || (serving('/metrics').size < 2 && i < 60); i += 1) {
+    const figure = await scrape();
+    expect(figure(searches)).toBe(20);
+    expect(figure('search_duration_seconds_count{kind="text"}')).toBe(20);
+    expect(figure('queue_length{queue="writers"}')).toBe(0);
+  }
+  expect(serving('/api/spaces/search').size).toBe(2);
+  expect(serving('/metrics').size).toBe(2);
+  const busy = (await scrape())('database_busy_seconds_total');
+  expect(busy).toBeGreaterThan(0);
+
+  const [victim, other] = [...listening()] as [number, number];
+  process.kill(victim, 'SIGKILL');
+  await expect.poll(() => listening().size, { timeout: 20_000 }).toBe(3);
+  await search(10);
+  const figure = await scrape();
+  expect(figure(searches)).toBe(30);
+  expect(figure('database_busy_seconds_total')).toBeGreaterThan(busy);
+
+  // A worker that hangs counts with what it told last, and keeps no scrape from an answer.
+  process.kill(other, 'SIGSTOP');
+  try {
+    const some = await Promise.any(Array.from({ length: 16 }, scrape));
+    expect(some(searches)).toBe(30);
+  } finally {
+    process.kill(other, 'SIGCONT');
+  }
+});

@@ -1,0 +1,93 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { whileStarting } from '../../server/process/startup-responder.ts';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const statusOf = (url: string) =>
+  fetch(url, { headers: { connection: 'close' } }).then(
+    ({ status }) => status,
+    () => 0,
+  );
+
+test('While the service prepares to start, it lives and is not ready, however busy it is', async () => {
+  const port = await freePort();
+  const ask = `
+    const tried = Date.now() + 10_000;
+    const get = (path) => fetch('http://127.0.0.1:${port}' + path).catch((error) => {
+      if (Date.now() > tried) throw error;
+      return new Promise((resolve) => setTimeout(resolve, 50)).then(() => get(path));
+    });
+    for (const path of ['/healthz', '/readyz', '/api/spaces/search?q=tea']) {
+      const response = await get(path);
+      const { status, headers } = response;
+      const [type, retry] = [headers.get('content-type'), headers.get('retry-after')];
+      console.log(JSON.stringify({ status, type, retry, body: await response.json() }));
+    }`;
+  const answers = await whileStarting({ host: '127.0.0.1', port }, async () =>
+    // It blocks this thread, as a migration does.
+    execFileSync(process.execPath, ['--input-type=module', '-e', ask], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  );
+  const problem = { status: 503, code: 'unavailable', request_id: expect.any(String), errors: [] };
+  const unavailable = {
+    ...{ status: 503, type: 'application/problem+json', retry: '2' },
+    body: expect.objectContaining(problem),
+  };
+  expect(answers).toEqual([
+    { status: 200, type: 'application/json', retry: null, body: { status: 'ok' } },
+    unavailable,
+    unavailable,
+  ]);
+  // The port is free again for the service itself.
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  server.close();
+});
+
+test.each([1, 2])(
+  'The service gets ready once it can migrate, with %i workers',
+  { timeout: 90_000 },
+  async (workers) => {
+    const folder = await mkdtemp(join(tmpdir(), 'starting-'));
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    // Somebody else writes to the database, so the migration has to wait.
+    const other = new Sqlite(join(folder, 'space-service.sqlite'));
+    other.pragma('journal_mode = WAL');
+    other.exec('BEGIN IMMEDIATE');
+    const child = spawn(process.execPath, ['server/main.ts'], {
+      env: {
+        ...{ PATH: process.env.PATH, DATA_DIR: folder, PORT: String(port) },
+        ...{ WORKERS: String(workers), LOG_LEVEL: 'silent' },
+      },
+    });
+    try {
+      await expect.poll(() => statusOf(`${url}/healthz`), { timeout: 40_000 }).toBe(200);
+      expect(await statusOf(`${url}/readyz`)).toBe(503);
+      other.exec('COMMIT');
+      await expect.poll(() => statusOf(`${url}/readyz`), { timeout: 40_000 }).toBe(200);
+      expect(await statusOf(`${url}/api/spaces/search?q=tea`)).toBe(200);
+    } finally {
+      other.close();
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+      await rm(folder, { recursive: true });
+    }
+  },
+);

@@ -1,0 +1,97 @@
+import { describe, expect, test, vi } from 'vitest';
+import { limitConcurrency } from '../../server/system/concurrency.ts';
+
+describe('a concurrency limit', () => {
+  test('lets so many tasks run at a time, in the order of asking', async () => {
+    const limited = limitConcurrency(2, 5);
+    const begun: number[] = [];
+    let running = 0;
+    let most = 0;
+    const tasks = Array.from({ length: 7 }, (_, i) =>
+      limited(async () => {
+        begun.push(i);
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise(setImmediate);
+        running -= 1;
+        return i;
+      }),
+    );
+    expect(limited.waiting()).toBe(5);
+    expect(await Promise.all(tasks)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(most).toBe(2);
+    expect(limited.waiting()).toBe(0);
+  });
+
+  test('passes on how a task fails, and goes on', async () => {
+    const limited = limitConcurrency(1, 2);
+    const failures = [
+      limited(async () => {
+        throw new Error('first');
+      }),
+      limited(() => {
+        throw new Error('second');
+      }),
+    ];
+    const success = limited(async () => 'third');
+    expect(await Promise.allSettled(failures)).toMatchObject([
+      { reason: { message: 'first' } },
+      { reason: { message: 'second' } },
+    ]);
+    expect(await success).toBe('third');
+  });
+
+  test('keeps newcomers from overtaking and from running beside those that waited', async () => {
+    const limited = limitConcurrency(1, 2);
+    let running = 0;
+    const order: string[] = [];
+    const task = (name: string) =>
+      limited(async () => {
+        running += 1;
+        expect(running).toBe(1);
+        order.push(name);
+        await null;
+        running -= 1;
+      });
+    const first = task('first');
+    const second = task('second');
+    const newcomer = first.then(() => task('newcomer'));
+    await Promise.all([second, newcomer]);
+    expect(order).toEqual(['first', 'second', 'newcomer']);
+  });
+
+  test('refuses what would have to wait too long', async () => {
+    const limited = limitConcurrency(1, 1);
+    let finish = () => {};
+    const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
+    const waiting = limited(async () => 'done');
+    await expect(limited(async () => 'never')).rejects.toMatchObject({ code: 'unavailable' });
+    finish();
+    await running;
+    expect(await waiting).toBe('done');
+    expect(await limited(async () => 'room again')).toBe('room again');
+  });
+
+  test('refuses what has waited too long, and goes on', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const limited = limitConcurrency(1, 2);
+      let finish = () => {};
+      const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
+      let hasBegun = false;
+      const late = limited(async () => {
+        hasBegun = true;
+      });
+      vi.advanceTimersByTime(2_001);
+      const next = limited(async () => 'next');
+      finish();
+      await running;
+      await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+      expect(hasBegun).toBe(false);
+      expect(await next).toBe('next');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
