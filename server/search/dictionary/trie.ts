@@ -1,0 +1,160 @@
+/**
+ * A trie of words in four typed arrays, so that it is stored and loaded as bytes without parsing. Nodes are in preorder:
+ * the first child of a node follows it, and `end` is the number of the node after its subtree. Node 0 is the root.
+ */
+export interface Trie {
+  /** UTF-16 code unit on the edge into the node. */
+  unit: Uint16Array;
+  end: Uint32Array;
+  /** Number of documents with the word that ends here; 0 if the node is only the beginning of words. */
+  documents: Uint32Array;
+  /**
+   * Sum of documents over all words that begin here, pruned ones included. At least the number of documents with such a
+   * word, since a document may have several.
+   */
+  total: Uint32Array;
+}
+
+export interface TermCount {
+  term: string;
+  documents: number;
+}
+
+/**
+ * Builds a trie in one pass and in memory that grows with the result only.
+ * @param terms         distinct, ordered by UTF-8 bytes or UTF-16 code units
+ * @param minDocuments  words in fewer documents, and beginnings with a smaller total, are pruned
+ * @param isKept        exempts words from pruning
+ */
+export async function buildTrie(
+  terms: AsyncIterable<TermCount> | Iterable<TermCount>,
+  minDocuments: number,
+  isKept: (term: string) => boolean = () => false,
+): Promise<Trie> {
+  const nodes = new GrowingNodes();
+  /** The nodes of the previous term, the root first. */
+  const path = [nodes.add(0)];
+  let previous = '';
+
+  const close = (depth: number) => {
+    for (let node = path.pop(); node !== undefined; node = path.pop()) {
+      nodes.close(node, minDocuments);
+      if (path.length === depth) return;
+    }
+  };
+
+  for await (const { term, documents } of terms) {
+    const shared = commonPrefixLength(previous, term);
+    if (path.length > shared + 1) close(shared + 1);
+    for (let i = shared; i < term.length; i += 1) path.push(nodes.add(term.charCodeAt(i)));
+    for (const node of path) nodes.addTotal(node, documents);
+    const isWord = documents >= minDocuments || isKept(term);
+    if (isWord) nodes.setDocuments(path[term.length] as number, documents);
+    previous = term;
+  }
+  close(0);
+  return nodes.toTrie();
+}
+
+/** The node at the end of `text`; undefined if no word that was kept begins with it. */
+export function findNode({ unit, end }: Trie, text: string): number | undefined {
+  let node = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const wanted = text.charCodeAt(i);
+    const after = end[node] as number;
+    let child = node + 1;
+    while (child < after && unit[child] !== wanted) child = end[child] as number;
+    if (child >= after) return undefined;
+    node = child;
+  }
+  return node;
+}
+
+/** Serialises a trie. The byte order is the machine's: bytes are read where they were written. */
+export function trieToBytes({ unit, end, documents, total }: Trie): Buffer {
+  return Buffer.concat(
+    [end, documents, total, unit].map((array) =>
+      Buffer.from(array.buffer, array.byteOffset, array.byteLength),
+    ),
+  );
+}
+
+/** Reads what `trieToBytes` wrote. */
+export function trieFromBytes(bytes: Uint8Array): Trie {
+  const nodes = bytes.byteLength / BYTES_PER_NODE;
+  // Typed arrays need aligned memory, which a buffer from the database does not promise.
+  const { buffer } = Uint8Array.from(bytes);
+  return {
+    end: new Uint32Array(buffer, 0, nodes),
+    documents: new Uint32Array(buffer, nodes * 4, nodes),
+    total: new Uint32Array(buffer, nodes * 8, nodes),
+    unit: new Uint16Array(buffer, nodes * 12, nodes),
+  };
+}
+
+const BYTES_PER_NODE = 14;
+
+/** The arrays of a trie under construction. Nodes are removed from the end only. */
+class GrowingNodes {
+  #length = 0;
+  #unit = new Uint16Array(1024);
+  #end = new Uint32Array(1024);
+  #documents = new Uint32Array(1024);
+  #total = new Uint32Array(1024);
+
+  add(unit: number): number {
+    if (this.#length === this.#unit.length) this.#grow();
+    const node = this.#length;
+    this.#unit[node] = unit;
+    this.#documents[node] = 0;
+    this.#total[node] = 0;
+    this.#length += 1;
+    return node;
+  }
+
+  addTotal(node: number, documents: number): void {
+    this.#total[node] = (this.#total[node] as number) + documents;
+  }
+
+  setDocuments(node: number, documents: number): void {
+    this.#documents[node] = documents;
+  }
+
+  /** Ends the subtree of a node, and removes the node if it has become a leaf without a word and a small total. */
+  close(node: number, minTotal: number): void {
+    const isLeaf = this.#length === node + 1;
+    const isPruned =
+      node > 0 && isLeaf && this.#documents[node] === 0 && (this.#total[node] as number) < minTotal;
+    if (isPruned) this.#length = node;
+    else this.#end[node] = this.#length;
+  }
+
+  toTrie(): Trie {
+    return {
+      unit: this.#unit.slice(0, this.#length),
+      end: this.#end.slice(0, this.#length),
+      documents: this.#documents.slice(0, this.#length),
+      total: this.#total.slice(0, this.#length),
+    };
+  }
+
+  #grow(): void {
+    const length = this.#length * 2;
+    this.#unit = copyInto(new Uint16Array(length), this.#unit);
+    this.#end = copyInto(new Uint32Array(length), this.#end);
+    this.#documents = copyInto(new Uint32Array(length), this.#documents);
+    this.#total = copyInto(new Uint32Array(length), this.#total);
+  }
+}
+
+function copyInto<T extends Uint16Array | Uint32Array>(target: T, source: T): T {
+  target.set(source);
+  return target;
+}
+
+function commonPrefixLength(left: string, right: string): number {
+  const length = Math.min(left.length, right.length);
+  let i = 0;
+  while (i < length && left.charCodeAt(i) === right.charCodeAt(i)) i += 1;
+  return i;
+}
