@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openCursor, type Position, sealCursor } from '../../server/http/cursors.ts';
+
+const key = randomBytes(32);
+const position = fc.array(
+  fc.oneof(fc.maxSafeInteger(), fc.string(), fc.array(fc.string())),
+) as fc.Arbitrary<Position>;
+const invalid = expect.objectContaining({ code: 'invalid_cursor' });
+
+test('opens what was sealed for the same list', () => {
+  fc.assert(
+    fc.property(fc.string(), position, (list, parts) => {
+      expect(openCursor(key, list, sealCursor(key, list, parts))).toEqual(parts);
+    }),
+  );
+});
+
+test('gives equal cursors for equal positions', () => {
+  expect(sealCursor(key, 'a', [1, 'x'])).toBe(sealCursor(key, 'a', [1, 'x']));
+});
+
+test('rejects a cursor of another list, of another key, and any other text', () => {
+  const cursor = sealCursor(key, 'searchSpaces q=bread', [1, 2]);
+  expect(() => openCursor(key, 'searchSpaces q=cake', cursor)).toThrow(invalid);
+  expect(() => openCursor(randomBytes(32), 'searchSpaces q=bread', cursor)).toThrow(invalid);
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => {
+      expect(() => openCursor(key, 'searchSpaces q=bread', text)).toThrow(invalid);
+    }),
+  );
+});
+
+test('rejects a cursor with any one character replaced, added or left out', () => {
+  const cursor = sealCursor(key, 'list', [5, 'a word']);
+  for (let i = 0; i < cursor.length; i += 1) {
+    const other = cursor[i] === 'A' ? 'B' : 'A';
+    for (const change of [other, '', `${cursor[i]}=`]) {
+      const changed = cursor.slice(0, i) + change + cursor.slice(i + 1);
+      expect(() => openCursor(key, 'list', changed), changed).toThrow(invalid);
+    }
+  }
+});
+
+test('shows nothing of the position', () => {
+  const cursor = sealCursor(key, 'list', [123_456, 'secret']);
+  expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/123456|secret/);
+});
