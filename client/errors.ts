@@ -11,7 +11,7 @@ export class ApiError extends Error {
   readonly status: number | null;
   /** The error document from the service; null if the service did not send one. */
   readonly problem: Problem | null;
-  /** Seconds to wait before the next attempt, from `Retry-After`; null if the header is missing. */
+  /** Seconds to wait before the next attempt, from `Retry-After`; null without such a number. */
   readonly retryAfter: number | null;
 
   constructor(response: Response | undefined, cause: unknown) {

@@ -17,7 +17,7 @@ type ClientResponse<T> = Promise<{ data: T | undefined; error: unknown; response
 
 /** Creates a client for one API object, so that no other object uses its token or base URL. */
 export function createApiClient({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {
-  // Always JSON, because a proxy may drop or change the content type.
+  // Parses every response as JSON, because a proxy may drop or change the content type.
   return createClient(createConfig({ baseUrl, fetch, auth: token, parseAs: 'json' }));
 }
 

@@ -26,8 +26,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * returns an empty array.
  *
  * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
- * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter and a leading dot are
- * part of a word: `c++`, `c#`, `.net`. Text in scripts written without spaces, such as Chinese,
+ * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter and a leading
+ * dot are part of a word: `c++`, `c#`, `.net`. Text in scripts written without spaces, such as Chinese,
  * Japanese and Thai, is found by any part of it.
  *
  * **Correction**: if nothing matches `q` as typed, unknown words of four letters or more are replaced
@@ -43,10 +43,10 @@ export const searchSpaces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Search public spaces by tag
  *
- * Returns the public spaces that have the tag. The whole tag name must match. Case, character
- * width, a leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. An unknown tag
- * returns an empty array. Spaces are sorted by popularity (number of participants in logarithmic steps), then newest
- * first.
+ * Returns the public spaces that have the tag. The whole tag name must match. Case, character width, a
+ * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. An unknown tag returns an
+ * empty array. Spaces are sorted by popularity (number of participants in logarithmic steps), then
+ * newest first.
  *
  */
 export const searchSpacesByTag = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesByTagData, ThrowOnError>): RequestResult<SearchSpacesByTagResponses, SearchSpacesByTagErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesByTagResponses, SearchSpacesByTagErrors, ThrowOnError>({ url: '/api/spaces/tag/{tag}', ...options });
@@ -122,7 +122,7 @@ export const removeProfilePicture = <ThrowOnError extends boolean = false>(optio
  * - **Processing**: the avatar is rotated upright, cropped to a centred square, scaled to 512 x 512
  * pixels, stripped of all metadata and stored as WebP. The uploaded file is not kept.
  *
- * Rate limit: 60 requests per account per 30 minutes. Requests that return 400 do not count.
+ * Rate limit: 60 requests per account per 30 minutes. Requests that return 400 or 413 do not count.
  *
  */
 export const changeProfilePicture = <ThrowOnError extends boolean = false>(options: Options<ChangeProfilePictureData, ThrowOnError>): RequestResult<ChangeProfilePictureResponses, ChangeProfilePictureErrors, ThrowOnError> => (options.client ?? client).put<ChangeProfilePictureResponses, ChangeProfilePictureErrors, ThrowOnError>({
@@ -199,7 +199,7 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
  * Starts a session. An unknown email address and a wrong password cannot be told apart: both get the
  * same response in the same time.
  *
- * Rate limit: 30 failed attempts per 5 minutes for an email address and client IP address together.
+ * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address.
  *
  */
 export const login = <ThrowOnError extends boolean = false>(options: Options<LoginData, ThrowOnError>): RequestResult<LoginResponses, LoginErrors, ThrowOnError> => (options.client ?? client).post<LoginResponses, LoginErrors, ThrowOnError>({
@@ -290,7 +290,7 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * List the caller's participations
  *
- * Returns the spaces that the caller participates in, most recently joined first.
+ * Returns the caller's current participations, most recently joined first.
  */
 export const listParticipations = <ThrowOnError extends boolean = false>(options?: Options<ListParticipationsData, ThrowOnError>): RequestResult<ListParticipationsResponses, ListParticipationsErrors, ThrowOnError> => (options?.client ?? client).get<ListParticipationsResponses, ListParticipationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -302,8 +302,7 @@ export const listParticipations = <ThrowOnError extends boolean = false>(options
  * Leave a space
  *
  * Ends the caller's participation in a space. Has no effect if the space is public and the caller is
- * not a participant. The caller's messages stay in the space, and the space still counts in
- * `spaces_participated`.
+ * not a participant. The caller's messages stay in the space and still count in the caller's statistics.
  *
  * Returns 404 if the space is private and the caller is not a participant. Returns 409 if the caller
  * is the creator of the space.

@@ -10,7 +10,7 @@ export type ClientOptions = {
 export type Id = string;
 
 /**
- * One public space in a search result.
+ * A public space in a list of search results.
  */
 export type SearchResult = {
     /**
@@ -147,7 +147,7 @@ export type Space = {
 export type Participation = {
     space: Space;
     /**
-     * When the caller joined the space, most recently if more than once
+     * When the caller last joined the space
      */
     joined_at: string;
 };
@@ -260,14 +260,14 @@ export type MessageCreation = {
 
 /**
  * 2 to 64 code points: letters, combining marks, digits, `.`, `_`, `-` and single inner spaces. All
- * letters are from one script, or from scripts that are written together: Latin with Japanese, Chinese
+ * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
  * or Korean (UTS 39, Highly Restrictive).
  *
  */
 export type Username = string;
 
 /**
- * An ASCII email address, as valid in an HTML `<input type="email">`; at most 254 bytes
+ * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes
  */
 export type Email = string;
 
@@ -547,7 +547,7 @@ export type ChangeUsernameErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -600,7 +600,7 @@ export type ChangeBioErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -666,8 +666,8 @@ export type ChangeProfilePictureData = {
 
 export type ChangeProfilePictureErrors = {
     /**
-     * The body is not valid `multipart/form-data`, or does not consist of exactly one part, a non-empty
-     * file named `avatar`.
+     * The body is not valid `multipart/form-data` with exactly one part: a non-empty file named
+     * `avatar`.
      *
      */
     400: Problem;
@@ -745,7 +745,7 @@ export type ChangePasswordErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -831,7 +831,7 @@ export type RegisterErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -884,7 +884,7 @@ export type LoginErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -979,7 +979,7 @@ export type CreateSpaceErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -1141,7 +1141,7 @@ export type UpdateSpaceErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -1297,7 +1297,7 @@ export type JoinSpaceErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
@@ -1414,7 +1414,7 @@ export type SendMessageErrors = {
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
