@@ -1,37 +1,39 @@
 import type { Problem, SearchResult } from '../generated/types.gen.ts';
 
 /**
- * A request that failed: the service refused it, something on the way answered in its place, or no
- * answer came. `cause` is the body of the answer, or the error of `fetch` or of the token function.
+ * A failed request: the service returned an error, the response did not come from the service, or
+ * there was no response. `cause` is the response body, or the error thrown by `fetch` or by the
+ * token function.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  /** The HTTP status of the answer; null where none came. */
+  /** HTTP status of the response; null if there was no response. */
   readonly status: number | null;
-  /** What the service says is wrong; null where none came, or the answer was not the service's. */
+  /** The error document from the service; null if the service did not send one. */
   readonly problem: Problem | null;
-  /** Seconds after which to try again, from `Retry-After`; null where the answer names none. */
+  /** Seconds to wait before the next attempt, from `Retry-After`; null without such a number. */
   readonly retryAfter: number | null;
 
   constructor(response: Response | undefined, cause: unknown) {
     const problem = isProblem(cause) ? cause : null;
-    super(problem?.detail ?? describe(response, cause), { cause });
+    super(problem?.detail ?? describeFailure(response, cause), { cause });
     this.status = response?.status ?? null;
     this.problem = problem;
-    this.retryAfter = Number.parseInt(response?.headers.get('Retry-After') ?? '', 10) || null;
+    const seconds = Number.parseInt(response?.headers.get('Retry-After') ?? '', 10);
+    this.retryAfter = seconds > 0 ? seconds : null;
   }
 }
 
-/** A search of which one half or both failed. `cause` is the first failure. */
+/** A search in which the tag search, the full-text search or both failed. `cause` is the first error. */
 export class SearchError extends Error {
   override readonly name = 'SearchError';
-  /** What the tag search found; null where it failed. */
+  /** Results of the tag search; null if it failed. */
   readonly tagSearchResults: SearchResult[] | null;
-  /** What the full-text search found; null where it failed. */
+  /** Results of the full-text search; null if it failed. */
   readonly generalSearchResults: SearchResult[] | null;
-  /** Why the tag search failed; null where it did not. */
+  /** Error of the tag search; null if it succeeded. */
   readonly tagSearchError: ApiError | null;
-  /** Why the full-text search failed; null where it did not. */
+  /** Error of the full-text search; null if it succeeded. */
   readonly generalSearchError: ApiError | null;
 
   constructor(
@@ -40,9 +42,9 @@ export class SearchError extends Error {
   ) {
     const tagSearchError = tag.status === 'rejected' ? (tag.reason as ApiError) : null;
     const generalSearchError = general.status === 'rejected' ? (general.reason as ApiError) : null;
-    const failures = [tagSearchError, generalSearchError].filter((error) => error !== null);
-    const messages = new Set(failures.map(({ message }) => message));
-    super([...messages].join(' '), { cause: failures[0] });
+    const errors = [tagSearchError, generalSearchError].filter((error) => error !== null);
+    const distinctMessages = new Set(errors.map(({ message }) => message));
+    super([...distinctMessages].join(' '), { cause: errors[0] });
     this.tagSearchResults = tag.status === 'fulfilled' ? tag.value : null;
     this.generalSearchResults = general.status === 'fulfilled' ? general.value : null;
     this.tagSearchError = tagSearchError;
@@ -50,13 +52,15 @@ export class SearchError extends Error {
   }
 }
 
-/** By its shape: proxies answer with JSON too. */
+/** Checks the fields, because proxies also return JSON errors. */
 function isProblem(body: unknown): body is Problem {
   const { code, detail, errors } = Object(body) as Record<string, unknown>;
   return typeof code === 'string' && typeof detail === 'string' && Array.isArray(errors);
 }
 
-function describe(response: Response | undefined, cause: unknown): string {
-  if (response) return `The answer (HTTP ${response.status}) did not come from the service.`;
-  return `No answer came: ${cause instanceof Error ? cause.message : String(cause)}`;
+function describeFailure(response: Response | undefined, cause: unknown): string {
+  if (response) {
+    return `Unexpected response with HTTP status ${response.status}. Check the base URL and any proxy.`;
+  }
+  return `No response: ${cause instanceof Error ? cause.message : String(cause)}`;
 }

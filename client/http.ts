@@ -1,33 +1,46 @@
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import { ApiError } from './errors.ts';
 
-/** Where the service is and how to reach it. */
+/** How to reach the service. */
 export interface ApiOptions {
-  /** What the contract's paths are relative to, such as `https://spaces.example.com`. */
+  /** Base URL of the service, such as `https://spaces.example.com`. */
   baseUrl: string;
-  /** Takes the place of the global `fetch`. It is called with a `Request`. */
+  /** Replaces the global `fetch`. It is called with a `Request`. */
   fetch?: typeof fetch;
 }
 
-/** An access token, or a function that is asked for one before each request. */
+/** An access token, or a function that returns one. The function is called before each request. */
 export type AccessToken = string | (() => string | Promise<string>);
 
-/** A client of its own for each API object, so that none sees another's token or address. */
-export function connect({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {
-  // JSON is all that the contract has, even where a proxy drops or changes an answer's type.
+/** A response as the generated client returns it. */
+type ClientResponse<T> = Promise<{ data: T | undefined; error: unknown; response?: Response }>;
+
+/** Creates a client for one API object, so that no other object uses its token or base URL. */
+export function createApiClient({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {
+  // Parses every response as JSON, because a proxy may drop or change the content type.
   return createClient(createConfig({ baseUrl, fetch, auth: token, parseAs: 'json' }));
 }
 
 /**
- * The data of an answer.
- * @param field one that the data must have: the generated client reads an empty answer as `{}`
- * @throws ApiError
+ * Returns the JSON object in a response.
+ * @param field a field that the object must have, because the generated client parses an empty body as `{}`
+ * @throws {@link ApiError} if the request fails or the response is not such an object
  */
-export async function dataOf<T extends object>(
-  request: Promise<{ data: T | undefined; error: unknown; response?: Response }>,
+export async function receiveObject<T extends object>(
+  request: ClientResponse<T>,
   field: keyof T,
 ): Promise<T> {
   const { data, error, response } = await request;
   if (data !== undefined && field in Object(data)) return data;
+  throw new ApiError(response, error ?? data);
+}
+
+/**
+ * Returns the JSON array in a response.
+ * @throws {@link ApiError} if the request fails or the response is not an array
+ */
+export async function receiveArray<T>(request: ClientResponse<T[]>): Promise<T[]> {
+  const { data, error, response } = await request;
+  if (Array.isArray(data)) return data;
   throw new ApiError(response, error ?? data);
 }

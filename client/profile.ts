@@ -1,84 +1,108 @@
 import type { Client } from '../generated/client/index.ts';
 import * as sdk from '../generated/sdk.gen.ts';
 import type { Confirmation, Picture, Profile } from '../generated/types.gen.ts';
-import { type AccessToken, type ApiOptions, connect, dataOf } from './http.ts';
+import { type AccessToken, type ApiOptions, createApiClient, receiveObject } from './http.ts';
 
-/** A picture to upload: a `Blob` or `File`, or where React Native's pickers say that it lies. */
+/** An avatar to upload: a `Blob`, a `File`, or a file reference from a React Native picker. */
 export type AvatarFile =
   | (Blob & { name?: string })
   | { uri: string; type?: string | null; name?: string | null };
 
-/** The signed-in user's account. Methods reject with an `ApiError` when their request fails. */
+/** The profile of the signed-in user. Every method throws an `ApiError` if its request fails. */
 export class ProfileAPI {
   readonly #client: Client;
 
   constructor({ token, ...options }: ApiOptions & { token: AccessToken }) {
-    this.#client = connect(options, token);
-  }
-
-  /** Reads the profile, with statistics as of now. */
-  getProfile(): Promise<Profile> {
-    return dataOf(sdk.getProfile({ client: this.#client }), 'user_id');
-  }
-
-  /** Changes the username; 409 `username_taken` where another account has it, or one like it. */
-  changeUsername(username: string): Promise<Confirmation> {
-    return dataOf(sdk.changeUsername({ client: this.#client, body: { username } }), 'message');
-  }
-
-  /** Changes the bio; an empty one clears it. */
-  changeBio(bio: string): Promise<Confirmation> {
-    return dataOf(sdk.changeBio({ client: this.#client, body: { bio } }), 'message');
+    this.#client = createApiClient(options, token);
   }
 
   /**
-   * Uploads a new picture: a JPEG, PNG, WebP or GIF of at most 5,242,880 bytes. Without a type it
-   * is sent as `image/jpeg`, without a name as `avatar-<milliseconds since 1970>.jpg`.
+   * Returns the profile, with statistics computed at request time.
+   * @throws {@link ApiError}
+   */
+  getProfile(): Promise<Profile> {
+    return receiveObject(sdk.getProfile({ client: this.#client }), 'user_id');
+  }
+
+  /**
+   * Changes the username.
+   * @param username 2 to 64 code points
+   * @throws {@link ApiError} with status 409 if the username is taken or reserved
+   */
+  changeUsername(username: string): Promise<Confirmation> {
+    const body = { username };
+    return receiveObject(sdk.changeUsername({ client: this.#client, body }), 'message');
+  }
+
+  /**
+   * Changes the bio. An empty string clears it.
+   * @param bio at most 500 characters
+   * @throws {@link ApiError}
+   */
+  changeBio(bio: string): Promise<Confirmation> {
+    return receiveObject(sdk.changeBio({ client: this.#client, body: { bio } }), 'message');
+  }
+
+  /**
+   * Uploads a new avatar and returns its URL.
+   * @param file a JPEG, PNG, WebP or GIF file of at most 5,242,880 bytes; the default type is
+   *   `image/jpeg`, the default name `avatar-<milliseconds since 1970>.jpg`
+   * @throws {@link ApiError} with status 413 if the file is too large, 415 if it has another type,
+   *   422 if it is damaged or has more than 64 megapixels
    */
   changeProfilePicture(file: AvatarFile): Promise<Picture> {
     const request = sdk.changeProfilePicture({
       client: this.#client,
       body: { avatar: file as Blob },
-      bodySerializer: () => avatarForm(file),
+      bodySerializer: () => createAvatarForm(file),
     });
-    return dataOf(request, 'profile_picture');
-  }
-
-  /** Goes back to the default picture. */
-  removeProfilePicture(): Promise<Picture> {
-    return dataOf(sdk.removeProfilePicture({ client: this.#client }), 'profile_picture');
-  }
-
-  /** Ends every other session; 403 `current_password_incorrect` where the current one is wrong. */
-  changePassword(currentPassword: string, newPassword: string): Promise<Confirmation> {
-    const body = { currentPassword, newPassword };
-    return dataOf(sdk.changePassword({ client: this.#client, body }), 'message');
+    return receiveObject(request, 'profile_picture');
   }
 
   /**
-   * Deletes the account with everything in it, for ever.
-   * @param options.confirm asks the user; nothing is sent unless it answers exactly `true`
-   * @returns null when the user did not confirm
+   * Restores the default avatar and returns its URL.
+   * @throws {@link ApiError}
+   */
+  removeProfilePicture(): Promise<Picture> {
+    return receiveObject(sdk.removeProfilePicture({ client: this.#client }), 'profile_picture');
+  }
+
+  /**
+   * Changes the password and ends all other sessions of the account.
+   * @param newPassword 8 to 256 code points
+   * @throws {@link ApiError} with status 403 if `currentPassword` is wrong
+   */
+  changePassword(currentPassword: string, newPassword: string): Promise<Confirmation> {
+    const body = { currentPassword, newPassword };
+    return receiveObject(sdk.changePassword({ client: this.#client, body }), 'message');
+  }
+
+  /**
+   * Permanently deletes the account and everything in it.
+   * @param options.confirm asks the user; no request is sent unless it returns exactly `true`
+   * @returns null if the user does not confirm
+   * @throws {@link ApiError}, or the error that `confirm` throws
    */
   async deleteAccount({
     confirm,
   }: {
     confirm: () => boolean | Promise<boolean>;
   }): Promise<Confirmation | null> {
-    // Dialog libraries that answer with an object would confirm by being truthy.
+    // Some dialog libraries return an object, which is truthy even if the user cancels.
     if ((await confirm()) !== true) return null;
-    return dataOf(sdk.deleteAccount({ client: this.#client }), 'message');
+    return receiveObject(sdk.deleteAccount({ client: this.#client }), 'message');
   }
 }
 
-function avatarForm(file: AvatarFile): FormData {
+function createAvatarForm(file: AvatarFile): FormData {
   const form = new FormData();
   const type = file.type || 'image/jpeg';
   const name = file.name || `avatar-${Date.now()}.jpg`;
   if ('uri' in file) {
-    // React Native's FormData reads the file itself. The DOM's types know no such parts.
+    // React Native's FormData reads the file itself. The DOM types do not declare such parts.
     form.append('avatar', { uri: file.uri, type, name } as unknown as Blob);
   } else {
+    // `slice` copies the Blob with another type.
     form.append('avatar', file.type ? file : file.slice(0, file.size, type), name);
   }
   return form;

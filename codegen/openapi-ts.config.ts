@@ -1,6 +1,6 @@
 import type { UserConfig } from '@hey-api/openapi-ts';
 
-/** What is made of the contract: types, a fetch SDK for clients, and the interface of the server's handlers. */
+/** Generates types, a fetch SDK for clients and the server's handler interface from the contract. */
 export default {
   input: 'openapi.yaml',
   output: { path: 'generated', importFileExtension: '.ts' },

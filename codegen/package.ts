@@ -3,19 +3,19 @@ import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Makes the client package, by default in dist/, ready for `npm publish dist`. It depends on nothing: the server's
-// dependencies are none of its users' business, so it has a package.json of its own.
+// Builds the client package in a folder, by default dist/, ready for `npm publish dist`. The package has its own
+// package.json without dependencies, because its users do not need the server's.
 const [folder = 'dist'] = process.argv.slice(2);
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
-// What is there is replaced, so it has to be an earlier package, or nothing.
+// The folder is deleted first, so only an empty folder or an earlier build is accepted.
 const isReplaceable =
   !existsSync(folder) ||
   readdirSync(folder).length === 0 ||
   existsSync(join(folder, 'client', 'index.js'));
 if (!isReplaceable) {
   console.error(
-    `${folder} has something else in it. Name a folder that is empty, or an earlier package.`,
+    `${folder} contains other files. Choose an empty folder or an earlier build of the package.`,
   );
   process.exit(1);
 }

@@ -19,35 +19,42 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 };
 
 /**
- * Full-text search of public spaces
+ * Search public spaces by text
  *
- * Finds public spaces whose title or description contains every word of `q`, each as a whole word
- * or as the beginning of one. Case, accents of Latin, Greek and Cyrillic letters, width and
- * punctuation do not matter (`andre` finds *André*, `strasse` finds *Straße*); `+`, `#` and a
- * leading dot belong to words (`c++`, `c#`, `.net`). Any part of a run of Chinese, Japanese or Thai
- * is found. At most 12 words count.
+ * Returns public spaces whose title and description together contain every word of `q`. A word of
+ * `q` matches a whole word or the beginning of one. Only the first 12 words count. A blank `q`
+ * returns an empty array.
  *
- * Order: a title that equals the query, then spaces with all words in the title, then the rest;
- * within each, by participants in steps of a logarithm, newest first. Where nothing matches as
- * typed, words of four letters or more are corrected to known words. A blank `q` finds nothing.
+ * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
+ * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter and a leading
+ * dot are part of a word: `c++`, `c#`, `.net`. Text in scripts written without spaces, such as Chinese,
+ * Japanese and Thai, is found by any part of it.
+ *
+ * **Correction**: if nothing matches `q` as typed, unknown words of four letters or more are replaced
+ * with similar words from public spaces.
+ *
+ * **Order**: first spaces whose title equals `q`, then spaces with all words in the title, then the
+ * others. Within each group, spaces are sorted by popularity (number of participants in logarithmic
+ * steps), then newest first.
  *
  */
 export const searchSpaces = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesData, ThrowOnError>): RequestResult<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError>({ url: '/api/spaces/search', ...options });
 
 /**
- * Public spaces that carry a tag
+ * Search public spaces by tag
  *
- * Finds all public spaces carrying the tag. Its whole name must match, but case, accents, width and
- * a leading `#` do not matter. Any name works once it is URL-encoded (`/` as `%2F`). A tag that
- * nobody uses finds nothing. Ordered by participants in steps of a logarithm, newest first.
+ * Returns the public spaces that have the tag. The whole tag name must match. Case, character width, a
+ * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. An unknown tag returns an
+ * empty array. Spaces are sorted by popularity (number of participants in logarithmic steps), then
+ * newest first.
  *
  */
 export const searchSpacesByTag = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesByTagData, ThrowOnError>): RequestResult<SearchSpacesByTagResponses, SearchSpacesByTagErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesByTagResponses, SearchSpacesByTagErrors, ThrowOnError>({ url: '/api/spaces/tag/{tag}', ...options });
 
 /**
- * The caller's profile
+ * Retrieve the caller's profile
  *
- * The caller's identity fields and contribution statistics as of this request.
+ * Returns the caller's profile. The statistics are computed at request time.
  */
 export const getProfile = <ThrowOnError extends boolean = false>(options?: Options<GetProfileData, ThrowOnError>): RequestResult<GetProfileResponses, GetProfileErrors, ThrowOnError> => (options?.client ?? client).get<GetProfileResponses, GetProfileErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -58,9 +65,13 @@ export const getProfile = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Change the caller's username
  *
- * The new name shows everywhere at once. It must be unique across all accounts: names that differ
- * only in case, width or accents' encoding, or that look alike (`modem` and `modern`), count as
- * the same. Changing only the capitals of one's own name is allowed.
+ * Changes the caller's username. The new username appears everywhere immediately.
+ *
+ * Returns 409 if the username is taken or reserved. Two usernames count as the same if they differ
+ * only in case, character width or the encoding of accents, or if they look alike, such as `modem` and
+ * `modern`. Callers can change the capitalisation of their own username.
+ *
+ * Rate limit: 20 requests per account per 5 minutes. Requests that return 400 do not count.
  *
  */
 export const changeUsername = <ThrowOnError extends boolean = false>(options: Options<ChangeUsernameData, ThrowOnError>): RequestResult<ChangeUsernameResponses, ChangeUsernameErrors, ThrowOnError> => (options.client ?? client).put<ChangeUsernameResponses, ChangeUsernameErrors, ThrowOnError>({
@@ -76,7 +87,7 @@ export const changeUsername = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Change the caller's bio
  *
- * Replaces the bio. An empty string clears it.
+ * Replaces the caller's bio. An empty string clears it.
  */
 export const changeBio = <ThrowOnError extends boolean = false>(options: Options<ChangeBioData, ThrowOnError>): RequestResult<ChangeBioResponses, ChangeBioErrors, ThrowOnError> => (options.client ?? client).put<ChangeBioResponses, ChangeBioErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -89,9 +100,9 @@ export const changeBio = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Go back to the default picture
+ * Remove the caller's avatar
  *
- * Removes the caller's picture. Without one, this changes nothing.
+ * Replaces the caller's avatar with the default avatar. Has no effect if it already is the default.
  */
 export const removeProfilePicture = <ThrowOnError extends boolean = false>(options?: Options<RemoveProfilePictureData, ThrowOnError>): RequestResult<RemoveProfilePictureResponses, RemoveProfilePictureErrors, ThrowOnError> => (options?.client ?? client).delete<RemoveProfilePictureResponses, RemoveProfilePictureErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -100,12 +111,18 @@ export const removeProfilePicture = <ThrowOnError extends boolean = false>(optio
 });
 
 /**
- * Change the caller's profile picture
+ * Change the caller's avatar
  *
- * Takes one JPEG, PNG, WebP or GIF (its first frame), judged by its bytes, of at most 5,242,880
- * bytes and 64 megapixels. It is turned upright, stripped of all metadata and cut to a square of
- * 512 pixels; the original is not kept. The new picture shows everywhere at once, under a new URL;
- * the old URL stops working.
+ * Replaces the caller's avatar with the uploaded file. The new avatar appears everywhere immediately.
+ * It has a new URL, and the old URL stops working.
+ *
+ * - **Format**: JPEG, PNG, WebP or GIF (first frame). The type is detected from the file content.
+ * The declared content type and the file name are ignored.
+ * - **Size**: 1 to 5,242,880 bytes (5 MiB), at most 64 megapixels (64,000,000 pixels).
+ * - **Processing**: the avatar is rotated upright, cropped to a centred square, scaled to 512 x 512
+ * pixels, stripped of all metadata and stored as WebP. The uploaded file is not kept.
+ *
+ * Rate limit: 60 requests per account per 30 minutes. Requests that return 400 or 413 do not count.
  *
  */
 export const changeProfilePicture = <ThrowOnError extends boolean = false>(options: Options<ChangeProfilePictureData, ThrowOnError>): RequestResult<ChangeProfilePictureResponses, ChangeProfilePictureErrors, ThrowOnError> => (options.client ?? client).put<ChangeProfilePictureResponses, ChangeProfilePictureErrors, ThrowOnError>({
@@ -122,9 +139,13 @@ export const changeProfilePicture = <ThrowOnError extends boolean = false>(optio
 /**
  * Change the caller's password
  *
- * Ends every other session of the account; the caller's stays. A wrong `currentPassword` is
- * refused and nothing is locked: after 100 wrong tries in a session this one operation answers
- * 429 for a while, and everything else goes on.
+ * Changes the caller's password and ends all other sessions of the account. The session that sends
+ * the request stays valid.
+ *
+ * Returns 403 if `currentPassword` is wrong. The account is not locked.
+ *
+ * Rate limit: after 100 wrong passwords in a session, one attempt per 5 seconds. Attempts beyond this
+ * limit return 429. Other operations are not affected.
  *
  */
 export const changePassword = <ThrowOnError extends boolean = false>(options: Options<ChangePasswordData, ThrowOnError>): RequestResult<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError> => (options.client ?? client).put<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError>({
@@ -138,11 +159,14 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Erase the caller's account
+ * Delete the caller's account
  *
- * Permanently deletes the account, its sessions, messages, memberships, appreciations given and
- * received, its picture, and the spaces it created with everyone's messages in them. There is no
- * recovery. The username and the address become free. Ask for a confirmation before sending this.
+ * Permanently deletes the caller's account. This cannot be undone, so ask the user for confirmation
+ * first.
+ *
+ * Deleted with the account: its sessions, messages, participations and avatar, the appreciations it
+ * gave and received, and the spaces it created with all messages in them. The username and the email
+ * address become available again.
  *
  */
 export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Options<DeleteAccountData, ThrowOnError>): RequestResult<DeleteAccountResponses, DeleteAccountErrors, ThrowOnError> => (options?.client ?? client).delete<DeleteAccountResponses, DeleteAccountErrors, ThrowOnError>({
@@ -152,9 +176,13 @@ export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Op
 });
 
 /**
- * Sign up
+ * Create an account
  *
- * Creates an account and signs it in.
+ * Creates an account and starts its first session. Returns 409 if the username is taken or reserved,
+ * or if the email address is taken.
+ *
+ * Rate limit: 60 requests per client IP address per minute. Requests that return 400 do not count.
+ *
  */
 export const register = <ThrowOnError extends boolean = false>(options: Options<RegisterData, ThrowOnError>): RequestResult<RegisterResponses, RegisterErrors, ThrowOnError> => (options.client ?? client).post<RegisterResponses, RegisterErrors, ThrowOnError>({
     url: '/api/auth/register',
@@ -168,7 +196,11 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
 /**
  * Sign in
  *
- * An unknown address and a wrong password get the same answer in the same time.
+ * Starts a session. An unknown email address and a wrong password cannot be told apart: both get the
+ * same response in the same time.
+ *
+ * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address.
+ *
  */
 export const login = <ThrowOnError extends boolean = false>(options: Options<LoginData, ThrowOnError>): RequestResult<LoginResponses, LoginErrors, ThrowOnError> => (options.client ?? client).post<LoginResponses, LoginErrors, ThrowOnError>({
     url: '/api/auth/login',
@@ -182,7 +214,9 @@ export const login = <ThrowOnError extends boolean = false>(options: Options<Log
 /**
  * Sign out
  *
- * Revokes the caller's token at once, or with `everywhere=true` all tokens of the account.
+ * Ends the caller's session, or all sessions of the account if `everywhere` is `true`. Their access
+ * tokens stop working immediately.
+ *
  */
 export const logout = <ThrowOnError extends boolean = false>(options?: Options<LogoutData, ThrowOnError>): RequestResult<LogoutResponses, LogoutErrors, ThrowOnError> => (options?.client ?? client).post<LogoutResponses, LogoutErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -193,7 +227,9 @@ export const logout = <ThrowOnError extends boolean = false>(options?: Options<L
 /**
  * Create a space
  *
- * The caller becomes the space's creator and first participant.
+ * Creates a space. The caller becomes its creator and first participant. A private space gets an
+ * invitation code.
+ *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -208,7 +244,9 @@ export const createSpace = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Delete a space
  *
- * Only its creator may. Its messages and their appreciations go with it.
+ * Permanently deletes a space with its participations, its messages and their appreciations. Returns
+ * 403 if the caller is not the creator of the space.
+ *
  */
 export const deleteSpace = <ThrowOnError extends boolean = false>(options: Options<DeleteSpaceData, ThrowOnError>): RequestResult<DeleteSpaceResponses, DeleteSpaceErrors, ThrowOnError> => (options.client ?? client).delete<DeleteSpaceResponses, DeleteSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -217,9 +255,11 @@ export const deleteSpace = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * One space
+ * Retrieve a space
  *
- * Public spaces are open to anyone, private ones to their participants; to everyone else they do not exist.
+ * Returns a space. Anyone can read a public space. Returns 404 if the space is private and the caller
+ * is not a participant.
+ *
  */
 export const getSpace = <ThrowOnError extends boolean = false>(options: Options<GetSpaceData, ThrowOnError>): RequestResult<GetSpaceResponses, GetSpaceErrors, ThrowOnError> => (options.client ?? client).get<GetSpaceResponses, GetSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -228,9 +268,14 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * Change a space
+ * Update a space
  *
- * Only its creator may. Fields that are left out stay as they are.
+ * Updates the fields in the request body and leaves the other fields unchanged. `tags` replaces all
+ * tags. A space that becomes private gets a new invitation code. A space that becomes public loses its
+ * invitation code.
+ *
+ * Returns 403 if the caller is not the creator of the space.
+ *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -243,9 +288,9 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * The caller's spaces
+ * List the caller's participations
  *
- * The spaces that the caller takes part in, the most recently joined first.
+ * Returns the caller's current participations, most recently joined first.
  */
 export const listParticipations = <ThrowOnError extends boolean = false>(options?: Options<ListParticipationsData, ThrowOnError>): RequestResult<ListParticipationsResponses, ListParticipationsErrors, ThrowOnError> => (options?.client ?? client).get<ListParticipationsResponses, ListParticipationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -256,8 +301,11 @@ export const listParticipations = <ThrowOnError extends boolean = false>(options
 /**
  * Leave a space
  *
- * Leaving a space that one is not in changes nothing. One's messages stay, and so does the space in
- * one's statistics. The creator cannot leave.
+ * Ends the caller's participation in a space. Has no effect if the space is public and the caller is
+ * not a participant. The caller's messages stay in the space and still count in the caller's statistics.
+ *
+ * Returns 404 if the space is private and the caller is not a participant. Returns 409 if the caller
+ * is the creator of the space.
  *
  */
 export const leaveSpace = <ThrowOnError extends boolean = false>(options: Options<LeaveSpaceData, ThrowOnError>): RequestResult<LeaveSpaceResponses, LeaveSpaceErrors, ThrowOnError> => (options.client ?? client).delete<LeaveSpaceResponses, LeaveSpaceErrors, ThrowOnError>({
@@ -269,8 +317,10 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Join a space
  *
- * Joining twice changes nothing. A private space needs its invitation code, which its creator
- * finds in the space; without the right one it does not exist.
+ * Makes the caller a participant in a space. Has no effect if the caller already is one.
+ *
+ * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
+ * if the code is missing or wrong, as if the space did not exist.
  *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError>({
@@ -284,9 +334,11 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * The messages of a space
+ * List the messages of a space
  *
- * Newest first; readable like the space itself.
+ * Returns the messages of a space, newest first. Anyone can read the messages of a public space.
+ * Returns 404 if the space is private and the caller is not a participant.
+ *
  */
 export const listMessages = <ThrowOnError extends boolean = false>(options: Options<ListMessagesData, ThrowOnError>): RequestResult<ListMessagesResponses, ListMessagesErrors, ThrowOnError> => (options.client ?? client).get<ListMessagesResponses, ListMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -297,7 +349,7 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Send a message
  *
- * Participants of the space may.
+ * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
  */
 export const sendMessage = <ThrowOnError extends boolean = false>(options: Options<SendMessageData, ThrowOnError>): RequestResult<SendMessageResponses, SendMessageErrors, ThrowOnError> => (options.client ?? client).post<SendMessageResponses, SendMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -310,9 +362,11 @@ export const sendMessage = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Delete one's own message
+ * Delete a message
  *
- * Its appreciations go with it.
+ * Permanently deletes a message with its appreciations. Authors can delete their messages even after
+ * they have left the space. Returns 403 if the caller is not the author of the message.
+ *
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>): RequestResult<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -321,9 +375,9 @@ export const deleteMessage = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Withdraw one's appreciation
+ * Withdraw an appreciation
  *
- * Without one, this changes nothing.
+ * Removes the caller's appreciation from a message. Has no effect if there is none.
  */
 export const withdrawAppreciation = <ThrowOnError extends boolean = false>(options: Options<WithdrawAppreciationData, ThrowOnError>): RequestResult<WithdrawAppreciationResponses, WithdrawAppreciationErrors, ThrowOnError> => (options.client ?? client).delete<WithdrawAppreciationResponses, WithdrawAppreciationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -334,8 +388,8 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
 /**
  * Appreciate a message
  *
- * One appreciation per user and message; a second one changes nothing. Whoever can read a message
- * can appreciate it, but not their own.
+ * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
+ * request has no effect. Returns 403 if the caller is the author of the message.
  *
  */
 export const appreciateMessage = <ThrowOnError extends boolean = false>(options: Options<AppreciateMessageData, ThrowOnError>): RequestResult<AppreciateMessageResponses, AppreciateMessageErrors, ThrowOnError> => (options.client ?? client).put<AppreciateMessageResponses, AppreciateMessageErrors, ThrowOnError>({
@@ -345,9 +399,9 @@ export const appreciateMessage = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
- * What others see of a user
+ * Retrieve a user
  *
- * The public part of a profile. Never the address.
+ * Returns the public part of a user's profile. The email address is never included.
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, GetUserErrors, ThrowOnError> => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],

@@ -5,12 +5,12 @@ export type ClientOptions = {
 };
 
 /**
- * An opaque, immutable identifier.
+ * An opaque identifier that never changes.
  */
 export type Id = string;
 
 /**
- * One public space in a search result.
+ * A public space in a list of search results.
  */
 export type SearchResult = {
     /**
@@ -35,7 +35,7 @@ export type SearchResult = {
      */
     participant_count: number;
     /**
-     * Tags attached to the space, in the creator's order and spelling
+     * Tags attached to the space, in the order and spelling set by its creator
      */
     tags: Array<Tag>;
 };
@@ -50,7 +50,13 @@ export type Creator = {
 };
 
 export type Tag = {
+    /**
+     * Identifier of the tag
+     */
     tag_id: number;
+    /**
+     * Name of the tag, as the space's creator spelled it
+     */
     tag_name: string;
 };
 
@@ -64,15 +70,15 @@ export type Profile = {
      */
     username: string;
     /**
-     * Account e-mail address; not publicly visible
+     * Email address of the account; not visible to other users
      */
     email: string;
     /**
-     * Short text about the user, visible to other users on the profile
+     * Short text about the user, visible to other signed-in users
      */
     bio: string;
     /**
-     * URL of the avatar image
+     * URL of the avatar
      */
     profile_picture: string;
     /**
@@ -84,14 +90,14 @@ export type Profile = {
      */
     created_at: string;
     /**
-     * When the username, bio or picture last changed
+     * When the username, bio or avatar last changed
      */
     updated_at: string;
     stats: ProfileStats;
 };
 
 /**
- * Cumulative contribution statistics, computed at request time. What was deleted does not count.
+ * Contribution statistics, computed at request time. Deleted content does not count.
  */
 export type ProfileStats = {
     /**
@@ -107,7 +113,7 @@ export type ProfileStats = {
      */
     total_words_contributed: number;
     /**
-     * Appreciations received on all the user's messages across all spaces
+     * Number of appreciations received on all the user's messages across all spaces
      */
     total_appreciations_received: number;
 };
@@ -133,13 +139,16 @@ export type Space = {
     tags: Array<Tag>;
     created_at: string;
     /**
-     * What others need to join a private space. Only its creator sees it; `null` otherwise.
+     * Code that users need to join a private space. `null` for public spaces and for callers other than the creator.
      */
     invitation_code: string | null;
 };
 
 export type Participation = {
     space: Space;
+    /**
+     * When the caller last joined the space
+     */
     joined_at: string;
 };
 
@@ -149,9 +158,12 @@ export type Message = {
     author: Creator;
     text: string;
     /**
-     * Words in the text, by the Unicode rules for word boundaries
+     * Number of words in the text, by the word boundaries of Unicode (UAX 29)
      */
     word_count: number;
+    /**
+     * Number of users who appreciate the message
+     */
     appreciation_count: number;
     created_at: string;
 };
@@ -159,26 +171,26 @@ export type Message = {
 export type Session = {
     user_id: string;
     /**
-     * Opaque. Keep it secret; it cannot be shown again.
+     * An opaque string. Store it securely; it is returned only once.
      */
     access_token: string;
     token_type: 'Bearer';
     /**
-     * Seconds until the session ends unless it is used before
+     * Seconds until the session ends if it is not used
      */
     expires_in: number;
 };
 
 export type Confirmation = {
     /**
-     * A sentence for people
+     * Confirmation to show to the user
      */
     message: string;
 };
 
 export type Picture = {
     /**
-     * The URL of the avatar from now on
+     * URL of the caller's avatar
      */
     profile_picture: string;
 };
@@ -189,14 +201,14 @@ export type UsernameChange = {
 
 export type BioChange = {
     /**
-     * At most 500 characters as people count them; no control characters but line breaks
+     * At most 500 characters (grapheme clusters) and 2,000 code points; no control characters except line breaks
      */
     bio: string;
 };
 
 export type PictureChange = {
     /**
-     * The image file
+     * A JPEG, PNG, WebP or GIF file of 1 to 5,242,880 bytes and at most 64 megapixels
      */
     avatar: Blob | File;
 };
@@ -218,6 +230,9 @@ export type Credentials = {
 };
 
 export type Invitation = {
+    /**
+     * The invitation code of the space. Required for a private space, ignored for a public one.
+     */
     invitation_code?: string;
 };
 
@@ -238,26 +253,29 @@ export type SpaceUpdate = {
 export type MessageCreation = {
     space_id: Id;
     /**
-     * Not blank; at most 2,000 code points; no control characters but line breaks and tabs
+     * At most 2,000 code points; not blank; no control characters except line breaks and tabs
      */
     text: string;
 };
 
 /**
- * 2 to 64 letters, marks, digits, `.`, `_`, `-` and single inner spaces, of one script (or of scripts
- * that are written together, such as Han with Kana)
+ * 2 to 64 code points: letters, combining marks, digits, `.`, `_`, `-` and single inner spaces. All
+ * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
+ * or Korean (UTS 39, Highly Restrictive).
  *
  */
 export type Username = string;
 
 /**
- * An e-mail address as HTML's `type=email` judges it
+ * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes
  */
 export type Email = string;
 
 /**
- * 8 to 256 code points of any kind; not among the 3,000 commonest passwords, and not the account's own
- * username or address. Normalised to NFC before it is hashed
+ * 8 to 256 code points. Capitals, digits and symbols are optional. Must not be one of the 3,000 most
+ * common passwords. Must not be the account's username, its email address or the part of the email
+ * address before the `@`. These comparisons ignore case. Normalised to NFC before it is checked and
+ * hashed.
  *
  */
 export type NewPassword = string;
@@ -265,84 +283,91 @@ export type NewPassword = string;
 export type Password = string;
 
 /**
- * Not blank; one line; at most 120 code points
+ * One line of at most 120 code points; not blank; no control characters
  */
 export type SpaceTitle = string;
 
 /**
- * At most 500 code points; no control characters but line breaks; may be empty
+ * At most 500 code points; may be empty; no control characters except line breaks
  */
 export type SpaceDescription = string;
 
 /**
- * Whether anyone can find and read the space, or only its participants
+ * `public`: anyone can find and read the space. `private`: only participants can read it.
  */
 export type Visibility = 'public' | 'private';
 
 /**
- * At most 10 tags of at most 64 code points each. A leading `#` is dropped; tags that differ only in
- * case, accents or width are one
+ * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. Of
+ * tags that differ only in case, accents or character width, the first is kept.
  *
  */
 export type TagNames = Array<string>;
 
 /**
- * An error, after RFC 9457.
+ * An error response as defined by RFC 9457.
  */
 export type Problem = {
     /**
-     * Always `about:blank`: the `code` tells the kind of problem
+     * Always `about:blank`. Use `code` to tell errors apart.
      */
     type: string;
     /**
-     * The status in words
+     * Reason phrase of the HTTP status
      */
     title: string;
     /**
-     * The HTTP status
+     * HTTP status code
      */
     status: number;
     /**
-     * What is wrong here and what would be accepted, for people
+     * What went wrong and what is accepted, to show to people
      */
     detail: string;
     /**
-     * The kind of problem, for programs; see the table at the top
+     * Kind of error, for programs. The introduction lists all codes.
      */
     code: string;
     /**
-     * Identifies this request in the server's log
+     * Id of this request in the server log
      */
     request_id: string;
     /**
-     * Where in the request the fault lies; empty where nothing is to point at
+     * The invalid values in the request; empty if the error is not about specific values
      */
     errors: Array<{
         /**
-         * A JSON pointer into the body (`/username`), or `?name` or `{name}` for a parameter
+         * JSON Pointer into the body (`/username`), or `?name` for a query parameter, or `{name}` for a
+         * path parameter.
+         *
          */
         pointer: string;
+        /**
+         * What is wrong with the value, to show to people
+         */
         message: string;
     }>;
 };
 
 /**
- * At most how many items to answer with.
+ * Maximum number of items to return, from 1 to 100.
  */
 export type Limit = number;
 
 /**
- * Where the page begins, as found in the previous page's `Link` header.
+ * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
+ * of building one.
+ *
  */
 export type Cursor = string;
 
 /**
- * The space.
+ * The id of the space.
  */
 export type SpaceId = Id;
 
 /**
- * The message.
+ * The id of the message.
  */
 export type MessageId = Id;
 
@@ -351,15 +376,19 @@ export type SearchSpacesData = {
     path?: never;
     query: {
         /**
-         * The text to look for, URL-encoded; at most 200 code points.
+         * The search text as plain text, at most 200 code points. Percent-encode it once, like any query
+         * parameter; most HTTP clients already do.
+         *
          */
         q: string;
         /**
-         * At most how many items to answer with.
+         * Maximum number of items to return, from 1 to 100.
          */
         limit?: number;
         /**
-         * Where the page begins, as found in the previous page's `Link` header.
+         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
+         * of building one.
+         *
          */
         cursor?: string;
     };
@@ -368,19 +397,19 @@ export type SearchSpacesData = {
 
 export type SearchSpacesErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -400,17 +429,22 @@ export type SearchSpacesByTagData = {
     body?: never;
     path: {
         /**
-         * The tag's name, URL-encoded.
+         * The tag name as plain text, such as `c++` or `a/b`. Percent-encode it once, like any path
+         * parameter (`/` becomes `%2F`); most generated clients already do. The names `.` and `..` cannot
+         * be requested, because URL parsers resolve them as relative path segments.
+         *
          */
         tag: string;
     };
     query?: {
         /**
-         * At most how many items to answer with.
+         * Maximum number of items to return, from 1 to 100.
          */
         limit?: number;
         /**
-         * Where the page begins, as found in the previous page's `Link` header.
+         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
+         * of building one.
+         *
          */
         cursor?: string;
     };
@@ -419,7 +453,7 @@ export type SearchSpacesByTagData = {
 
 export type SearchSpacesByTagErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -427,15 +461,15 @@ export type SearchSpacesByTagErrors = {
      */
     404: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -460,15 +494,15 @@ export type GetProfileData = {
 
 export type GetProfileErrors = {
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -493,11 +527,11 @@ export type ChangeUsernameData = {
 
 export type ChangeUsernameErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
@@ -505,27 +539,27 @@ export type ChangeUsernameErrors = {
      */
     408: Problem;
     /**
-     * The name belongs to another account, looks like one that does, or is reserved.
+     * The username belongs to another account, looks like one that does, or is reserved.
      */
     409: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -534,7 +568,7 @@ export type ChangeUsernameError = ChangeUsernameErrors[keyof ChangeUsernameError
 
 export type ChangeUsernameResponses = {
     /**
-     * Changed.
+     * The username has been changed.
      */
     200: Confirmation;
 };
@@ -550,11 +584,11 @@ export type ChangeBioData = {
 
 export type ChangeBioErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
@@ -562,19 +596,19 @@ export type ChangeBioErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -583,7 +617,7 @@ export type ChangeBioError = ChangeBioErrors[keyof ChangeBioErrors];
 
 export type ChangeBioResponses = {
     /**
-     * Changed.
+     * The bio has been changed.
      */
     200: Confirmation;
 };
@@ -599,15 +633,15 @@ export type RemoveProfilePictureData = {
 
 export type RemoveProfilePictureErrors = {
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -616,7 +650,7 @@ export type RemoveProfilePictureError = RemoveProfilePictureErrors[keyof RemoveP
 
 export type RemoveProfilePictureResponses = {
     /**
-     * The default picture is shown from now on.
+     * The URL of the default avatar.
      */
     200: Picture;
 };
@@ -632,11 +666,13 @@ export type ChangeProfilePictureData = {
 
 export type ChangeProfilePictureErrors = {
     /**
-     * Not well-formed multipart, or not exactly one part, a non-empty file named `avatar`.
+     * The body is not valid `multipart/form-data` with exactly one part: a non-empty file named
+     * `avatar`.
+     *
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
@@ -644,27 +680,27 @@ export type ChangeProfilePictureErrors = {
      */
     408: Problem;
     /**
-     * The picture has more than 5,242,880 bytes.
+     * The avatar is larger than 5,242,880 bytes.
      */
     413: Problem;
     /**
-     * Not multipart, or not a JPEG, PNG, WebP or GIF.
+     * The body is not `multipart/form-data`, or the avatar is not a JPEG, PNG, WebP or GIF file.
      */
     415: Problem;
     /**
-     * The picture is damaged, or has more than 64 megapixels.
+     * The avatar is damaged or has more than 64 megapixels.
      */
     422: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -673,7 +709,7 @@ export type ChangeProfilePictureError = ChangeProfilePictureErrors[keyof ChangeP
 
 export type ChangeProfilePictureResponses = {
     /**
-     * Changed.
+     * The URL of the new avatar.
      */
     200: Picture;
 };
@@ -689,15 +725,15 @@ export type ChangePasswordData = {
 
 export type ChangePasswordErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * The current password does not match. The account is not locked.
+     * The current password is wrong. The account is not locked.
      */
     403: Problem;
     /**
@@ -705,23 +741,23 @@ export type ChangePasswordErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -730,7 +766,7 @@ export type ChangePasswordError = ChangePasswordErrors[keyof ChangePasswordError
 
 export type ChangePasswordResponses = {
     /**
-     * Changed.
+     * The password has been changed.
      */
     200: Confirmation;
 };
@@ -746,15 +782,15 @@ export type DeleteAccountData = {
 
 export type DeleteAccountErrors = {
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -763,7 +799,7 @@ export type DeleteAccountError = DeleteAccountErrors[keyof DeleteAccountErrors];
 
 export type DeleteAccountResponses = {
     /**
-     * Erased.
+     * The account has been deleted.
      */
     200: Confirmation;
 };
@@ -779,7 +815,7 @@ export type RegisterData = {
 
 export type RegisterErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -787,27 +823,27 @@ export type RegisterErrors = {
      */
     408: Problem;
     /**
-     * The username or the address belongs to another account, or the username is reserved.
+     * The username or the email address is taken, or the username is reserved.
      */
     409: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -816,7 +852,7 @@ export type RegisterError = RegisterErrors[keyof RegisterErrors];
 
 export type RegisterResponses = {
     /**
-     * The account exists, and its first session is open.
+     * The account's first session.
      */
     201: Session;
 };
@@ -832,11 +868,11 @@ export type LoginData = {
 
 export type LoginErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * Unknown address or wrong password.
+     * The email address is unknown or the password is wrong.
      */
     401: Problem;
     /**
@@ -844,23 +880,23 @@ export type LoginErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -869,7 +905,7 @@ export type LoginError = LoginErrors[keyof LoginErrors];
 
 export type LoginResponses = {
     /**
-     * A new session is open.
+     * The new session.
      */
     200: Session;
 };
@@ -881,7 +917,7 @@ export type LogoutData = {
     path?: never;
     query?: {
         /**
-         * Whether to end all sessions of the account rather than this one.
+         * Whether to end all sessions of the account instead of only the caller's session.
          */
         everywhere?: boolean;
     };
@@ -890,19 +926,19 @@ export type LogoutData = {
 
 export type LogoutErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -911,7 +947,7 @@ export type LogoutError = LogoutErrors[keyof LogoutErrors];
 
 export type LogoutResponses = {
     /**
-     * Signed out.
+     * The session has ended.
      */
     200: Confirmation;
 };
@@ -927,11 +963,11 @@ export type CreateSpaceData = {
 
 export type CreateSpaceErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
@@ -939,19 +975,19 @@ export type CreateSpaceErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -971,7 +1007,7 @@ export type DeleteSpaceData = {
     body?: never;
     path: {
         /**
-         * The space.
+         * The id of the space.
          */
         space_id: Id;
     };
@@ -981,27 +1017,27 @@ export type DeleteSpaceData = {
 
 export type DeleteSpaceErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * Someone else created the space.
+     * The caller is not the creator of the space.
      */
     403: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1010,7 +1046,7 @@ export type DeleteSpaceError = DeleteSpaceErrors[keyof DeleteSpaceErrors];
 
 export type DeleteSpaceResponses = {
     /**
-     * Deleted.
+     * The space has been deleted.
      */
     200: Confirmation;
 };
@@ -1021,7 +1057,7 @@ export type GetSpaceData = {
     body?: never;
     path: {
         /**
-         * The space.
+         * The id of the space.
          */
         space_id: Id;
     };
@@ -1031,27 +1067,27 @@ export type GetSpaceData = {
 
 export type GetSpaceErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1071,7 +1107,7 @@ export type UpdateSpaceData = {
     body: SpaceUpdate;
     path: {
         /**
-         * The space.
+         * The id of the space.
          */
         space_id: Id;
     };
@@ -1081,19 +1117,19 @@ export type UpdateSpaceData = {
 
 export type UpdateSpaceErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * Someone else created the space.
+     * The caller is not the creator of the space.
      */
     403: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
@@ -1101,19 +1137,19 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1122,7 +1158,7 @@ export type UpdateSpaceError = UpdateSpaceErrors[keyof UpdateSpaceErrors];
 
 export type UpdateSpaceResponses = {
     /**
-     * The space as it is now.
+     * The updated space.
      */
     200: Space;
 };
@@ -1134,11 +1170,13 @@ export type ListParticipationsData = {
     path?: never;
     query?: {
         /**
-         * At most how many items to answer with.
+         * Maximum number of items to return, from 1 to 100.
          */
         limit?: number;
         /**
-         * Where the page begins, as found in the previous page's `Link` header.
+         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
+         * of building one.
+         *
          */
         cursor?: string;
     };
@@ -1147,19 +1185,19 @@ export type ListParticipationsData = {
 
 export type ListParticipationsErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1179,7 +1217,7 @@ export type LeaveSpaceData = {
     body?: never;
     path: {
         /**
-         * The space.
+         * The id of the space.
          */
         space_id: Id;
     };
@@ -1189,27 +1227,27 @@ export type LeaveSpaceData = {
 
 export type LeaveSpaceErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * The caller created the space.
+     * The caller is the creator of the space.
      */
     409: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1218,7 +1256,7 @@ export type LeaveSpaceError = LeaveSpaceErrors[keyof LeaveSpaceErrors];
 
 export type LeaveSpaceResponses = {
     /**
-     * The caller does not take part (any more).
+     * The caller is not a participant in the space.
      */
     200: Confirmation;
 };
@@ -1229,7 +1267,7 @@ export type JoinSpaceData = {
     body?: Invitation;
     path: {
         /**
-         * The space.
+         * The id of the space.
          */
         space_id: Id;
     };
@@ -1239,15 +1277,15 @@ export type JoinSpaceData = {
 
 export type JoinSpaceErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
@@ -1255,19 +1293,19 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1276,7 +1314,7 @@ export type JoinSpaceError = JoinSpaceErrors[keyof JoinSpaceErrors];
 
 export type JoinSpaceResponses = {
     /**
-     * The caller takes part.
+     * The caller's participation.
      */
     200: Participation;
 };
@@ -1288,15 +1326,17 @@ export type ListMessagesData = {
     path?: never;
     query: {
         /**
-         * The space whose messages to list.
+         * The id of the space.
          */
         space_id: Id;
         /**
-         * At most how many items to answer with.
+         * Maximum number of items to return, from 1 to 100.
          */
         limit?: number;
         /**
-         * Where the page begins, as found in the previous page's `Link` header.
+         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
+         * of building one.
+         *
          */
         cursor?: string;
     };
@@ -1305,27 +1345,27 @@ export type ListMessagesData = {
 
 export type ListMessagesErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * A limit is reached.
+     * A rate limit is exceeded.
      */
     429: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1350,19 +1390,19 @@ export type SendMessageData = {
 
 export type SendMessageErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * The caller is not a participant.
+     * The caller is not a participant in the space.
      */
     403: Problem;
     /**
-     * No such space, or a private one that the caller may not see.
+     * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
     /**
@@ -1370,19 +1410,19 @@ export type SendMessageErrors = {
      */
     408: Problem;
     /**
-     * The body has more than 32,768 bytes.
+     * The body is larger than 32,768 bytes.
      */
     413: Problem;
     /**
-     * The body is not `application/json`.
+     * The body is not `application/json`, or is compressed.
      */
     415: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1402,7 +1442,7 @@ export type DeleteMessageData = {
     body?: never;
     path: {
         /**
-         * The message.
+         * The id of the message.
          */
         message_id: Id;
     };
@@ -1412,27 +1452,27 @@ export type DeleteMessageData = {
 
 export type DeleteMessageErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * Someone else wrote it.
+     * The caller is not the author of the message.
      */
     403: Problem;
     /**
-     * No such message, or one in a space that the caller may not see.
+     * The message does not exist, or its space is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1441,7 +1481,7 @@ export type DeleteMessageError = DeleteMessageErrors[keyof DeleteMessageErrors];
 
 export type DeleteMessageResponses = {
     /**
-     * Deleted.
+     * The message has been deleted.
      */
     200: Confirmation;
 };
@@ -1452,7 +1492,7 @@ export type WithdrawAppreciationData = {
     body?: never;
     path: {
         /**
-         * The message.
+         * The id of the message.
          */
         message_id: Id;
     };
@@ -1462,23 +1502,23 @@ export type WithdrawAppreciationData = {
 
 export type WithdrawAppreciationErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * No such message, or one in a space that the caller may not see.
+     * The message does not exist, or its space is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1487,7 +1527,7 @@ export type WithdrawAppreciationError = WithdrawAppreciationErrors[keyof Withdra
 
 export type WithdrawAppreciationResponses = {
     /**
-     * The message as it is now.
+     * The message with its new appreciation count.
      */
     200: Message;
 };
@@ -1498,7 +1538,7 @@ export type AppreciateMessageData = {
     body?: never;
     path: {
         /**
-         * The message.
+         * The id of the message.
          */
         message_id: Id;
     };
@@ -1508,27 +1548,27 @@ export type AppreciateMessageData = {
 
 export type AppreciateMessageErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * The caller wrote it.
+     * The caller is the author of the message.
      */
     403: Problem;
     /**
-     * No such message, or one in a space that the caller may not see.
+     * The message does not exist, or its space is private and the caller cannot see it.
      */
     404: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };
@@ -1537,7 +1577,7 @@ export type AppreciateMessageError = AppreciateMessageErrors[keyof AppreciateMes
 
 export type AppreciateMessageResponses = {
     /**
-     * The message as it is now.
+     * The message with its new appreciation count.
      */
     200: Message;
 };
@@ -1548,7 +1588,7 @@ export type GetUserData = {
     body?: never;
     path: {
         /**
-         * The user.
+         * The id of the user.
          */
         user_id: Id;
     };
@@ -1558,23 +1598,23 @@ export type GetUserData = {
 
 export type GetUserErrors = {
     /**
-     * The request is malformed, or a field breaks its rule.
+     * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
     /**
-     * No access token, or one that is malformed, expired or revoked.
+     * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
     /**
-     * No such user.
+     * The user does not exist.
      */
     404: Problem;
     /**
-     * A fault of the server.
+     * The server failed.
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping, or cannot reach its database.
+     * The server is overloaded, stopping or cannot reach its database.
      */
     503: Problem;
 };

@@ -6,12 +6,16 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { answerTo } from './answers.ts';
+import { adaptResponse } from './responses.ts';
 
-// Serves the contract's examples: no data, no database, every documented answer. Prism gives them; what it cannot know
-// of a request is put right on the way.
+// Serves the examples in openapi.yaml, without a database: forwards requests to Prism and adapts its responses.
+
+/** If Prism exits sooner, it failed to start and is not restarted. */
+const MIN_PRISM_UPTIME_MS = 5_000;
+const READY_POLL_INTERVAL_MS = 100;
+
 const { host, port } = readArguments();
-const picture = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
+const defaultAvatar = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
 const server = createServer((incoming, outgoing) => void forward(incoming, outgoing));
 server.listen(Number(port), host);
 try {
@@ -22,7 +26,7 @@ try {
 }
 const baseUrl = `http://${host}:${(server.address() as AddressInfo).port}`;
 
-const prismPort = await freePort();
+const prismPort = await findFreePort();
 let prism: ChildProcess | undefined;
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -34,19 +38,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-let isGreeted = false;
+let isAnnounced = false;
 while (!isStopping) {
   const startedAt = Date.now();
   prism = spawn('prism', ['mock', 'openapi.yaml', '--port', String(prismPort), '--cors'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  const ended = once(prism, 'exit');
-  if (!isGreeted) void greetOnceReady();
-  const [code] = await ended;
+  const exited = once(prism, 'exit');
+  if (!isAnnounced) void announceWhenReady();
+  const [code] = await exited;
   if (isStopping) break;
-  // A malformed multipart body makes Prism crash: it is up again at once. But one that does not even start stays down.
-  if (Date.now() - startedAt < 5_000) process.exit(code ?? 1);
-  console.error('The mock crashed on a request and starts again.');
+  if (Date.now() - startedAt < MIN_PRISM_UPTIME_MS) process.exit(code ?? 1);
+  // A malformed multipart body crashes Prism.
+  console.error('Prism crashed on a request. Restarting it.');
 }
 
 function readArguments(): { host: string; port: string } {
@@ -59,26 +63,26 @@ function readArguments(): { host: string; port: string } {
     });
     if (/^\d{1,5}$/.test(values.port)) return values;
   } catch {
-    // An option that is not known: the usage tells which are.
+    // Unknown option: print the usage below.
   }
   console.error('Usage: npm run mock -- [--host ADDRESS] [--port NUMBER]');
   process.exit(1);
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
-  const { port: free } = probe.address() as AddressInfo;
+  const { port: freePort } = probe.address() as AddressInfo;
   probe.close();
   await once(probe, 'close');
-  return free;
+  return freePort;
 }
 
-async function greetOnceReady(): Promise<void> {
-  while (!isStopping && !(await isListening())) await sleep(100);
-  if (isStopping || isGreeted) return;
-  isGreeted = true;
-  console.log(`The mock answers at ${baseUrl} with the examples of openapi.yaml. Stop it with Ctrl+C.
+async function announceWhenReady(): Promise<void> {
+  while (!isStopping && !(await isPrismListening())) await sleep(READY_POLL_INTERVAL_MS);
+  if (isStopping || isAnnounced) return;
+  isAnnounced = true;
+  console.log(`The mock server listens at ${baseUrl}. Its responses are the examples in openapi.yaml. Press Ctrl+C to stop it.
 
   curl -w '\\n' '${baseUrl}/api/spaces/search?q=bread'
   curl -w '\\n' -H 'Authorization: Bearer any' ${baseUrl}/api/profile/me
@@ -88,42 +92,44 @@ async function greetOnceReady(): Promise<void> {
 `);
 }
 
-function isListening(): Promise<boolean> {
+function isPrismListening(): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(prismPort, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
   });
 }
 
-/** Has Prism answer, and puts its answer right. Everybody's picture is the default one. */
+/** Responds with Prism's response, adapted to the request. Every avatar is the default avatar. */
 async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const { method, url = '/', headers } = incoming;
   if (url.startsWith('/avatars/')) {
     outgoing.writeHead(200, { 'content-type': 'image/webp', 'access-control-allow-origin': '*' });
-    outgoing.end(picture);
+    outgoing.end(defaultAvatar);
     return;
   }
   try {
-    const asked = incoming.pipe(
+    const prismRequest = incoming.pipe(
       request({ host: '127.0.0.1', port: prismPort, method, path: url, headers }),
     );
-    // Also those that come after the answer, when nobody waits any more.
-    asked.on('error', () => {});
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
-    const answer = answerTo(
-      url,
-      { status: response.statusCode ?? 500, headers: response.headers, body: await text(response) },
-      baseUrl,
-    );
-    // What only concerned the connection to Prism.
-    for (const name of ['connection', 'keep-alive', 'transfer-encoding'])
-      delete answer.headers[name];
-    const length = Buffer.byteLength(answer.body);
-    outgoing.writeHead(answer.status, { ...answer.headers, 'content-length': length });
-    outgoing.end(answer.body);
+    // `once` below handles errors only until the response arrives. Unhandled, later ones would end the process.
+    prismRequest.on('error', () => {});
+    const [prismResponse] = (await once(prismRequest, 'response')) as [IncomingMessage];
+    const { statusCode: status = 500, headers: prismHeaders } = prismResponse;
+    const body = await text(prismResponse);
+    const response = adaptResponse(url, { status, headers: prismHeaders, body }, baseUrl);
+    // These headers describe the connection to Prism.
+    for (const name of ['connection', 'keep-alive', 'transfer-encoding']) {
+      delete response.headers[name];
+    }
+    const length = Buffer.byteLength(response.body);
+    outgoing.writeHead(response.status, { ...response.headers, 'content-length': length });
+    outgoing.end(response.body);
   } catch {
-    // Prism starts, or has crashed on this request.
+    // Prism is starting, or has crashed on this request.
     outgoing.writeHead(503, { 'retry-after': '2', connection: 'close' }).end();
   }
 }

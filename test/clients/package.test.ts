@@ -11,7 +11,7 @@ const tsc = 'node_modules/typescript/bin/tsc';
 let project: string;
 let installed: string;
 
-/** A project outside the repository, with the built package in its node_modules. */
+/** Creates a project outside the repository with the built package in its node_modules. */
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'space-client-'));
   installed = join(project, 'node_modules/space-service');
@@ -21,9 +21,9 @@ beforeAll(async () => {
 afterAll(() => rm(project, { recursive: true }));
 
 describe('the built package', () => {
-  test('imports nothing but its own files and uses nothing of Node', async () => {
-    const written = await readdir(installed, { recursive: true });
-    const files = written.filter((file) => file.endsWith('.js'));
+  test('imports only its own files and uses no Node.js API', async () => {
+    const entries = await readdir(installed, { recursive: true });
+    const files = entries.filter((file) => file.endsWith('.js'));
     expect(files).toContain(join('client', 'index.js'));
     expect(files.some((file) => file.includes('fastify'))).toBe(false);
     for (const file of files) {
@@ -36,15 +36,15 @@ describe('the built package', () => {
     }
   });
 
-  test('runs by its name against a server', async () => {
+  test('calls a server when imported by its package name', async () => {
     await using app = await startApp();
     const { token, username } = await app.register();
     const script = `
       import { ProfileAPI, SearchAPI } from 'space-service';
       const [baseUrl, token] = process.argv.slice(2);
-      const found = await new SearchAPI({ baseUrl }).search('anything');
+      const results = await new SearchAPI({ baseUrl }).search('anything');
       const { username } = await new ProfileAPI({ baseUrl, token }).getProfile();
-      console.log(JSON.stringify({ ...found, username }));`;
+      console.log(JSON.stringify({ ...results, username }));`;
     await writeFile(join(project, 'run.js'), script);
     const { stdout } = await run(process.execPath, [join(project, 'run.js'), app.url, token]);
     expect(JSON.parse(stdout)).toEqual({
@@ -55,7 +55,7 @@ describe('the built package', () => {
   });
 
   test.each(['nodenext', 'bundler'])(
-    'has types that a strict project without Node types accepts (%s)',
+    'has types that compile in a strict project without Node.js types (%s)',
     async (kind) => {
       const source = `
       import { type ApiError, createClient, createConfig, ProfileAPI, SearchAPI, searchSpaces } from 'space-service';
@@ -68,16 +68,23 @@ describe('the built package', () => {
       await profile.changeProfilePicture({ uri: 'file:///me.jpg' });
       // @ts-expect-error a URL is not a file
       await profile.changeProfilePicture('https://example.com/me.jpg');
-      // @ts-expect-error a confirmation is asked for
+      // @ts-expect-error confirm is required
       await profile.deleteAccount();
-      export const gone: { message: string } | null = await profile.deleteAccount({ confirm: () => confirm('?') });
+      export const deleted: { message: string } | null = await profile.deleteAccount({ confirm: () => confirm('?') });
       export const status = (error: ApiError): number | null => error.status;
       const client = createClient(createConfig({ baseUrl }));
       export const { data } = await searchSpaces({ client, query: { q: 'a' } });`;
       const module = kind === 'bundler' ? 'esnext' : kind;
       const compilerOptions = {
-        ...{ module, moduleResolution: kind, target: 'es2022', lib: ['es2022', 'dom'], types: [] },
-        ...{ strict: true, noUncheckedIndexedAccess: true, skipLibCheck: false, noEmit: true },
+        module,
+        moduleResolution: kind,
+        target: 'es2022',
+        lib: ['es2022', 'dom'],
+        types: [],
+        strict: true,
+        noUncheckedIndexedAccess: true,
+        skipLibCheck: false,
+        noEmit: true,
       };
       await writeFile(join(project, 'app.ts'), source);
       await writeFile(
@@ -89,15 +96,15 @@ describe('the built package', () => {
   );
 });
 
-test('A package takes the place of an earlier one, and of nothing else', async () => {
+test('the build replaces an earlier build and keeps any other folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'space-client-'));
-  await writeFile(join(folder, 'precious'), 'kept');
+  await writeFile(join(folder, 'other-file'), 'kept');
   const attempt = run(process.execPath, ['codegen/package.ts', folder]);
   await expect(attempt).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('has something else in it'),
+    stderr: expect.stringContaining('contains other files'),
   });
-  expect(await readdir(folder)).toEqual(['precious']);
+  expect(await readdir(folder)).toEqual(['other-file']);
   await rm(folder, { recursive: true });
   await run(process.execPath, ['codegen/package.ts', installed]);
   expect(await readdir(installed)).toContain('README.md');

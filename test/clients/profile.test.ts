@@ -6,8 +6,8 @@ import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 
 let app: TestApp;
-/** `fetch` that holds every exchange against the contract. */
-let contractual: typeof fetch;
+/** `fetch` that validates every request and response against the contract. */
+let validatingFetch: typeof fetch;
 let user: TestUser;
 let requests: Request[];
 let profile: ProfileAPI;
@@ -15,7 +15,7 @@ let photo: Buffer<ArrayBuffer>;
 
 beforeAll(async () => {
   app = await startApp();
-  contractual = app.client().getConfig().fetch as typeof fetch;
+  validatingFetch = app.client().getConfig().fetch as typeof fetch;
   const pixels = { width: 8, height: 8, channels: 3, background: 'teal' } as const;
   photo = Buffer.from(await sharp({ create: pixels }).jpeg().toBuffer());
 });
@@ -32,14 +32,14 @@ afterEach(() => {
 
 function profileOf(
   token: ConstructorParameters<typeof ProfileAPI>[0]['token'],
-  answer = contractual,
+  fetchResponse = validatingFetch,
 ) {
   return new ProfileAPI({
     baseUrl: app.url,
     token,
     fetch: (input, init) => {
       requests.push((input as Request).clone());
-      return answer(input, init);
+      return fetchResponse(input, init);
     },
   });
 }
@@ -53,8 +53,8 @@ async function errorOf(promise: Promise<unknown>): Promise<ApiError> {
   return error as ApiError;
 }
 
-describe('identity', () => {
-  test('is read with statistics', async () => {
+describe('getProfile', () => {
+  test('returns the profile with statistics', async () => {
     expect(await profile.getProfile()).toMatchObject({
       user_id: user.userId,
       username: user.username,
@@ -63,7 +63,7 @@ describe('identity', () => {
     });
   });
 
-  test('shows a new username and bio at once', async () => {
+  test('returns a new username and bio immediately', async () => {
     expect(await profile.changeUsername('Grace Hopper')).toEqual({ message: expect.any(String) });
     expect(await profile.changeBio('Ships\nand computers')).toEqual({
       message: expect.any(String),
@@ -75,8 +75,10 @@ describe('identity', () => {
     await profile.changeBio('');
     expect((await profile.getProfile()).bio).toBe('');
   });
+});
 
-  test('keeps its name where the new one belongs to someone else', async () => {
+describe('changeUsername', () => {
+  test('keeps the username if the new one is taken', async () => {
     const { username } = await app.register('Lovelace');
     const error = await errorOf(profile.changeUsername(username));
     expect(error).toMatchObject({ status: 409, problem: { code: 'username_taken' } });
@@ -85,8 +87,8 @@ describe('identity', () => {
   });
 });
 
-describe('password', () => {
-  test('changes and ends every other session', async () => {
+describe('changePassword', () => {
+  test('ends every other session', async () => {
     const body = { email: user.email, password: user.password };
     const { data } = await api.login({ client: app.client(), body, throwOnError: true });
     await profile.changePassword(user.password, 'staple of the north wind');
@@ -94,13 +96,13 @@ describe('password', () => {
     expect(await profile.getProfile()).toMatchObject({ user_id: user.userId });
   });
 
-  test('stays where the current one is wrong, and the account stays usable', async () => {
+  test('rejects a wrong current password without locking the account', async () => {
     const error = await errorOf(profile.changePassword('not this one', 'staple of the north wind'));
     expect(error).toMatchObject({ status: 403, problem: { code: 'current_password_incorrect' } });
     await profile.changePassword(user.password, 'staple of the north wind');
   });
 
-  test('that breaks a rule is refused by name', async () => {
+  test('points to an invalid new password', async () => {
     const error = await errorOf(profile.changePassword(user.password, 'short'));
     expect(error).toMatchObject({
       status: 400,
@@ -109,13 +111,13 @@ describe('password', () => {
   });
 });
 
-describe('picture', () => {
-  const sent = async () => (await requests.at(-1)?.formData())?.get('avatar') as File;
+describe('changeProfilePicture', () => {
+  const sentFile = async () => (await requests.at(-1)?.formData())?.get('avatar') as File;
 
-  test('of a nameless Blob without a type is a JPEG named after the time', async () => {
+  test('sends a Blob without name and type as a JPEG named after the time', async () => {
     const before = Date.now();
     const { profile_picture } = await profile.changeProfilePicture(new Blob([photo]));
-    const { name, type, size } = await sent();
+    const { name, type, size } = await sentFile();
     expect({ type, size }).toEqual({ type: 'image/jpeg', size: photo.length });
     const [, timestamp] = /^avatar-(\d+)\.jpg$/.exec(name) ?? [];
     expect(Number(timestamp)).toBeGreaterThanOrEqual(before);
@@ -124,21 +126,22 @@ describe('picture', () => {
     expect((await fetch(profile_picture)).headers.get('content-type')).toBe('image/webp');
   });
 
-  test('of a File keeps its name and type', async () => {
+  test('keeps the name and type of a File', async () => {
     const file = new File([await sharp(photo).png().toBuffer()], 'me.png', { type: 'image/png' });
     await profile.changeProfilePicture(file);
-    expect(await sent()).toMatchObject({ name: 'me.png', type: 'image/png' });
+    expect(await sentFile()).toMatchObject({ name: 'me.png', type: 'image/png' });
   });
 
-  test('of a File without a type keeps its name', async () => {
+  test('keeps the name of a File without a type', async () => {
     await profile.changeProfilePicture(new File([photo], 'me'));
-    expect(await sent()).toMatchObject({ name: 'me', type: 'image/jpeg' });
+    expect(await sentFile()).toMatchObject({ name: 'me', type: 'image/jpeg' });
   });
 
-  test('of React Native is handed to its FormData as a reference', async () => {
+  test('passes a React Native file reference to FormData', async () => {
     const append = vi.spyOn(FormData.prototype, 'append');
-    const answer = async () => Response.json({ profile_picture: 'https://cdn.example/a.webp' });
-    const native = profileOf(user.token, answer);
+    const fetchResponse = async () =>
+      Response.json({ profile_picture: 'https://cdn.example/a.webp' });
+    const native = profileOf(user.token, fetchResponse);
     const uri = 'file:///data/cache/me.heic';
     await native.changeProfilePicture({ uri, type: 'image/heic', name: 'me.heic' });
     await native.changeProfilePicture({ uri, type: null });
@@ -148,30 +151,32 @@ describe('picture', () => {
     ]);
   });
 
-  test('beyond the limit is refused with the limit', async () => {
+  test('rejects a file larger than 5,242,880 bytes', async () => {
     const error = await errorOf(profile.changeProfilePicture(new Blob([Buffer.alloc(5_242_881)])));
     expect(error).toMatchObject({ status: 413, problem: { code: 'avatar_too_large' } });
   });
+});
 
-  test('goes back to the default one', async () => {
+describe('removeProfilePicture', () => {
+  test('restores the default avatar', async () => {
     const { profile_picture: first } = await profile.getProfile();
     await profile.changeProfilePicture(new Blob([photo]));
     expect(await profile.removeProfilePicture()).toEqual({ profile_picture: first });
   });
 });
 
-describe('deletion', () => {
+describe('deleteAccount', () => {
   test.each<[string, () => unknown]>([
     ['false', () => false],
     ['a promise of false', async () => false],
-    ['nothing', () => undefined],
-    ['an object, as some dialogs do', () => ({ isConfirmed: false })],
-  ])('sends nothing where the confirmation answers %s', async (_, confirm) => {
+    ['undefined', () => undefined],
+    ['an object', () => ({ isConfirmed: false })],
+  ])('sends no request if confirm returns %s', async (_, confirm) => {
     expect(await profile.deleteAccount({ confirm: confirm as () => boolean })).toBeNull();
     expect(requests).toEqual([]);
   });
 
-  test('sends nothing where the confirmation fails', async () => {
+  test('sends no request if confirm throws', async () => {
     const closed = new Error('closed');
     await expect(profile.deleteAccount({ confirm: () => Promise.reject(closed) })).rejects.toBe(
       closed,
@@ -179,7 +184,7 @@ describe('deletion', () => {
     expect(requests).toEqual([]);
   });
 
-  test('follows a confirmation, without a payload, and is final', async () => {
+  test('deletes the account without a payload if confirm returns true', async () => {
     expect(await profile.deleteAccount({ confirm: async () => true })).toEqual({
       message: expect.any(String),
     });
@@ -190,8 +195,8 @@ describe('deletion', () => {
   });
 });
 
-describe('tokens', () => {
-  test('may come from a function, which is asked before each request', async () => {
+describe('the access token', () => {
+  test('comes from a function that is called before each request', async () => {
     const other = await app.register();
     const tokens = [user.token, other.token];
     const rotating = profileOf(async () => tokens.shift() ?? '');
@@ -203,7 +208,7 @@ describe('tokens', () => {
     });
   });
 
-  test('of two objects never mix, nor reach the generated default client', async () => {
+  test('is not shared between objects or with the generated default client', async () => {
     const before = { ...globalClient.getConfig() };
     const other = await app.register();
     const both = [profile, profileOf(other.token)].map((each) => each.getProfile());
@@ -213,8 +218,8 @@ describe('tokens', () => {
   });
 });
 
-describe('failures', () => {
-  test('on the network have no status and name the cause', async () => {
+describe('a failed request', () => {
+  test('throws an ApiError without a status if there is no response', async () => {
     const error = await errorOf(
       new ProfileAPI({ baseUrl: 'http://127.0.0.1:1', token: 't' }).getProfile(),
     );
@@ -222,7 +227,7 @@ describe('failures', () => {
     expect(error.cause).toBeInstanceOf(TypeError);
   });
 
-  test('of the token function send nothing', async () => {
+  test('throws an ApiError and sends nothing if the token function fails', async () => {
     const expired = new Error('signed out');
     const error = await errorOf(profileOf(() => Promise.reject(expired)).getProfile());
     expect(error).toMatchObject({ status: null, cause: expired });
@@ -232,8 +237,8 @@ describe('failures', () => {
   test.each([
     ['HTML', '<h1>Bad Gateway</h1>'],
     ['JSON of another shape', '{"message":"no upstream"}'],
-    ['nothing', ''],
-  ])('of a proxy that answers with %s have a status and no problem', async (_, body) => {
+    ['an empty body', ''],
+  ])('throws an ApiError without a problem for a proxy error with %s', async (_, body) => {
     const init = { status: 503, headers: { 'Retry-After': '7' } };
     const error = await errorOf(profileOf('t', async () => new Response(body, init)).getProfile());
     expect(error).toMatchObject({ status: 503, problem: null, retryAfter: 7 });
@@ -242,7 +247,7 @@ describe('failures', () => {
   test.each([
     ['HTML', '<h1>Sign in to the network</h1>'],
     ['an empty body', ''],
-  ])('include a 200 with %s', async (_, body) => {
+  ])('throws an ApiError for a 200 with %s', async (_, body) => {
     const error = await errorOf(profileOf('t', async () => new Response(body)).getProfile());
     expect(error).toMatchObject({ status: 200, problem: null });
   });

@@ -6,13 +6,13 @@ import { startApp, type TestApp } from '../support/app.ts';
 
 let app: TestApp;
 let url: string;
-/** `fetch` that holds every exchange against the contract. */
-let contractual: typeof fetch;
+/** `fetch` that validates every request and response against the contract. */
+let validatingFetch: typeof fetch;
 
 beforeAll(async () => {
   app = await startApp();
   url = app.url;
-  contractual = app.client().getConfig().fetch as typeof fetch;
+  validatingFetch = app.client().getConfig().fetch as typeof fetch;
   const { client } = await app.register('baker');
   const create = (title: string, tags: string[], visibility: 'public' | 'private' = 'public') =>
     api.createSpace({
@@ -28,15 +28,15 @@ afterAll(() => app[Symbol.asyncDispose]());
 
 const titles = (spaces: { title: string }[] | null) => spaces?.map(({ title }) => title);
 
-/** A search API and the requests that it made, as path and query. */
-function recorded(answer: typeof fetch = contractual) {
+/** Returns a SearchAPI and the paths and queries of its requests. */
+function recordRequests(fetchResponse: typeof fetch = validatingFetch) {
   const requests: string[] = [];
   const search = new SearchAPI({
     baseUrl: url,
     fetch: (input, init) => {
       const { pathname, search } = new URL((input as Request).url);
       requests.push(pathname + search);
-      return answer(input, init);
+      return fetchResponse(input, init);
     },
   });
   return { search, requests };
@@ -44,46 +44,46 @@ function recorded(answer: typeof fetch = contractual) {
 
 const isTagSearch = (input: unknown) => (input as Request).url.includes('/api/spaces/tag/');
 
-describe('results', () => {
-  test('are those of the tag search and those of the full-text search, apart', async () => {
-    const { search, requests } = recorded();
+describe('search', () => {
+  test('returns the results of the tag search and the full-text search separately', async () => {
+    const { search, requests } = recordRequests();
     const { tagSearchResults, generalSearchResults } = await search.search('baking');
     expect(titles(tagSearchResults)).toEqual(['Sourdough']);
     expect(titles(generalSearchResults)).toEqual(['Baking for two']);
     expect(requests.sort()).toEqual(['/api/spaces/search?q=baking', '/api/spaces/tag/baking']);
   });
 
-  test('are public spaces only, whatever the answers hold and whatever type they declare', async () => {
-    const found = [
+  test('drops private spaces from any response, whatever its content type', async () => {
+    const spaces = [
       { title: 'open', visibility: 'public' },
       { title: 'closed', visibility: 'private' },
     ];
-    const { tagSearchResults, generalSearchResults } = await recorded(
-      async () => new Response(JSON.stringify(found)),
+    const { tagSearchResults, generalSearchResults } = await recordRequests(
+      async () => new Response(JSON.stringify(spaces)),
     ).search.search('x');
     expect(titles(tagSearchResults)).toEqual(['open']);
     expect(titles(generalSearchResults)).toEqual(['open']);
   });
 
-  test('come from two requests under way at the same time', async () => {
+  test('sends both requests in parallel', async () => {
     const both = Promise.withResolvers<void>();
-    let underWay = 0;
-    const { search } = recorded(async (input, init) => {
-      underWay += 1;
-      if (underWay === 2) both.resolve();
+    let started = 0;
+    const { search } = recordRequests(async (input, init) => {
+      started += 1;
+      if (started === 2) both.resolve();
       await both.promise;
-      return contractual(input, init);
+      return validatingFetch(input, init);
     });
     await search.search('baking');
-    expect(underWay).toBe(2);
+    expect(started).toBe(2);
   });
 });
 
-describe('queries', () => {
+describe('the query', () => {
   test.each(['', ' ', '\t\n\u00a0\u3000'])(
-    'that are blank find nothing without a request: %j',
+    'returns empty lists without a request if it is blank: %j',
     async (query) => {
-      const { search, requests } = recorded();
+      const { search, requests } = recordRequests();
       expect(await search.search(query)).toEqual({
         tagSearchResults: [],
         generalSearchResults: [],
@@ -92,39 +92,39 @@ describe('queries', () => {
     },
   );
 
-  test.each(['.', '..', ' .. '])('that are dots are not looked up as a tag: %j', async (query) => {
-    const { search, requests } = recorded();
+  test.each(['.', '..', ' .. '])('sends no tag request for dots: %j', async (query) => {
+    const { search, requests } = recordRequests();
     expect((await search.search(query)).tagSearchResults).toEqual([]);
     expect(requests).toEqual([`/api/spaces/search?q=${query.trim()}`]);
   });
 
   test.each(['#baking', 'BAKING ', 'c#', 'A/b?c=100%', '日本', '$&'])(
-    'of any characters reach the tag: %j',
+    'finds a tag of any characters: %j',
     async (query) => {
-      expect((await recorded().search.search(query)).tagSearchResults).toHaveLength(1);
+      expect((await recordRequests().search.search(query)).tagSearchResults).toHaveLength(1);
     },
   );
 
-  test('with halves of surrogate pairs travel with the replacement character in their place', async () => {
-    const { search, requests } = recorded();
+  test('replaces unpaired surrogates with the replacement character', async () => {
+    const { search, requests } = recordRequests();
     await search.search('a\ud83dz\ude00😀');
     expect(requests).toContain('/api/spaces/search?q=a%EF%BF%BDz%EF%BF%BD%F0%9F%98%80');
   });
 
-  test('longer than the service takes are searched by their beginning, and by no tag', async () => {
-    const { search, requests } = recorded();
+  test('sends the first 200 code points of a longer query, and no tag request', async () => {
+    const { search, requests } = recordRequests();
     const beginning = `sourdough ${'😀'.repeat(190)}`;
     expect((await search.search(`${beginning}😀`)).tagSearchResults).toEqual([]);
     expect(requests).toEqual([`/api/spaces/search?q=${encodeURIComponent(beginning)}`]);
   });
 
-  test('are as long as they are without the space around them', async () => {
-    const { tagSearchResults } = await recorded().search.search(`${' '.repeat(200)}baking\n`);
+  test('trims white space before it measures the query', async () => {
+    const { tagSearchResults } = await recordRequests().search.search(`${' '.repeat(200)}baking\n`);
     expect(titles(tagSearchResults)).toEqual(['Sourdough']);
   });
 
-  test('never fail for what they contain', async () => {
-    const { search } = recorded();
+  test('accepts any string', async () => {
+    const { search } = recordRequests();
     const anything = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 40 }),
       fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
@@ -141,9 +141,14 @@ describe('queries', () => {
   });
 });
 
-describe('failures', () => {
-  const failing = (isHit: (input: unknown) => boolean, fail: () => Response | Promise<Response>) =>
-    recorded(async (input, init) => (isHit(input) ? fail() : contractual(input, init))).search;
+describe('a failed request', () => {
+  const failing = (
+    shouldFail: (input: unknown) => boolean,
+    fail: () => Response | Promise<Response>,
+  ) =>
+    recordRequests(async (input, init) =>
+      shouldFail(input) ? fail() : validatingFetch(input, init),
+    ).search;
   const errorOf = async (search: SearchAPI, query = 'baking') => {
     const error = await search.search(query).then(
       () => null,
@@ -153,7 +158,7 @@ describe('failures', () => {
     return error as SearchError;
   };
 
-  test('of the tag search carry what the full-text search found', async () => {
+  test('rejects with the full-text results if the tag search fails', async () => {
     const error = await errorOf(failing(isTagSearch, () => Promise.reject(new TypeError('reset'))));
     expect(titles(error.generalSearchResults)).toEqual(['Baking for two']);
     expect(error).toMatchObject({ tagSearchResults: null, generalSearchError: null });
@@ -164,10 +169,10 @@ describe('failures', () => {
       cause: new TypeError('reset'),
     });
     expect(error.cause).toBe(error.tagSearchError);
-    expect(error.message).toBe('No answer came: reset');
+    expect(error.message).toBe('No response: reset');
   });
 
-  test('of the full-text search carry what the tag search found', async () => {
+  test('rejects with the tag results if the full-text search fails', async () => {
     const error = await errorOf(
       failing(
         (input) => !isTagSearch(input),
@@ -180,37 +185,37 @@ describe('failures', () => {
     expect(error.cause).toBe(error.generalSearchError);
   });
 
-  test('of both carry both', async () => {
+  test('rejects with both errors if both searches fail', async () => {
     await using busy = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '2' });
     const fetch = busy.client().getConfig().fetch as typeof globalThis.fetch;
     const search = new SearchAPI({ baseUrl: busy.url, fetch });
     await search.search('baking');
     const error = await errorOf(search);
     expect(error).toMatchObject({ tagSearchResults: null, generalSearchResults: null });
-    for (const half of [error.tagSearchError, error.generalSearchError]) {
-      expect(half).toMatchObject({ status: 429, problem: { code: 'too_many_requests' } });
-      expect(half?.retryAfter).toBeGreaterThan(0);
+    for (const each of [error.tagSearchError, error.generalSearchError]) {
+      expect(each).toMatchObject({ status: 429, problem: { code: 'too_many_requests' } });
+      expect(each?.retryAfter).toBeGreaterThan(0);
     }
   });
 
   test.each([
-    ['a page of HTML', '<h1>Sign in to the network</h1>'],
-    ['nothing', ''],
+    ['an HTML page', '<h1>Sign in to the network</h1>'],
+    ['an empty body', ''],
     ['an object', '{"results":[]}'],
     ['null', 'null'],
-  ])('include a 200 that holds %s', async (_, body) => {
+  ])('rejects a 200 with %s', async (_, body) => {
     const error = await errorOf(failing(isTagSearch, () => new Response(body)));
     expect(error.tagSearchError).toMatchObject({ status: 200, problem: null });
     expect(titles(error.generalSearchResults)).toEqual(['Baking for two']);
   });
 });
 
-describe('an abort', () => {
-  test('ends both requests and rejects with its reason', async () => {
+describe('the signal', () => {
+  test('aborts both requests and rejects with its reason', async () => {
     const controller = new AbortController();
-    const reason = new Error('typed on');
+    const reason = new Error('query changed');
     const signals: AbortSignal[] = [];
-    const { search } = recorded((input, init) => {
+    const { search } = recordRequests((input, init) => {
       signals.push((input as Request).signal);
       if (signals.length === 2) controller.abort(reason);
       return fetch(input, init);
@@ -219,9 +224,9 @@ describe('an abort', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
-  test('rejects though one search had failed before', async () => {
+  test('rejects with its reason even if one request failed before', async () => {
     const controller = new AbortController();
-    const { search } = recorded(async (input, init) => {
+    const { search } = recordRequests(async (input, init) => {
       if (isTagSearch(input)) return new Response('', { status: 500 });
       controller.abort();
       return fetch(input, init);
@@ -231,16 +236,16 @@ describe('an abort', () => {
     });
   });
 
-  test('before the search sends nothing', async () => {
-    const { search } = recorded(fetch);
-    let reached = 0;
-    app.app.server.on('request', () => (reached += 1));
+  test('sends no request if it is already aborted', async () => {
+    const { search } = recordRequests(fetch);
+    let requests = 0;
+    app.app.server.on('request', () => (requests += 1));
     await expect(search.search('baking', { signal: AbortSignal.abort('no') })).rejects.toBe('no');
-    expect(reached).toBe(0);
+    expect(requests).toBe(0);
   });
 
-  test('is an AbortError where signals carry no reason', async () => {
-    const { search } = recorded(() => Promise.reject(new Error('aborted')));
+  test('rejects with an AbortError if it has no reason', async () => {
+    const { search } = recordRequests(() => Promise.reject(new Error('aborted')));
     const { signal } = new AbortController();
     Object.defineProperties(signal, { aborted: { value: true }, reason: { value: undefined } });
     await expect(search.search('baking', { signal })).rejects.toMatchObject({ name: 'AbortError' });

@@ -6,24 +6,25 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-const start = (...args: string[]) => spawn(process.execPath, ['mock/serve.ts', ...args]);
+const startMock = (...args: string[]) => spawn(process.execPath, ['mock/serve.ts', ...args]);
 
-async function takePort() {
+/** Listens on a free port. Close `owner` to release it. */
+async function acquirePort() {
   const owner = createServer().listen(0, '127.0.0.1');
   await once(owner, 'listening');
   return { owner, port: String((owner.address() as AddressInfo).port) };
 }
 
-describe('The mock', () => {
+describe('the mock', () => {
   let mock: ChildProcess;
   let url: string;
   beforeAll(async () => {
-    const { owner, port } = await takePort();
+    const { owner, port } = await acquirePort();
     owner.close();
     await once(owner, 'close');
-    mock = start('--port', port);
+    mock = startMock('--port', port);
     url = `http://127.0.0.1:${port}`;
-    // It greets once it answers.
+    // It prints its address when it is ready.
     await once(mock.stdout as Readable, 'data');
   }, 45_000);
   afterAll(async () => {
@@ -31,7 +32,7 @@ describe('The mock', () => {
     await once(mock, 'exit');
   });
 
-  const ask = async (path: string, init?: RequestInit) => {
+  const request = async (path: string, init?: RequestInit) => {
     const headers = { authorization: 'Bearer any', ...init?.headers };
     const response = await fetch(url + path, { ...init, headers });
     const next = /<(.*)>/.exec(response.headers.get('link') ?? '')?.[1];
@@ -43,19 +44,19 @@ describe('The mock', () => {
     '/api/spaces/tag/a%2Fb',
     '/api/participations',
     '/api/messages?space_id=any',
-  ])('has two pages of %s', async (path) => {
-    const first = await ask(path);
+  ])('serves two pages of %s', async (path) => {
+    const first = await request(path);
     expect(first.status).toBe(200);
     const { pathname, searchParams } = new URL(first.next ?? '', url);
-    const asked = new URL(path, url);
-    expect(pathname).toBe(asked.pathname);
-    for (const [name, value] of asked.searchParams) expect(searchParams.get(name)).toBe(value);
-    const second = await ask(first.next as string);
+    const requested = new URL(path, url);
+    expect(pathname).toBe(requested.pathname);
+    for (const [name, value] of requested.searchParams) expect(searchParams.get(name)).toBe(value);
+    const second = await request(first.next as string);
     expect(second).toMatchObject({ status: 200, next: undefined });
   });
 
-  test('says what a request lacks, and not what the example says', async () => {
-    const { status, body } = await ask('/api/auth/register', {
+  test('lists the errors of an invalid request instead of the errors in the example', async () => {
+    const { status, body } = await request('/api/auth/register', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"username":"a"}',
@@ -66,28 +67,30 @@ describe('The mock', () => {
       { pointer: '/password', message: 'is missing' },
       { pointer: '/username', message: expect.stringContaining('must') },
     ]);
-    const search = await ask('/api/spaces/search?limit=0');
-    expect(search.body.errors.map((each: { pointer: string }) => each.pointer).sort()).toEqual([
+    const search = await request('/api/spaces/search?limit=0');
+    expect(search.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
       '?limit',
       '?q',
     ]);
   });
 
-  test('shows pictures', async () => {
-    const { body } = await ask('/api/profile/me');
-    const picture = await fetch(body.profile_picture);
-    expect(picture.headers.get('content-type')).toBe('image/webp');
-    expect((await picture.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
+  test('serves avatars', async () => {
+    const { body } = await request('/api/profile/me');
+    const avatar = await fetch(body.profile_picture);
+    expect(avatar.headers.get('content-type')).toBe('image/webp');
+    expect((await avatar.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
   });
 
-  test('gives any answer that is wished for', async () => {
-    expect((await ask('/api/profile/me', { headers: { prefer: 'code=503' } })).status).toBe(503);
+  test('returns the status requested with Prefer', async () => {
+    expect((await request('/api/profile/me', { headers: { prefer: 'code=503' } })).status).toBe(
+      503,
+    );
   });
 });
 
-test('A mock on a port that is in use says so in a line, and nothing else', async () => {
-  const { owner, port } = await takePort();
-  const child = start('--port', port);
+test('prints one line and exits if the port is in use', async () => {
+  const { owner, port } = await acquirePort();
+  const child = startMock('--port', port);
   const [[code], errors, output] = await Promise.all([
     once(child, 'exit'),
     text(child.stderr),
@@ -98,8 +101,8 @@ test('A mock on a port that is in use says so in a line, and nothing else', asyn
   owner.close();
 });
 
-test.each([[['--prot', '1']], [['--port', 'abc']]])('A mock with %j is told how', async (args) => {
-  const child = start(...args);
+test.each([[['--prot', '1']], [['--port', 'abc']]])('rejects the arguments %j', async (args) => {
+  const child = startMock(...args);
   const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
   expect(code).toBe(1);
   expect(errors).toMatch(/^Usage: .*\n$/);
