@@ -7,7 +7,7 @@ import type { AvatarStore } from './store.ts';
 export async function discardPicture(trx: DatabaseTransaction, picture: string): Promise<void> {
   await trx
     .insertInto('discarded_avatars')
-    .values({ picture, remove_after: new Date().toISOString() })
+    .values({ avatar: picture, remove_after: new Date().toISOString() })
     .execute();
 }
 
@@ -23,17 +23,17 @@ export async function removeDiscardedPictures(engine: Engine, avatars: AvatarSto
   for (let after = ''; ; ) {
     const due = await engine.db
       .selectFrom('discarded_avatars')
-      .select('picture')
+      .select('avatar')
       .where('remove_after', '<=', new Date().toISOString())
-      .where('picture', '>', after)
-      .orderBy('picture')
+      .where('avatar', '>', after)
+      .orderBy('avatar')
       .limit(BATCH)
       .execute();
     const last = due.at(-1);
     if (!last) break;
-    after = last.picture;
+    after = last.avatar;
     const removed: string[] = [];
-    for (const { picture } of due) {
+    for (const { avatar: picture } of due) {
       try {
         await avatars.remove(picture);
         removed.push(picture);
@@ -41,7 +41,7 @@ export async function removeDiscardedPictures(engine: Engine, avatars: AvatarSto
         failures.push(error);
       }
     }
-    await engine.db.deleteFrom('discarded_avatars').where('picture', 'in', removed).execute();
+    await engine.db.deleteFrom('discarded_avatars').where('avatar', 'in', removed).execute();
   }
   if (failures.length > 0)
     throw new AggregateError(failures, 'Some pictures could not be removed.');

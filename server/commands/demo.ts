@@ -66,12 +66,12 @@ async function fill({ dataDir: folder }: Config): Promise<void> {
 }
 
 async function signIn(db: Database): Promise<string> {
-  const { id } = await db
+  const { pk } = await db
     .selectFrom('users')
-    .select('id')
+    .select('pk')
     .where('user_id', '=', DEMO_ACCOUNT.userId)
     .executeTakeFirstOrThrow();
-  return openSession(db, id);
+  return openSession(db, pk);
 }
 
 function welcome({ publicUrl: url }: Config, accessToken: string, file: string): string {

@@ -67,7 +67,7 @@ export function profileHandlers({
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      await limits.password(reply, String(caller.session), () =>
+      await limits.password(reply, String(caller.sessionPk), () =>
         changePassword(engine, caller, currentPassword, newPassword),
       );
       return reply

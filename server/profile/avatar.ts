@@ -25,13 +25,13 @@ export async function changePicture(
   const picture = newAvatarName();
   await engine.db
     .insertInto('discarded_avatars')
-    .values({ picture, remove_after: new Date(Date.now() + CLAIM_TIME).toISOString() })
+    .values({ avatar: picture, remove_after: new Date(Date.now() + CLAIM_TIME).toISOString() })
     .execute();
   await avatars.put(picture, bytes);
   try {
     await transact(engine.db, async (trx) => {
       await requireSession(trx, caller);
-      await trx.deleteFrom('discarded_avatars').where('picture', '=', picture).execute();
+      await trx.deleteFrom('discarded_avatars').where('avatar', '=', picture).execute();
       await replacePicture(trx, caller, picture);
     });
   } catch (error) {
@@ -39,7 +39,7 @@ export async function changePicture(
     await engine.db
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })
-      .where('picture', '=', picture)
+      .where('avatar', '=', picture)
       .execute();
     throw error;
   }
@@ -61,19 +61,19 @@ export async function removePicture(
 
 async function replacePicture(
   trx: DatabaseTransaction,
-  { user }: Caller,
+  { userPk }: Caller,
   picture: string | null,
 ): Promise<void> {
   const old = await trx
     .selectFrom('users')
-    .select('picture')
-    .where('id', '=', user)
+    .select('avatar')
+    .where('pk', '=', userPk)
     .executeTakeFirst();
-  if (!old || old.picture === picture) return;
-  if (old.picture !== null) await discardPicture(trx, old.picture);
+  if (!old || old.avatar === picture) return;
+  if (old.avatar !== null) await discardPicture(trx, old.avatar);
   await trx
     .updateTable('users')
-    .set({ picture, updated_at: new Date().toISOString() })
-    .where('id', '=', user)
+    .set({ avatar: picture, updated_at: new Date().toISOString() })
+    .where('pk', '=', userPk)
     .execute();
 }

@@ -9,7 +9,7 @@ import { tagKey } from './words/words.ts';
 /**
  * Finds the public spaces that carry a tag, popular ones first.
  * @param tag        its name in any spelling that folds to the same
- * @param avatarBase what the names of pictures are appended to
+ * @param avatarBase what the names of avatars are appended to
  * @param revision   the current one, if it is known
  * @throws DomainError `invalid_cursor`
  */
@@ -43,9 +43,9 @@ const readHits = prepared<
   (_, { tag, after, revision, limit, avatarBase }) => sql`
     SELECT tag_hits.key, ${resultJson(avatarBase)} AS result
     FROM tags
-    JOIN tag_hits ON tag_hits.tag = tags.id
+    JOIN tag_hits ON tag_hits.tag_id = tags.tag_id
     JOIN public_spaces ON public_spaces.key = tag_hits.key
-    JOIN users ON users.id = public_spaces.creator
+    JOIN users ON users.pk = public_spaces.creator_pk
     WHERE tags.tag_key = ${tag} AND tag_hits.key > ${after} AND public_spaces.revision < ${revision}
     ORDER BY tag_hits.key
     LIMIT ${limit}`,

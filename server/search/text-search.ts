@@ -31,7 +31,7 @@ interface Row {
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
  * @param query      any text; no more than its first 12 words count
- * @param avatarBase what the names of pictures are appended to
+ * @param avatarBase what the names of avatars are appended to
  * @param revision   the current one, if it is known
  * @throws DomainError `invalid_cursor`
  */
@@ -131,7 +131,7 @@ function rowsOf(
     SELECT hits.key, ${resultJson(avatarBase)} AS result
     FROM ${keys} AS hits
     JOIN public_spaces ON public_spaces.key = hits.key
-    JOIN users ON users.id = public_spaces.creator
+    JOIN users ON users.pk = public_spaces.creator_pk
     WHERE ${condition} AND public_spaces.revision < ${revision}
     ORDER BY hits.key
     LIMIT ${limit}`;

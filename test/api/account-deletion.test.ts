@@ -174,7 +174,7 @@ describe('A deleted account', () => {
     const { db } = app.context.engine;
     const mine = await db
       .selectFrom('users')
-      .select('id')
+      .select('pk')
       .where('user_id', '=', gone.userId)
       .execute();
     expect(mine).toEqual([]);

@@ -479,8 +479,8 @@ describe('Changing the password', () => {
     expect((await signIn(user, user.password)).response?.status).toBe(401);
     const left = app.context.engine.db
       .selectFrom('sessions')
-      .innerJoin('users', 'users.id', 'sessions.user')
-      .select('sessions.id')
+      .innerJoin('users', 'users.pk', 'sessions.user_pk')
+      .select('sessions.pk')
       .where('users.user_id', '=', user.userId);
     expect(await left.execute()).toHaveLength(1);
   });

@@ -349,8 +349,8 @@ describe('Leaving', () => {
   const participation = () =>
     app.context.engine.db
       .selectFrom('participations')
-      .innerJoin('users', 'users.id', 'participations.user')
-      .innerJoin('spaces', 'spaces.id', 'participations.space')
+      .innerJoin('users', 'users.pk', 'participations.user_pk')
+      .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
       .select(['joined_at', 'left_at'])
       .where('user_id', '=', carl.userId)
       .where('space_id', '=', space.space_id)
@@ -430,8 +430,8 @@ describe('The list of one’s spaces', () => {
     await app.context.engine.db
       .updateTable('participations')
       .set({ joined_at })
-      .where('space', 'in', (eb) =>
-        eb.selectFrom('spaces').select('id').where('title', 'in', titles.slice(2)),
+      .where('space_pk', 'in', (eb) =>
+        eb.selectFrom('spaces').select('pk').where('title', 'in', titles.slice(2)),
       )
       .execute();
   });

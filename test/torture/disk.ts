@@ -243,8 +243,8 @@ async function atLastPage(): Promise<string> {
     const note = (length: number) =>
       transact(engine.db, async (trx) => {
         for (const half of ['first', 'second']) {
-          const picture = `${half} ${'x'.repeat(length)} ${notes}`;
-          await trx.insertInto('discarded_avatars').values({ picture, remove_after: '' }).execute();
+          const avatar = `${half} ${'x'.repeat(length)} ${notes}`;
+          await trx.insertInto('discarded_avatars').values({ avatar, remove_after: '' }).execute();
         }
       });
     const limit = (pages: number) =>

@@ -250,15 +250,15 @@ async function useAccount(url: string, canaries: Canaries): Promise<Person> {
 function noteStored(dataDir: string, canaries: Canaries): void {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
-    const user = `SELECT id FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
+    const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
     const value = (query: string) => String(sqlite.prepare(query).pluck().get());
     canaries.add(
       'updated_at of the user',
-      value(`SELECT updated_at FROM users WHERE id = (${user})`),
+      value(`SELECT updated_at FROM users WHERE pk = (${user})`),
     );
     canaries.add(
       'space_id given by the service',
-      value(`SELECT space_id FROM spaces WHERE creator = (${user}) ORDER BY id DESC`),
+      value(`SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`),
     );
   } finally {
     sqlite.close();
@@ -272,24 +272,24 @@ function noteStored(dataDir: string, canaries: Canaries): void {
 function readRest(dataDir: string, userId = ''): Map<string, string[]> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
-    const gone = sqlite.prepare('SELECT id FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
-    const own = `(SELECT id FROM spaces WHERE creator = ${gone})`;
-    const inOwn = `(SELECT id FROM messages WHERE space IN ${own})`;
+    const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
+    const own = `(SELECT pk FROM spaces WHERE creator_pk = ${gone})`;
+    const inOwn = `(SELECT pk FROM messages WHERE space_pk IN ${own})`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
-      WHERE space = spaces.id AND user = ${gone} AND left_at IS NULL)`;
-    const writing = `(SELECT id FROM users WHERE username = '${WRITER}')`;
+      WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
+    const writing = `(SELECT pk FROM users WHERE username = '${WRITER}')`;
     const queries = {
-      users: `* FROM users WHERE id != ${gone}`,
-      sessions: `* FROM sessions WHERE user != ${gone}`,
-      spaces: `id, space_id, creator, title, description, visibility, invitation_code, ${counted},
-        created_at FROM spaces WHERE creator != ${gone}`,
-      participations: `* FROM participations WHERE user != ${gone} AND space NOT IN ${own}`,
-      messages: `* FROM messages WHERE author != ${gone} AND space NOT IN ${own}
-        AND author NOT IN ${writing}`,
+      users: `* FROM users WHERE pk != ${gone}`,
+      sessions: `* FROM sessions WHERE user_pk != ${gone}`,
+      spaces: `pk, space_id, creator_pk, title, description, visibility, invitation_code, ${counted},
+        created_at FROM spaces WHERE creator_pk != ${gone}`,
+      participations: `* FROM participations WHERE user_pk != ${gone} AND space_pk NOT IN ${own}`,
+      messages: `* FROM messages WHERE author_pk != ${gone} AND space_pk NOT IN ${own}
+        AND author_pk NOT IN ${writing}`,
       appreciations: `* FROM appreciations
-        WHERE user != ${gone} AND author != ${gone} AND message NOT IN ${inOwn}`,
-      space_tags: `* FROM space_tags WHERE space NOT IN ${own}`,
-      tags: `* FROM tags WHERE id IN (SELECT tag FROM space_tags WHERE space NOT IN ${own})`,
+        WHERE user_pk != ${gone} AND author_pk != ${gone} AND message_pk NOT IN ${inOwn}`,
+      space_tags: `* FROM space_tags WHERE space_pk NOT IN ${own}`,
+      tags: `* FROM tags WHERE tag_id IN (SELECT tag_id FROM space_tags WHERE space_pk NOT IN ${own})`,
       discarded_avatars: '* FROM discarded_avatars',
     };
     const entries = Object.entries(queries).map(([name, query]): [string, string[]] => {
@@ -373,7 +373,9 @@ function countMessages(dataDir: string, username: string): number {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     return sqlite
-      .prepare('SELECT count(*) FROM messages JOIN users ON users.id = author WHERE username = ?')
+      .prepare(
+        'SELECT count(*) FROM messages JOIN users ON users.pk = author_pk WHERE username = ?',
+      )
       .pluck()
       .get(username) as number;
   } finally {

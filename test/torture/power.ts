@@ -72,7 +72,7 @@ async function assertSettings(): Promise<void> {
     });
     await engine.db
       .insertInto('discarded_avatars')
-      .values({ picture: 'none', remove_after: '' })
+      .values({ avatar: 'none', remove_after: '' })
       .execute();
     const expected = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, secure_delete: 1 };
     for (const [name, value] of Object.entries(expected)) {

@@ -26,12 +26,12 @@ export async function assertSound(dataDir: string): Promise<void> {
   try {
     const column = (query: string) => sqlite.prepare(query).pluck().all() as string[];
     const strangers = column(
-      'SELECT user_id FROM users WHERE id NOT IN (SELECT user FROM sessions)',
+      'SELECT user_id FROM users WHERE pk NOT IN (SELECT user_pk FROM sessions)',
     );
     assert.deepEqual(strangers, [], 'users without the session that came with them');
 
-    const shown = new Set(column('SELECT picture FROM users WHERE picture IS NOT NULL'));
-    const queued = new Set(column('SELECT picture FROM discarded_avatars'));
+    const shown = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
+    const queued = new Set(column('SELECT avatar FROM discarded_avatars'));
     for (const picture of shown) {
       assert(existsSync(join(folder, picture)), `the file of the picture ${picture}`);
       assert(!queued.has(picture), `${picture} is shown, and about to be removed`);
