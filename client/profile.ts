@@ -3,7 +3,7 @@ import * as sdk from '../generated/sdk.gen.ts';
 import type { Confirmation, Picture, Profile } from '../generated/types.gen.ts';
 import { type AccessToken, type ApiOptions, connect, dataOf } from './http.ts';
 
-/** A picture to upload: a `Blob` or `File`, or where React Native's pickers say that it lies. */
+/** An avatar to upload: a `Blob` or `File`, or where React Native's pickers say that it lies. */
 export type AvatarFile =
   | (Blob & { name?: string })
   | { uri: string; type?: string | null; name?: string | null };
@@ -32,7 +32,7 @@ export class ProfileAPI {
   }
 
   /**
-   * Uploads a new picture: a JPEG, PNG, WebP or GIF of at most 5,242,880 bytes. Without a type it
+   * Uploads a new avatar: a JPEG, PNG, WebP or GIF of at most 5,242,880 bytes. Without a type it
    * is sent as `image/jpeg`, without a name as `avatar-<milliseconds since 1970>.jpg`.
    */
   changeProfilePicture(file: AvatarFile): Promise<Picture> {
@@ -44,7 +44,7 @@ export class ProfileAPI {
     return dataOf(request, 'profile_picture');
   }
 
-  /** Goes back to the default picture. */
+  /** Goes back to the default avatar. */
   removeProfilePicture(): Promise<Picture> {
     return dataOf(sdk.removeProfilePicture({ client: this.#client }), 'profile_picture');
   }

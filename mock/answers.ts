@@ -15,7 +15,7 @@ interface Violation {
 
 /**
  * Makes an example, which is the same whatever was asked, an answer to this request: links lead to its own next page,
- * of which there is one; pictures are at the mock's address; and what is refused as invalid is told why.
+ * of which there is one; avatars are at the mock's address; and what is refused as invalid is told why.
  * @param url     path and query of the request
  * @param baseUrl where the mock answers
  */

@@ -11,7 +11,7 @@ import { answerTo } from './answers.ts';
 // Serves the contract's examples: no data, no database, every documented answer. Prism gives them; what it cannot know
 // of a request is put right on the way.
 const { host, port } = readArguments();
-const picture = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
+const avatar = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
 const server = createServer((incoming, outgoing) => void forward(incoming, outgoing));
 server.listen(Number(port), host);
 try {
@@ -96,12 +96,12 @@ function isListening(): Promise<boolean> {
   });
 }
 
-/** Has Prism answer, and puts its answer right. Everybody's picture is the default one. */
+/** Has Prism answer, and puts its answer right. Everybody's avatar is the default one. */
 async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const { method, url = '/', headers } = incoming;
   if (url.startsWith('/avatars/')) {
     outgoing.writeHead(200, { 'content-type': 'image/webp', 'access-control-allow-origin': '*' });
-    outgoing.end(picture);
+    outgoing.end(avatar);
     return;
   }
   try {

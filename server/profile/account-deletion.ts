@@ -1,5 +1,5 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { discardPicture } from '../avatars/discarded-avatars.ts';
+import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import type { Database, Engine, Target } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
@@ -12,7 +12,7 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
 
 /**
  * Deletes everything of a user, in one transaction: sessions, appreciations given and received, messages, memberships,
- * and the spaces they created with all that is in them. The picture's file follows, and the bytes of index and log
+ * and the spaces they created with all that is in them. The avatar's file follows, and the bytes of index and log
  * files are overwritten in the background.
  * @throws DomainError `unauthenticated`, if the session has ended meanwhile
  */
@@ -44,7 +44,7 @@ export async function eraseAccount(
     await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
     await trx.deleteFrom('users').where('pk', '=', userPk).execute();
 
-    if (account.avatar !== null) await discardPicture(trx, account.avatar);
+    if (account.avatar !== null) await discardAvatar(trx, account.avatar);
     await trx
       .insertInto('pending_purges')
       .values({ requested_at: new Date().toISOString() })

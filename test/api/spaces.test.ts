@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { readPages } from '../support/pages.ts';
 import { createSpace, join, refusal, send } from '../support/spaces.ts';
 
@@ -174,13 +174,13 @@ describe('A public space', () => {
     );
   });
 
-  test('shows its creator’s new name and picture at once', async () => {
+  test('shows its creator’s new name and avatar at once', async () => {
     const creator = await app.register('zoe');
     const space = await createSpace(creator, { title: 'Renaming', tags: ['renamed'] });
     await join(ben, space);
     const { data } = await api.changeProfilePicture({
       client: creator.client,
-      body: { avatar: await picture() },
+      body: { avatar: await avatarFile() },
     });
     await api.changeUsername({ client: creator.client, body: { username: 'Zoë.2' } });
     const expected = {

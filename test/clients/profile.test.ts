@@ -109,7 +109,7 @@ describe('password', () => {
   });
 });
 
-describe('picture', () => {
+describe('avatar', () => {
   const sent = async () => (await requests.at(-1)?.formData())?.get('avatar') as File;
 
   test('of a nameless Blob without a type is a JPEG named after the time', async () => {

@@ -143,7 +143,7 @@ describe('An export', () => {
 });
 
 describe('An import', () => {
-  test('gives nobody the picture of somebody else', async () => {
+  test('gives nobody the avatar of somebody else', async () => {
     const picture = `${'A'.repeat(22)}.webp`;
     const { bad } = await refusal([
       { ...ada, picture },

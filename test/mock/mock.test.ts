@@ -73,11 +73,11 @@ describe('The mock', () => {
     ]);
   });
 
-  test('shows pictures', async () => {
+  test('shows avatars', async () => {
     const { body } = await ask('/api/profile/me');
-    const picture = await fetch(body.profile_picture);
-    expect(picture.headers.get('content-type')).toBe('image/webp');
-    expect((await picture.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
+    const avatar = await fetch(body.profile_picture);
+    expect(avatar.headers.get('content-type')).toBe('image/webp');
+    expect((await avatar.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
   });
 
   test('gives any answer that is wished for', async () => {

@@ -11,7 +11,7 @@ import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
 import { hashPassword } from '../../server/auth/password-hashing.ts';
 import { quantile } from '../bench/statistics.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { type Canaries, openCanaries } from './canaries.ts';
@@ -75,8 +75,8 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is there');
     assertIntact(dataDir);
     await assertIndexed(dataDir);
-    const pictures = await readdir(join(dataDir, 'avatars'));
-    assert.equal(pictures.length, 2, `the default picture and the other’s: ${pictures}`);
+    const avatars = await readdir(join(dataDir, 'avatars'));
+    assert.equal(avatars.length, 2, `the default avatar and the other’s: ${avatars}`);
 
     const rows = [...rest.values()].reduce((sum, each) => sum + each.length, 0);
     const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)} s`;
@@ -208,7 +208,7 @@ function accented(letters: string): string {
   return letters.replaceAll(/./g, '$&\u0301');
 }
 
-/** Uses the imported account by HTTP: sessions, a picture, changes, wrong passwords. */
+/** Uses the imported account by HTTP: sessions, an avatar, changes, wrong passwords. */
 async function useAccount(url: string, canaries: Canaries): Promise<Person> {
   const { letters, add } = canaries;
   const email = `${letters('email')}@example.org`;
@@ -220,12 +220,12 @@ async function useAccount(url: string, canaries: Canaries): Promise<Person> {
   const client = clientOf(url, token);
   const done = { client, throwOnError: true } as const;
 
-  await api.changeProfilePicture({ ...done, body: { avatar: await picture() } });
+  await api.changeProfilePicture({ ...done, body: { avatar: await avatarFile() } });
   const { data: changed } = await api.changeProfilePicture({
     ...done,
-    body: { avatar: await picture() },
+    body: { avatar: await avatarFile() },
   });
-  add('picture', changed.profile_picture.split('/').at(-1) ?? '');
+  add('avatar', changed.profile_picture.split('/').at(-1) ?? '');
   await api.changeUsername({ ...done, body: { username: `Jo.${letters('username')}` } });
   await api.changeBio({ ...done, body: { bio: `I am ${letters('bio')}` } });
   const space = { description: '', visibility: 'public' as const, tags: [letters('former tag')] };
@@ -308,7 +308,11 @@ const WRITER = 'bystander';
 async function startLoad(url: string) {
   const person = await signUp(url, WRITER);
   const { client, userId } = person;
-  await api.changeProfilePicture({ client, body: { avatar: await picture() }, throwOnError: true });
+  await api.changeProfilePicture({
+    client,
+    body: { avatar: await avatarFile() },
+    throwOnError: true,
+  });
   const space_id = 'foreign-0';
   await api.joinSpace({ client, path: { space_id }, body: {}, throwOnError: true });
   const reads = [
@@ -403,7 +407,7 @@ async function raceDeletions(rounds: number): Promise<string> {
     ...kept,
     body: { space_id: foreign.space_id, text: 'Hello' },
   });
-  const avatar = await picture();
+  const avatar = await avatarFile();
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
 
   for (let round = 0; round < rounds; round += 1) {
@@ -449,7 +453,7 @@ async function raceDeletions(rounds: number): Promise<string> {
     Object.fromEntries([...readRest(server.dataDir)].map(([name, rows]) => [name, rows.length]));
   const isAlone = async () =>
     (await readdir(folder)).length === 1 && countRest().discarded_avatars === 0;
-  await until(10_000, 'no picture is left but the default one', isAlone);
+  await until(10_000, 'no avatar is left but the default one', isAlone);
   const counts = countRest();
   assert.deepEqual(counts, {
     ...{ users: 1, sessions: 1, spaces: 1, participations: 1, messages: 1, appreciations: 0 },

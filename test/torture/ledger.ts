@@ -8,7 +8,7 @@ import type Sqlite from 'better-sqlite3';
  *     user u1            there              space u1.s2                    its texts and tags
  *     username u1        the name           participation u1.s2>u3         joined or left
  *     bio u1             the text           message u1.s2>u3.m4            the text
- *     picture u1         the file           appreciation u1.s2>u3.m4>u5    there
+ *     avatar u1         the file           appreciation u1.s2>u3.m4>u5    there
  */
 export type Facts = Map<string, string>;
 
@@ -169,12 +169,12 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   // One moment, though others go on writing.
   sqlite.exec('BEGIN');
   for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
-    const [email, id = '', username = '', bio = '', picture] = row;
+    const [email, id = '', username = '', bio = '', avatar] = row;
     const mark = userMark(email);
     note(`user ${mark}`, 'there');
     note(`username ${mark}`, username);
     note(`bio ${mark}`, bio);
-    if (picture) note(`picture ${mark}`, picture);
+    if (avatar) note(`avatar ${mark}`, avatar);
     ids.set(`user ${mark}`, id);
   }
   const tags = new Map<string, string[]>();

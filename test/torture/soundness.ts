@@ -17,7 +17,7 @@ export function readDataDir(dataDir: string) {
   }
 }
 
-/** Holds what is in a data folder against itself: rows, counters, sessions, pictures. Nobody may be writing to it. */
+/** Holds what is in a data folder against itself: rows, counters, sessions, avatars. Nobody may be writing to it. */
 export async function assertSound(dataDir: string): Promise<void> {
   assertIntact(dataDir);
   const folder = join(dataDir, 'avatars');
@@ -32,9 +32,9 @@ export async function assertSound(dataDir: string): Promise<void> {
 
     const shown = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
     const queued = new Set(column('SELECT avatar FROM discarded_avatars'));
-    for (const picture of shown) {
-      assert(existsSync(join(folder, picture)), `the file of the picture ${picture}`);
-      assert(!queued.has(picture), `${picture} is shown, and about to be removed`);
+    for (const avatar of shown) {
+      assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar}`);
+      assert(!queued.has(avatar), `${avatar} is shown, and about to be removed`);
     }
     for (const file of files) {
       // One that was in the queue may have been removed, file and row, since the folder was read.
