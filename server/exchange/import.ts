@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Insertable } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { isPasswordHash } from '../auth/password-hashing.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
-import type { Appreciations, Messages, Participations, Spaces, Users } from '../database/schema.ts';
+import { prepareRead, prepareWrite } from '../database/prepared.ts';
+import type { Spaces } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
@@ -128,12 +127,27 @@ async function addRecord(run: Import, record: ExchangeRecord): Promise<boolean> 
   }
 }
 
-const insertUser = prepared<Insertable<Users>, { pk: number }>(({ db }, values) =>
-  db
-    .insertInto('users')
-    .values(values)
-    .onConflict((conflict) => conflict.column('user_id').doNothing())
-    .returning('pk'),
+const insertUser = prepareWrite(
+  {
+    user_id: 'text',
+    username: 'text',
+    username_key: 'text',
+    username_skeleton: 'text',
+    email: 'text',
+    email_key: 'text',
+    password_hash: 'nullable text',
+    bio: 'text',
+    avatar: 'nullable text',
+    is_verified: 'bigint',
+    created_at: 'text',
+    updated_at: 'text',
+  },
+  ({ db }, row) =>
+    db
+      .insertInto('users')
+      .values(row)
+      .onConflict((conflict) => conflict.column('user_id').doNothing())
+      .returning('pk'),
 );
 
 async function addUser(run: Import, record: UserRecord): Promise<boolean> {
@@ -166,12 +180,23 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
   }
 }
 
-const insertSpace = prepared<Insertable<Spaces>, { pk: number }>(({ db }, values) =>
-  db
-    .insertInto('spaces')
-    .values(values)
-    .onConflict((conflict) => conflict.column('space_id').doNothing())
-    .returning('pk'),
+const insertSpace = prepareWrite(
+  {
+    space_id: 'text',
+    creator_pk: 'bigint',
+    title: 'text',
+    description: 'text',
+    visibility: 'text',
+    invitation_code: 'nullable text',
+    participant_count: 'bigint',
+    created_at: 'text',
+  },
+  ({ db }, row) =>
+    db
+      .insertInto('spaces')
+      .values({ ...row, visibility: row.visibility.$castTo<Spaces['visibility']>() })
+      .onConflict((conflict) => conflict.column('space_id').doNothing())
+      .returning('pk'),
 );
 
 async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
@@ -211,11 +236,12 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   return true;
 }
 
-const insertParticipation = prepared<Insertable<Participations>, { space_pk: number }>(
-  ({ db }, values) =>
+const insertParticipation = prepareWrite(
+  { space_pk: 'bigint', user_pk: 'bigint', joined_at: 'text', left_at: 'nullable text' },
+  ({ db }, row) =>
     db
       .insertInto('participations')
-      .values(values)
+      .values(row)
       .onConflict((conflict) => conflict.doNothing())
       .returning('space_pk'),
 );
@@ -240,7 +266,8 @@ async function addParticipant(run: Import, record: ParticipantRecord): Promise<b
   return true;
 }
 
-const findParticipation = prepared<{ spacePk: number; userPk: number }, { user_pk: number }>(
+const findParticipation = prepareRead(
+  { spacePk: 'bigint', userPk: 'bigint' },
   ({ db }, { spacePk, userPk }) =>
     db
       .selectFrom('participations')
@@ -261,12 +288,21 @@ async function hasJoined(
   return isFound;
 }
 
-const insertMessage = prepared<Insertable<Messages>, { pk: number }>(({ db }, values) =>
-  db
-    .insertInto('messages')
-    .values(values)
-    .onConflict((conflict) => conflict.column('message_id').doNothing())
-    .returning('pk'),
+const insertMessage = prepareWrite(
+  {
+    message_id: 'text',
+    space_pk: 'bigint',
+    author_pk: 'bigint',
+    text: 'text',
+    word_count: 'bigint',
+    created_at: 'text',
+  },
+  ({ db }, row) =>
+    db
+      .insertInto('messages')
+      .values(row)
+      .onConflict((conflict) => conflict.column('message_id').doNothing())
+      .returning('pk'),
 );
 
 async function addMessage(run: Import, record: MessageRecord): Promise<boolean> {
@@ -290,16 +326,16 @@ async function addMessage(run: Import, record: MessageRecord): Promise<boolean> 
   return (await insertMessage(engine, message, trx)).length > 0;
 }
 
-const findMessage = prepared<{ message_id: string }, { pk: number; author_pk: number }>(
-  ({ db }, { message_id }) =>
-    db.selectFrom('messages').select(['pk', 'author_pk']).where('message_id', '=', message_id),
+const findMessage = prepareRead({ message_id: 'text' }, ({ db }, { message_id }) =>
+  db.selectFrom('messages').select(['pk', 'author_pk']).where('message_id', '=', message_id),
 );
 
-const insertAppreciation = prepared<Insertable<Appreciations>, { message_pk: number }>(
-  ({ db }, values) =>
+const insertAppreciation = prepareWrite(
+  { message_pk: 'bigint', user_pk: 'bigint', author_pk: 'bigint', created_at: 'text' },
+  ({ db }, row) =>
     db
       .insertInto('appreciations')
-      .values(values)
+      .values(row)
       .onConflict((conflict) => conflict.doNothing())
       .returning('message_pk'),
 );
@@ -319,7 +355,7 @@ async function addAppreciation(run: Import, record: AppreciationRecord): Promise
   return (await insertAppreciation(engine, appreciation, trx)).length > 0;
 }
 
-const countParticipants = prepared<{ spacePk: number }, never>(({ db }, { spacePk }) =>
+const countParticipants = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db
     .updateTable('spaces')
     .set(({ selectFrom }) => ({
@@ -331,7 +367,7 @@ const countParticipants = prepared<{ spacePk: number }, never>(({ db }, { spaceP
     .where('pk', '=', spacePk),
 );
 
-const findUserId = prepared<{ user_id: string }, { pk: number }>(({ db }, { user_id }) =>
+const findUserPk = prepareRead({ user_id: 'text' }, ({ db }, { user_id }) =>
   db.selectFrom('users').select('pk').where('user_id', '=', user_id),
 );
 
@@ -342,18 +378,17 @@ async function findUser(
 ): Promise<number> {
   const known = users.get(userId);
   if (known !== undefined) return known;
-  const [row] = await findUserId(engine, { user_id: userId }, trx);
+  const [row] = await findUserPk(engine, { user_id: userId }, trx);
   if (!row) throw new BadLine(`${field} ${userId} is not known`);
   users.set(userId, row.pk);
   return row.pk;
 }
 
-const findSpaceId = prepared<{ space_id: string }, { pk: number; creatorPk: number }>(
-  ({ db }, { space_id }) =>
-    db
-      .selectFrom('spaces')
-      .select(['pk', 'creator_pk as creatorPk'])
-      .where('space_id', '=', space_id),
+const findSpaceByPublicId = prepareRead({ space_id: 'text' }, ({ db }, { space_id }) =>
+  db
+    .selectFrom('spaces')
+    .select(['pk', 'creator_pk as creatorPk'])
+    .where('space_id', '=', space_id),
 );
 
 async function findSpace(
@@ -362,7 +397,7 @@ async function findSpace(
 ): Promise<{ pk: number; creatorPk: number }> {
   const known = spaces.get(spaceId);
   if (known) return known;
-  const [row] = await findSpaceId(engine, { space_id: spaceId }, trx);
+  const [row] = await findSpaceByPublicId(engine, { space_id: spaceId }, trx);
   if (!row) throw new BadLine(`space_id ${spaceId} is not known`);
   spaces.set(spaceId, row);
   return row;

@@ -1,7 +1,5 @@
-import type { Selectable } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
-import type { PublicSpaces, Spaces, TagHits } from '../database/schema.ts';
+import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { forgetWords, learnWords } from './correction.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
@@ -36,34 +34,36 @@ export async function indexSpace(engine: Engine, db: Database, spacePk: number):
   );
 }
 
-const readSpace = prepared<
-  { spacePk: number },
-  Pick<
-    Selectable<Spaces>,
-    'space_id' | 'creator_pk' | 'title' | 'description' | 'visibility' | 'participant_count'
-  >
->(({ db }, { spacePk }) =>
+const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db
     .selectFrom('spaces')
     .select(['space_id', 'creator_pk', 'title', 'description', 'visibility', 'participant_count'])
     .where('pk', '=', spacePk),
 );
 
-const readTagNumbers = prepared<{ spacePk: number }, { tag_id: number; tag_name: string }>(
-  ({ db }, { spacePk }) =>
-    db
-      .selectFrom('space_tags')
-      .select(['tag_id', 'tag_name'])
-      .where('space_pk', '=', spacePk)
-      .orderBy('position'),
+const readTagNumbers = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+  db
+    .selectFrom('space_tags')
+    .select(['tag_id', 'tag_name'])
+    .where('space_pk', '=', spacePk)
+    .orderBy('position'),
 );
 
-const insertDocument = prepared<Omit<PublicSpaces, 'revision'>, never>(({ db }, values) =>
-  db.insertInto('public_spaces').values({ ...values, revision: nextRevision }),
+const insertDocument = prepareWrite(
+  {
+    key: 'bigint',
+    space_pk: 'bigint',
+    creator_pk: 'bigint',
+    participant_count: 'bigint',
+    title_key: 'text',
+    head: 'text',
+    tail: 'text',
+  },
+  ({ db }, row) => db.insertInto('public_spaces').values({ ...row, revision: nextRevision }),
 );
 
-const insertTagHit = prepared<TagHits, never>(({ db }, values) =>
-  db.insertInto('tag_hits').values(values),
+const insertTagHit = prepareWrite({ tag_id: 'bigint', key: 'bigint' }, ({ db }, row) =>
+  db.insertInto('tag_hits').values(row),
 );
 
 interface IndexedDocument {
@@ -129,9 +129,8 @@ export async function indexSpaces(
   await learnWords(engine, db, documents);
 }
 
-const readDocument = prepared<{ spacePk: number }, { key: number; head: string; tail: string }>(
-  ({ db }, { spacePk }) =>
-    db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
+const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+  db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
 );
 
 /** Takes the space out of the index, if it is there. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
@@ -36,11 +36,12 @@ function isPosition(parts: unknown[]): parts is [number, number] {
   return parts.length === 2 && parts.every(Number.isSafeInteger);
 }
 
-const readHits = prepared<
-  { tag: string; after: number; revision: number; limit: number; avatarBase: string },
-  { key: number; result: SearchResultJson }
->(
-  (_, { tag, after, revision, limit, avatarBase }) => sql`
+const readHits = prepareRead(
+  { tag: 'text', after: 'bigint', revision: 'bigint', limit: 'bigint', avatarBase: 'text' },
+  (_, { tag, after, revision, limit, avatarBase }) => sql<{
+    key: number;
+    result: SearchResultJson;
+  }>`
     SELECT tag_hits.key, ${resultJson(avatarBase)} AS result
     FROM tags
     JOIN tag_hits ON tag_hits.tag_id = tags.tag_id

@@ -1,7 +1,6 @@
 import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
-import type { SpaceTags } from '../database/schema.ts';
+import { prepareWrite } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 import { tagKey } from '../search/words/words.ts';
 
@@ -32,11 +31,11 @@ export function parseTags(names: readonly string[]): TagName[] {
   return [...tags.values()];
 }
 
-const deleteTags = prepared<{ spacePk: number }, { tag_id: number }>(({ db }, { spacePk }) =>
+const deleteTags = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db.deleteFrom('space_tags').where('space_pk', '=', spacePk).returning('tag_id'),
 );
 
-const findOrAddTag = prepared<{ tag_key: string }, { tag_id: number }>(({ db }, { tag_key }) =>
+const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
   db
     .insertInto('tags')
     .values({ tag_key })
@@ -44,8 +43,9 @@ const findOrAddTag = prepared<{ tag_key: string }, { tag_id: number }>(({ db }, 
     .returning('tag_id'),
 );
 
-const addTag = prepared<SpaceTags, never>(({ db }, values) =>
-  db.insertInto('space_tags').values(values),
+const addTag = prepareWrite(
+  { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
+  ({ db }, row) => db.insertInto('space_tags').values(row),
 );
 
 /** Makes these the tags of a space, in this order. Answers with the ids of those that it had before. */
