@@ -6,13 +6,13 @@ import { isReserved, usernameKey, usernameSkeleton } from './username.ts';
  * Refuses a name that belongs to another account, looks like one that does, or is reserved. It comes before the rules
  * of well-formed names, so that a look-alike made of mixed scripts is told that the name is taken. The unique
  * indexes have the last word: two may ask at once.
- * @param user whose own name does not count
+ * @param userPk whose own name does not count
  * @throws DomainError `username_taken` or `username_reserved`
  */
 export async function refuseTakenUsername(
   db: Database,
   text: string,
-  user?: number,
+  userPk?: number,
 ): Promise<void> {
   if (isReserved(text)) {
     throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
@@ -21,7 +21,7 @@ export async function refuseTakenUsername(
   }
   const owners = await db
     .selectFrom('users')
-    .select('id')
+    .select('pk')
     .where((where) =>
       where.or([
         where('username_key', '=', usernameKey(text)),
@@ -29,7 +29,7 @@ export async function refuseTakenUsername(
       ]),
     )
     .execute();
-  if (owners.some(({ id }) => id !== user)) throw usernameTaken();
+  if (owners.some(({ pk }) => pk !== userPk)) throw usernameTaken();
 }
 
 export function usernameTaken(): DomainError {

@@ -17,7 +17,7 @@ export async function login(
 ): Promise<OpenedSession> {
   const account = await engine.db
     .selectFrom('users')
-    .select(['id', 'user_id', 'password_hash'])
+    .select(['pk', 'user_id', 'password_hash'])
     .where('email_key', '=', emailKey(email))
     .executeTakeFirst();
   const isRight = await verifyPassword(account?.password_hash ?? null, password);
@@ -30,11 +30,11 @@ export async function login(
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash: rehashed })
-      .where('id', '=', account.id)
+      .where('pk', '=', account.pk)
       .where('password_hash', '=', verified)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw credentialsIncorrect();
-    return openSession(trx, account.id);
+    return openSession(trx, account.pk);
   });
   return { userId: account.user_id, token };
 }

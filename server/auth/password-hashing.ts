@@ -16,7 +16,7 @@ const NOBODYS_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=$
 
 /**
  * How many passwords are hashed at a time. One core is left to those who read, whatever comes; and of libuv's four
- * threads, in which Argon2 works, one to pictures and files.
+ * threads, in which Argon2 works, one to avatars and files.
  */
 export const HASHING_AT_ONCE = Math.max(1, Math.min(3, availableParallelism() - 1));
 const hashing = limitConcurrency(HASHING_AT_ONCE, 64);

@@ -16,7 +16,7 @@ export async function setPassword(
 ): Promise<boolean> {
   const account = await engine.db
     .selectFrom('users')
-    .select(['id', 'username', 'email'])
+    .select(['pk', 'username', 'email'])
     .where('email_key', '=', emailKey(email))
     .executeTakeFirst();
   if (!account) return false;
@@ -26,9 +26,9 @@ export async function setPassword(
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash })
-      .where('id', '=', account.id)
+      .where('pk', '=', account.pk)
       .executeTakeFirst();
-    await trx.deleteFrom('sessions').where('user', '=', account.id).execute();
+    await trx.deleteFrom('sessions').where('user_pk', '=', account.pk).execute();
     return numUpdatedRows === 1n;
   });
 }

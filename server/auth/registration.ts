@@ -34,7 +34,7 @@ export async function register(
   const now = new Date().toISOString();
   try {
     const token = await transact(engine.db, async (trx) => {
-      const { id } = await trx
+      const { pk } = await trx
         .insertInto('users')
         .values({
           user_id: userId,
@@ -45,14 +45,14 @@ export async function register(
           email_key: address.key,
           password_hash: passwordHash,
           bio: '',
-          picture: null,
+          avatar: null,
           is_verified: 0,
           created_at: now,
           updated_at: now,
         })
-        .returning('id')
+        .returning('pk')
         .executeTakeFirstOrThrow();
-      return openSession(trx, id);
+      return openSession(trx, pk);
     });
     return { userId, token };
   } catch (error) {
@@ -66,7 +66,7 @@ export async function register(
 async function refuseTakenEmail(engine: Engine, key: string): Promise<void> {
   const row = await engine.db
     .selectFrom('users')
-    .select('id')
+    .select('pk')
     .where('email_key', '=', key)
     .executeTakeFirst();
   if (row) {

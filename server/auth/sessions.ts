@@ -2,11 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 
-/** Who sends a request: a user, by one of their sessions. `user` and `session` are internal numbers. */
+/** Who sends a request: a user, by one of their sessions. */
 export interface Caller {
-  user: number;
+  userPk: number;
   userId: string;
-  session: number;
+  sessionPk: number;
 }
 
 /** How long sessions last, in seconds. */
@@ -24,12 +24,12 @@ const TOKEN_PREFIX = 'sps_';
 const USE_PRECISION = 3600;
 
 /** Opens a session. Only the hash of its token is kept, so the token can be shown this once. */
-export async function openSession(db: Database, user: number): Promise<string> {
+export async function openSession(db: Database, userPk: number): Promise<string> {
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   const now = new Date().toISOString();
   await db
     .insertInto('sessions')
-    .values({ token_hash: hashToken(token), user, created_at: now, last_used_at: now })
+    .values({ token_hash: hashToken(token), user_pk: userPk, created_at: now, last_used_at: now })
     .execute();
   return token;
 }
@@ -43,11 +43,11 @@ export async function findCaller(
   const now = Date.now();
   const row = await engine.db
     .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.user')
+    .innerJoin('users', 'users.pk', 'sessions.user_pk')
     .select([
-      'sessions.id as session',
+      'sessions.pk as sessionPk',
       'sessions.last_used_at',
-      'users.id as user',
+      'users.pk as userPk',
       'users.user_id as userId',
     ])
     .where('token_hash', '=', hashToken(token))
@@ -56,17 +56,17 @@ export async function findCaller(
     .executeTakeFirst();
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
-  if (last_used_at < secondsBefore(now, USE_PRECISION)) void noteUse(engine, caller.session);
+  if (last_used_at < secondsBefore(now, USE_PRECISION)) void noteUse(engine, caller.sessionPk);
   return caller;
 }
 
 /** Writes down that the session was used. Nobody waits for it: writers must not keep people from reading. */
-async function noteUse(engine: Engine, session: number): Promise<void> {
+async function noteUse(engine: Engine, sessionPk: number): Promise<void> {
   try {
     await engine.db
       .updateTable('sessions')
       .set({ last_used_at: new Date().toISOString() })
-      .where('id', '=', session)
+      .where('pk', '=', sessionPk)
       .execute();
   } catch (error) {
     if (!engine.isUnavailable(error)) process.emitWarning(error as Error);
@@ -80,22 +80,22 @@ async function noteUse(engine: Engine, session: number): Promise<void> {
  */
 export async function requireSession(
   trx: DatabaseTransaction,
-  { session }: Pick<Caller, 'session'>,
+  { sessionPk }: Pick<Caller, 'sessionPk'>,
 ): Promise<void> {
   const row = await trx
     .selectFrom('sessions')
-    .select('id')
-    .where('id', '=', session)
+    .select('pk')
+    .where('pk', '=', sessionPk)
     .executeTakeFirst();
   if (!row) throw new DomainError('unauthenticated', 'The session has ended. Sign in again.');
 }
 
-export async function endSession(engine: Engine, { session }: Caller): Promise<void> {
-  await engine.db.deleteFrom('sessions').where('id', '=', session).execute();
+export async function endSession(engine: Engine, { sessionPk }: Caller): Promise<void> {
+  await engine.db.deleteFrom('sessions').where('pk', '=', sessionPk).execute();
 }
 
-export async function endAllSessions(engine: Engine, { user }: Caller): Promise<void> {
-  await engine.db.deleteFrom('sessions').where('user', '=', user).execute();
+export async function endAllSessions(engine: Engine, { userPk }: Caller): Promise<void> {
+  await engine.db.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
 }
 
 /** Forgets the sessions that have run out. */

@@ -1,12 +1,12 @@
 /**
- * Takes an uploaded picture apart far enough to hand the decoder its pixels and their colours, and nothing
+ * Takes an uploaded image apart far enough to hand the decoder its pixels and their colours, and nothing
  * else. Metadata is dropped before decoding, not only after it: the libraries that read it can be kept busy
  * for seconds by a file of a few kilobytes, out of reach of any timeout (a 65 kB JPEG whose EXIF directory
  * names itself 5,400 times: 9 s; a 630 kB progressive JPEG of 2,646 scans: 28 s).
  */
 
-/** A picture without metadata, and how it is to be turned. */
-export interface BarePicture {
+/** An image without metadata, and how it is to be turned. */
+export interface BareImage {
   bytes: Buffer;
   /** EXIF orientation, 1 to 8; 1 where the file names none */
   orientation: number;
@@ -16,7 +16,7 @@ export interface BarePicture {
 const maxJpegScans = 64;
 
 /** Judges the type by the bytes alone. @returns undefined for anything but JPEG, PNG, WebP and GIF */
-export function barePicture(bytes: Uint8Array): BarePicture | undefined {
+export function bareImage(bytes: Uint8Array): BareImage | undefined {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const magic = file.toString('latin1', 0, 12);
   if (magic.startsWith('\xff\xd8\xff')) return bareJpeg(file);
@@ -32,7 +32,7 @@ const jpegExif = 0xe1;
 /** Baseline and progressive frames, tables, restart interval, JFIF, ICC profile, Adobe's colour transform. */
 const jpegKept = new Set([0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xe0, 0xe2, 0xee, jpegSos]);
 
-function bareJpeg(file: Buffer): BarePicture {
+function bareJpeg(file: Buffer): BareImage {
   const bare = excerptOf(file);
   bare.keep(0, 2);
   let orientation: number | undefined;
@@ -67,7 +67,7 @@ function nextJpegMarker(file: Buffer, from: number): number {
 const pngKept = fourCcs('IHDR', 'PLTE', 'IDAT', 'IEND', 'tRNS', 'iCCP', 'sRGB', 'gAMA', 'cHRM');
 const [pngExif, pngEnd] = [fourCc('eXIf'), fourCc('IEND')];
 
-function barePng(file: Buffer): BarePicture {
+function barePng(file: Buffer): BareImage {
   const bare = excerptOf(file);
   bare.keep(0, 8);
   let orientation: number | undefined;
@@ -85,7 +85,7 @@ function barePng(file: Buffer): BarePicture {
 const webpKept = fourCcs('VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP');
 const webpExif = fourCc('EXIF');
 
-function bareWebp(file: Buffer): BarePicture {
+function bareWebp(file: Buffer): BareImage {
   const bare = excerptOf(file);
   bare.keep(0, 12);
   let orientation: number | undefined;

@@ -7,7 +7,7 @@ import { type AvatarStore, assertAvatarName, defaultAvatarName, newAvatarName } 
 const leftoverAfterMs = 10 * 60 * 1000;
 
 /**
- * Keeps avatars as files of one folder, which is made if need be. The default picture is put beside them, so
+ * Keeps avatars as files of one folder, which is made if need be. The default avatar is put beside them, so
  * that whatever serves the folder can serve every avatar URL. Several processes may share the folder.
  *
  * @param path  of the folder

@@ -1,7 +1,7 @@
 import sharp, { type OutputInfo } from 'sharp';
 import { DomainError } from '../errors.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
-import { type BarePicture, barePicture } from './containers.ts';
+import { type BareImage, bareImage } from './containers.ts';
 
 /** Width and height of every avatar, in pixels. */
 export const avatarEdge = 512;
@@ -9,7 +9,7 @@ export const avatarEdge = 512;
 const maxPixels = 64_000_000;
 const timeoutSeconds = 10;
 
-// For the whole process, and for good. No two uploads are alike, so a cache of decoded pictures would only hold
+// For the whole process, and for good. No two uploads are alike, so a cache of decoded images would only hold
 // memory. Of all that libvips can open (SVG, TIFF, AVIF, its own formats, any file by its path) four loaders stay.
 sharp.cache(false);
 sharp.concurrency(1);
@@ -23,12 +23,12 @@ sharp.unblock({
   ],
 });
 
-// The costliest pictures within the limits (64 megapixels, interlaced, 16 bits a channel) need half a gigabyte
+// The costliest images within the limits (64 megapixels, interlaced, 16 bits a channel) need half a gigabyte
 // and over a second of one core. One at a time leaves room for everything else, and still makes ten a second.
 const oneAtATime = limitConcurrency(1, 16);
 
-/** How many pictures wait to be decoded. */
-export const waitingPictures = oneAtATime.waiting;
+/** How many images wait to be decoded. */
+export const waitingAvatars = oneAtATime.waiting;
 
 /**
  * Makes an avatar of an uploaded JPEG, PNG, WebP or GIF (its first frame), whatever type was declared:
@@ -39,15 +39,15 @@ export const waitingPictures = oneAtATime.waiting;
  *   or not decoded within 10 seconds)
  */
 export async function renderAvatar(bytes: Uint8Array): Promise<Buffer> {
-  const picture = barePicture(bytes);
-  if (picture === undefined) {
+  const image = bareImage(bytes);
+  if (image === undefined) {
     throw new DomainError(
       'avatar_type_unsupported',
-      'The picture must be a JPEG, PNG, WebP or GIF file. Its content decides, not its name or declared type.',
+      'The avatar must be a JPEG, PNG, WebP or GIF file. Its content decides, not its name or declared type.',
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
-  return oneAtATime(async () => encode(await decodeSquare(picture), picture.orientation));
+  return oneAtATime(async () => encode(await decodeSquare(image), image.orientation));
 }
 
 interface Pixels {
@@ -56,7 +56,7 @@ interface Pixels {
 }
 
 /** Raw pixels between decoder and encoder: nothing that a file carries beside them can pass. */
-async function decodeSquare({ bytes }: BarePicture): Promise<Pixels> {
+async function decodeSquare({ bytes }: BareImage): Promise<Pixels> {
   try {
     const { width, height, icc, space } = await sharp(bytes, {
       limitInputPixels: false,
@@ -65,7 +65,7 @@ async function decodeSquare({ bytes }: BarePicture): Promise<Pixels> {
     const ignoreIcc = icc === undefined || isProgram(icc);
     // What cameras get wrong is decoded all the same; what is missing is not made up.
     const image = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'error', ignoreIcc });
-    // Profiled 16-bit pictures would otherwise end as Display P3 that is taken for sRGB.
+    // Profiled 16-bit images would otherwise end as Display P3 that is taken for sRGB.
     if (!ignoreIcc && space === 'rgb16') image.withIccProfile('srgb', { attach: false });
     return await image
       .resize(avatarEdge, avatarEdge, { fit: 'cover', position: 'centre' })
@@ -97,7 +97,7 @@ const turns: Record<number, { mirrored: boolean; degrees: number }> = {
   8: { mirrored: false, degrees: 270 },
 };
 
-/** Turns the square, which is cheaper than turning the picture and comes to the same. */
+/** Turns the square, which is cheaper than turning the image and comes to the same. */
 async function encode({ data, info }: Pixels, orientation: number): Promise<Buffer> {
   const { width, height, channels } = info;
   const image = sharp(data, { raw: { width, height, channels } });
@@ -109,7 +109,7 @@ async function encode({ data, info }: Pixels, orientation: number): Promise<Buff
 function tooManyPixels(width: number, height: number): DomainError {
   return new DomainError(
     'avatar_undecodable',
-    `The picture has ${width} x ${height} pixels; at most 64 megapixels (64,000,000 pixels) are accepted.`,
+    `The avatar has ${width} x ${height} pixels; at most 64 megapixels (64,000,000 pixels) are accepted.`,
     [{ pointer: '/avatar', message: 'must have at most 64,000,000 pixels' }],
   );
 }
@@ -117,8 +117,8 @@ function tooManyPixels(width: number, height: number): DomainError {
 function undecodable(cause: unknown): DomainError {
   const refusal = new DomainError(
     'avatar_undecodable',
-    'The picture could not be decoded. A whole and undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels is accepted.',
-    [{ pointer: '/avatar', message: 'must be a whole and undamaged picture' }],
+    'The avatar could not be decoded. A whole and undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels is accepted.',
+    [{ pointer: '/avatar', message: 'must be a whole and undamaged file' }],
   );
   refusal.cause = cause;
   return refusal;

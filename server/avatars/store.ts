@@ -13,7 +13,7 @@ export interface AvatarStore {
   isUnavailable(error: unknown): boolean;
 }
 
-/** What everyone without a picture shows. It ships with the server and has no avatar's name. */
+/** What everyone without an avatar shows. It ships with the server and has no avatar's name. */
 export const defaultAvatarName = 'default.webp';
 
 /** 128 random bits in base64url. */
@@ -32,7 +32,7 @@ export function assertAvatarName(name: string): void {
 
 /**
  * @param base absolute URL without a trailing slash under which the store's files are served
- * @param name null for the default picture
+ * @param name null for the default avatar
  */
 export function avatarUrl(base: string, name: string | null): string {
   return `${base}/${name ?? defaultAvatarName}`;

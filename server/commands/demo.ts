@@ -26,9 +26,9 @@ await runProgram(async () => {
   console.log('Filling a temporary database with sample spaces …');
   await fill(config);
   const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { maintains: true });
-  const picture = join(dataDir, 'picture.jpg');
-  copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), picture);
-  console.log(welcome(config, await signIn(engine.db), picture));
+  const avatar = join(dataDir, 'avatar.jpg');
+  copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
+  console.log(welcome(config, await signIn(engine.db), avatar));
 });
 
 /** The settings on a data folder of its own, and on another port if somebody else has the usual one. */
@@ -66,12 +66,12 @@ async function fill({ dataDir: folder }: Config): Promise<void> {
 }
 
 async function signIn(db: Database): Promise<string> {
-  const { id } = await db
+  const { pk } = await db
     .selectFrom('users')
-    .select('id')
+    .select('pk')
     .where('user_id', '=', DEMO_ACCOUNT.userId)
     .executeTakeFirstOrThrow();
-  return openSession(db, id);
+  return openSession(db, pk);
 }
 
 function welcome({ publicUrl: url }: Config, accessToken: string, file: string): string {
@@ -107,7 +107,7 @@ You are ada. These lines work as pasted into another terminal:
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
     -d '{"bio":"Poetical science."}' ${url}/api/profile/bio
 
-  # 7. Another picture
+  # 7. Another avatar
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -F 'avatar=@${file}' ${url}/api/profile/picture
 
   # 8. Another password

@@ -36,10 +36,10 @@ export interface Activity {
 /** Erasures may have to delete a great many rows. */
 export type Task = 'eraseAccount' | 'eraseSpace';
 
-/** What a task is about: the row with this internal number, in the name of a caller's session. */
+/** The row that a task deletes, and the session of the caller who asked for it. */
 export interface Target {
-  id: number;
-  session: number;
+  pk: number;
+  sessionPk: number;
 }
 
 /**

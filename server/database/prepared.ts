@@ -1,7 +1,46 @@
-import { type Compilable, type RawBuilder, sql } from 'kysely';
+import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Database, Engine } from './engine.ts';
 
-/** What a query's text has in the place of a value. */
+/** The types that a parameter can have, with those of its values. */
+interface ParameterTypes {
+  bigint: number;
+  text: string;
+  'nullable text': string | null;
+}
+
+type Types = Record<string, keyof ParameterTypes>;
+
+type Values<T extends Types> = { [Name in keyof T]: ParameterTypes[T[Name]] };
+
+type Placeholders<T extends Types> = { [Name in keyof T]: RawBuilder<ParameterTypes[T[Name]]> };
+
+type Build<T extends Types, Row> = (
+  engine: Engine,
+  placeholders: Placeholders<T>,
+) => Compilable<Row> | RawBuilder<Row>;
+
+/**
+ * Returns a function that runs a query on `engine.readDb`, or in the given transaction. The query is compiled once per
+ * engine, because compiling takes longer than most queries run.
+ * @param types the parameters' names and types
+ */
+export function prepareRead<const T extends Types, Row>(
+  types: T,
+  build: Build<T, Row>,
+): (engine: Engine, values: Values<T>, db?: Database) => Promise<Row[]> {
+  const run = prepare(types, build);
+  return (engine, values, db = engine.readDb) => run(engine, values, db);
+}
+
+/** Like `prepareRead`, for a statement that writes: it runs in the given transaction or database. */
+export function prepareWrite<const T extends Types, Row>(
+  types: T,
+  build: Build<T, Row>,
+): (engine: Engine, values: Values<T>, db: Database) => Promise<Row[]> {
+  return prepare(types, build);
+}
+
+/** Stands for a value in a compiled query. */
 class Parameter {
   readonly name: string;
 
@@ -10,27 +49,16 @@ class Parameter {
   }
 }
 
-/**
- * A query whose text is put together once for an engine and then run with ever new values: putting it together takes
- * longer than the database takes to answer most queries.
- * @param build what makes the query of the parameters; their names are those of the values, whose types never change
- */
-export function prepared<Values extends object, Row>(
-  build: (
-    engine: Engine,
-    parameters: { [Name in keyof Values]: RawBuilder<Values[Name]> },
-  ) => Compilable<Row> | RawBuilder<Row>,
-): (engine: Engine, values: Values, db?: Database) => Promise<Row[]> {
-  const compiled = new WeakMap<Engine, ReturnType<RawBuilder<Row>['compile']>>();
-  return async (engine, values, db = engine.readDb) => {
+function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
+  const compiled = new WeakMap<Engine, CompiledQuery<Row>>();
+  return async (engine: Engine, values: Values<T>, db: Database): Promise<Row[]> => {
     let query = compiled.get(engine);
     if (!query) {
-      const parameters = Object.entries(values).map(([name, value]) => [name, place(name, value)]);
-      query = build(engine, Object.fromEntries(parameters)).compile(db);
+      query = build(engine, placeholdersOf(types)).compile(engine.db);
       compiled.set(engine, query);
     }
     const parameters = query.parameters.map((each) =>
-      each instanceof Parameter ? values[each.name as keyof Values] : each,
+      each instanceof Parameter ? values[each.name] : each,
     );
     const { rows } = await db.executeQuery<Row>({ ...query, parameters });
     return rows;
@@ -38,12 +66,16 @@ export function prepared<Values extends object, Row>(
 }
 
 /**
- * The place of a value, with its type: SQLite, whose planner would like to know the values of bare parameters in limits
- * and comparisons, plans a statement that has them anew whenever it is run, which can take longer than running it.
+ * Each placeholder casts its value. SQLite plans a statement with a bare parameter in a limit or a comparison again
+ * for every new value, which can take longer than running it.
  */
-function place(name: string, value: unknown): RawBuilder<unknown> {
-  const parameter = sql.val(new Parameter(name));
-  if (typeof value === 'string') return sql`CAST(${parameter} AS TEXT)`;
-  if (typeof value === 'number') return sql`CAST(${parameter} AS BIGINT)`;
-  return parameter;
+function placeholdersOf<T extends Types>(types: T): Placeholders<T> {
+  const placeholders = Object.entries(types).map(([name, type]) => {
+    const parameter = sql.val(new Parameter(name));
+    return [
+      name,
+      type === 'bigint' ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,
+    ];
+  });
+  return Object.fromEntries(placeholders);
 }

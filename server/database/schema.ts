@@ -2,8 +2,8 @@ import type { ColumnType, Generated } from 'kysely';
 
 /**
  * The tables, alike in every database. Conventions:
- * - `id` is a table's internal number and never leaves the server; `user_id`, `space_id`, `message_id` are
- *   the identifiers that the API speaks of. Columns named after a table (`space`, `author`) hold its `id`.
+ * - `pk` is a table's internal key and never leaves the server. `…_pk` columns refer to it.
+ * - `user_id`, `space_id`, `message_id` and `tag_id` are the public ids of the API.
  * - Times are ISO 8601 text in UTC with milliseconds, so that they sort and travel as they are.
  * - `*_key` columns hold text folded by the server; no database folds anything.
  */
@@ -26,7 +26,7 @@ export interface Schema {
 }
 
 export interface Users {
-  id: Generated<number>;
+  pk: Generated<number>;
   user_id: string;
   username: string;
   username_key: string;
@@ -36,28 +36,28 @@ export interface Users {
   /** Argon2id in PHC form; null for an imported account that has no password yet. */
   password_hash: string | null;
   bio: string;
-  /** File name in the avatar store; null for the default picture. */
-  picture: string | null;
+  /** File name in the avatar store; null for the default avatar. */
+  avatar: string | null;
   /** 0 or 1. */
   is_verified: number;
   created_at: string;
-  /** When username, bio or picture last changed. */
+  /** When username, bio or avatar last changed. */
   updated_at: string;
 }
 
 interface Sessions {
-  id: Generated<number>;
+  pk: Generated<number>;
   /** Hex SHA-256 of the access token. */
   token_hash: string;
-  user: number;
+  user_pk: number;
   created_at: string;
   last_used_at: string;
 }
 
 export interface Spaces {
-  id: Generated<number>;
+  pk: Generated<number>;
   space_id: string;
-  creator: number;
+  creator_pk: number;
   title: string;
   description: string;
   visibility: 'public' | 'private';
@@ -69,20 +69,20 @@ export interface Spaces {
 }
 
 export interface Participations {
-  space: number;
-  user: number;
+  space_pk: number;
+  user_pk: number;
   joined_at: string;
   left_at: string | null;
 }
 
 interface Tags {
-  id: Generated<number>;
+  tag_id: Generated<number>;
   tag_key: string;
 }
 
 export interface SpaceTags {
-  space: number;
-  tag: number;
+  space_pk: number;
+  tag_id: number;
   /** Place in the creator's order, from 0. */
   position: number;
   /** The creator's spelling. */
@@ -90,20 +90,20 @@ export interface SpaceTags {
 }
 
 export interface Messages {
-  id: Generated<number>;
+  pk: Generated<number>;
   message_id: string;
-  space: number;
-  author: number;
+  space_pk: number;
+  author_pk: number;
   text: string;
   word_count: number;
   created_at: string;
 }
 
 export interface Appreciations {
-  message: number;
-  user: number;
+  message_pk: number;
+  user_pk: number;
   /** The message's author, copied so that an author's appreciations are counted from one index. */
-  author: number;
+  author_pk: number;
   created_at: string;
 }
 
@@ -111,9 +111,9 @@ export interface Appreciations {
 export interface PublicSpaces {
   /** The order of every search: ascending is popular first, then newest. See `search/documents.ts`. */
   key: number;
-  space: number;
-  /** As in `spaces`, kept in step by a trigger. Neither needs a second look-up then. */
-  creator: number;
+  space_pk: number;
+  creator_pk: number;
+  /** Copied from `spaces` by a trigger, so that results need no second look-up. */
   participant_count: number;
   /** The title's folded words. */
   title_key: string;
@@ -125,7 +125,7 @@ export interface PublicSpaces {
 }
 
 export interface TagHits {
-  tag: number;
+  tag_id: number;
   key: number;
 }
 
@@ -147,9 +147,9 @@ export interface KnownWordDeletions {
   word: number;
 }
 
-/** Pictures that nobody shows any more, or that an upload has not yet claimed: removed once `remove_after` has passed. */
+/** Avatars that no user has any more, or that an upload has not yet claimed. Deleted once `remove_after` has passed. */
 interface DiscardedAvatars {
-  picture: string;
+  avatar: string;
   remove_after: string;
 }
 

@@ -14,7 +14,7 @@ const BATCH = 500;
 
 /**
  * Hands every record of the database to `write`, as of one moment, in an order in which they can be imported again.
- * Sessions are not among them, and neither are the files of pictures.
+ * Sessions are not among them, and neither are the avatar files.
  */
 export async function exportRecords(
   engine: Engine,
@@ -30,16 +30,16 @@ export async function exportRecords(
 async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   const rows = db
     .selectFrom('users')
-    .select(['user_id', 'username', 'email', 'password_hash', 'bio', 'picture', 'is_verified'])
+    .select(['user_id', 'username', 'email', 'password_hash', 'bio', 'avatar', 'is_verified'])
     .select(['created_at', 'updated_at'])
-    .orderBy('id')
+    .orderBy('pk')
     .stream();
-  for await (const { password_hash, picture, is_verified, ...row } of rows) {
+  for await (const { password_hash, avatar, is_verified, ...row } of rows) {
     yield {
       type: 'user',
       ...row,
       ...(password_hash !== null && { password_hash }),
-      ...(picture !== null && { picture }),
+      ...(avatar !== null && { picture: avatar }),
       is_verified: is_verified === 1,
     };
   }
@@ -50,27 +50,27 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
   for (let after = 0; ; ) {
     const rows = await db
       .selectFrom('spaces')
-      .innerJoin('users', 'users.id', 'spaces.creator')
-      .select(['spaces.id', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
+      .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+      .select(['spaces.pk', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
       .select(['spaces.description', 'spaces.visibility', 'spaces.invitation_code'])
       .select('spaces.created_at')
-      .where('spaces.id', '>', after)
-      .orderBy('spaces.id')
+      .where('spaces.pk', '>', after)
+      .orderBy('spaces.pk')
       .limit(BATCH)
       .execute();
     const last = rows.at(-1);
     if (!last) return;
-    after = last.id;
+    after = last.pk;
     const tags = await readTags(
       db,
-      rows.map(({ id }) => id),
+      rows.map(({ pk }) => pk),
     );
-    for (const { id, invitation_code, ...row } of rows) {
+    for (const { pk, invitation_code, ...row } of rows) {
       yield {
         type: 'space',
         ...row,
         ...(invitation_code !== null && { invitation_code }),
-        tags: (tags.get(id) ?? []).map(({ tag_name }) => tag_name),
+        tags: (tags.get(pk) ?? []).map(({ tag_name }) => tag_name),
       };
     }
   }
@@ -79,16 +79,16 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
 async function* participants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
   const rows = db
     .selectFrom('participations')
-    .innerJoin('spaces', 'spaces.id', 'participations.space')
-    .innerJoin('users', 'users.id', 'participations.user')
+    .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
+    .innerJoin('users', 'users.pk', 'participations.user_pk')
     .select([
       'spaces.space_id',
       'users.user_id',
       'participations.joined_at',
       'participations.left_at',
     ])
-    .orderBy('participations.space')
-    .orderBy('participations.user')
+    .orderBy('participations.space_pk')
+    .orderBy('participations.user_pk')
     .stream();
   for await (const row of rows) yield { type: 'participant', ...row };
 }
@@ -96,11 +96,11 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
 async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
   const rows = db
     .selectFrom('messages')
-    .innerJoin('spaces', 'spaces.id', 'messages.space')
-    .innerJoin('users', 'users.id', 'messages.author')
+    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .innerJoin('users', 'users.pk', 'messages.author_pk')
     .select(['messages.message_id', 'spaces.space_id', 'users.user_id as author_id'])
     .select(['messages.text', 'messages.created_at'])
-    .orderBy('messages.id')
+    .orderBy('messages.pk')
     .stream();
   for await (const row of rows) yield { type: 'message', ...row };
 }
@@ -108,11 +108,11 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
 async function* appreciations(db: DatabaseTransaction): AsyncIterable<AppreciationRecord> {
   const rows = db
     .selectFrom('appreciations')
-    .innerJoin('messages', 'messages.id', 'appreciations.message')
-    .innerJoin('users', 'users.id', 'appreciations.user')
+    .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
+    .innerJoin('users', 'users.pk', 'appreciations.user_pk')
     .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
-    .orderBy('appreciations.message')
-    .orderBy('appreciations.user')
+    .orderBy('appreciations.message_pk')
+    .orderBy('appreciations.user_pk')
     .stream();
   for await (const row of rows) yield { type: 'appreciation', ...row };
 }

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Insertable } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { isPasswordHash } from '../auth/password-hashing.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
-import type { Appreciations, Messages, Participations, Spaces, Users } from '../database/schema.ts';
+import { prepareRead, prepareWrite } from '../database/prepared.ts';
+import type { Spaces } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
@@ -52,7 +51,7 @@ interface Import {
   changed: Set<number>;
   /** What was found lately, since records refer to the same users and spaces again and again. */
   users: LRUCache<string, number>;
-  spaces: LRUCache<string, { id: number; creator: number }>;
+  spaces: LRUCache<string, { pk: number; creatorPk: number }>;
   participations: LRUCache<string, true>;
 }
 
@@ -105,7 +104,7 @@ export async function importRecords(
     }
     onLine(number);
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
-    for (const space of run.changed) await countParticipants(engine, { space }, trx);
+    for (const spacePk of run.changed) await countParticipants(engine, { spacePk }, trx);
     await indexSpaces(engine, trx, [...run.changed]);
     if (run.changed.size >= MANY) await engine.text.compact(trx);
     return report;
@@ -128,12 +127,27 @@ async function addRecord(run: Import, record: ExchangeRecord): Promise<boolean> 
   }
 }
 
-const insertUser = prepared<Insertable<Users>, { id: number }>(({ db }, values) =>
-  db
-    .insertInto('users')
-    .values(values)
-    .onConflict((conflict) => conflict.column('user_id').doNothing())
-    .returning('id'),
+const insertUser = prepareWrite(
+  {
+    user_id: 'text',
+    username: 'text',
+    username_key: 'text',
+    username_skeleton: 'text',
+    email: 'text',
+    email_key: 'text',
+    password_hash: 'nullable text',
+    bio: 'text',
+    avatar: 'nullable text',
+    is_verified: 'bigint',
+    created_at: 'text',
+    updated_at: 'text',
+  },
+  ({ db }, row) =>
+    db
+      .insertInto('users')
+      .values(row)
+      .onConflict((conflict) => conflict.column('user_id').doNothing())
+      .returning('pk'),
 );
 
 async function addUser(run: Import, record: UserRecord): Promise<boolean> {
@@ -153,7 +167,7 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
     email_key: emailKey,
     password_hash: record.password_hash ?? null,
     bio: parseBio(record.bio ?? ''),
-    picture: record.picture ?? null,
+    avatar: record.picture ?? null,
     is_verified: record.is_verified ? 1 : 0,
     created_at: createdAt,
     updated_at: record.updated_at === undefined ? createdAt : timeOf(record.updated_at),
@@ -166,17 +180,28 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
   }
 }
 
-const insertSpace = prepared<Insertable<Spaces>, { id: number }>(({ db }, values) =>
-  db
-    .insertInto('spaces')
-    .values(values)
-    .onConflict((conflict) => conflict.column('space_id').doNothing())
-    .returning('id'),
+const insertSpace = prepareWrite(
+  {
+    space_id: 'text',
+    creator_pk: 'bigint',
+    title: 'text',
+    description: 'text',
+    visibility: 'text',
+    invitation_code: 'nullable text',
+    participant_count: 'bigint',
+    created_at: 'text',
+  },
+  ({ db }, row) =>
+    db
+      .insertInto('spaces')
+      .values({ ...row, visibility: row.visibility.$castTo<Spaces['visibility']>() })
+      .onConflict((conflict) => conflict.column('space_id').doNothing())
+      .returning('pk'),
 );
 
 async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const creator = await findUser(run, record.creator_id, 'creator_id');
+  const creatorPk = await findUser(run, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
   const tags = parseTags(record.tags ?? []);
@@ -188,7 +213,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   const space = {
     space_id:
       record.space_id ?? idOf('space', record.creator_id, title, description, record.created_at),
-    creator,
+    creator_pk: creatorPk,
     title,
     description,
     visibility,
@@ -199,85 +224,101 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   };
   const [row] = await insertSpace(engine, space, trx);
   if (!row) return false;
-  const participation = { space: row.id, user: creator, joined_at: createdAt, left_at: null };
+  const participation = {
+    space_pk: row.pk,
+    user_pk: creatorPk,
+    joined_at: createdAt,
+    left_at: null,
+  };
   await insertParticipation(engine, participation, trx);
-  await setTags(engine, trx, row.id, tags);
-  run.changed.add(row.id);
+  await setTags(engine, trx, row.pk, tags);
+  run.changed.add(row.pk);
   return true;
 }
 
-const insertParticipation = prepared<Insertable<Participations>, { space: number }>(
-  ({ db }, values) =>
+const insertParticipation = prepareWrite(
+  { space_pk: 'bigint', user_pk: 'bigint', joined_at: 'text', left_at: 'nullable text' },
+  ({ db }, row) =>
     db
       .insertInto('participations')
-      .values(values)
+      .values(row)
       .onConflict((conflict) => conflict.doNothing())
-      .returning('space'),
+      .returning('space_pk'),
 );
 
 async function addParticipant(run: Import, record: ParticipantRecord): Promise<boolean> {
   const { engine, trx } = run;
   const space = await findSpace(run, record.space_id);
-  const user = await findUser(run, record.user_id, 'user_id');
-  if (user === space.creator) {
+  const userPk = await findUser(run, record.user_id, 'user_id');
+  if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLine('is the space’s creator, who cannot leave');
     return false;
   }
   const participation = {
-    space: space.id,
-    user,
+    space_pk: space.pk,
+    user_pk: userPk,
     joined_at: timeOf(record.joined_at),
     left_at: record.left_at ? timeOf(record.left_at) : null,
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;
-  run.changed.add(space.id);
+  run.changed.add(space.pk);
   return true;
 }
 
-const findParticipation = prepared<{ space: number; user: number }, { user: number }>(
-  ({ db }, { space, user }) =>
+const findParticipation = prepareRead(
+  { spacePk: 'bigint', userPk: 'bigint' },
+  ({ db }, { spacePk, userPk }) =>
     db
       .selectFrom('participations')
-      .select('user')
-      .where('space', '=', space)
-      .where('user', '=', user),
+      .select('user_pk')
+      .where('space_pk', '=', spacePk)
+      .where('user_pk', '=', userPk),
 );
 
 async function hasJoined(
   { engine, trx, participations }: Import,
-  space: number,
-  user: number,
+  spacePk: number,
+  userPk: number,
 ): Promise<boolean> {
-  const key = `${space} ${user}`;
+  const key = `${spacePk} ${userPk}`;
   if (participations.get(key)) return true;
-  const isFound = (await findParticipation(engine, { space, user }, trx)).length > 0;
+  const isFound = (await findParticipation(engine, { spacePk, userPk }, trx)).length > 0;
   if (isFound) participations.set(key, true);
   return isFound;
 }
 
-const insertMessage = prepared<Insertable<Messages>, { id: number }>(({ db }, values) =>
-  db
-    .insertInto('messages')
-    .values(values)
-    .onConflict((conflict) => conflict.column('message_id').doNothing())
-    .returning('id'),
+const insertMessage = prepareWrite(
+  {
+    message_id: 'text',
+    space_pk: 'bigint',
+    author_pk: 'bigint',
+    text: 'text',
+    word_count: 'bigint',
+    created_at: 'text',
+  },
+  ({ db }, row) =>
+    db
+      .insertInto('messages')
+      .values(row)
+      .onConflict((conflict) => conflict.column('message_id').doNothing())
+      .returning('pk'),
 );
 
 async function addMessage(run: Import, record: MessageRecord): Promise<boolean> {
   const { engine, trx } = run;
   refuseUnreadable(record.text);
-  const { id: space } = await findSpace(run, record.space_id);
-  const author = await findUser(run, record.author_id, 'author_id');
-  if (!(await hasJoined(run, space, author))) {
+  const { pk: spacePk } = await findSpace(run, record.space_id);
+  const authorPk = await findUser(run, record.author_id, 'author_id');
+  if (!(await hasJoined(run, spacePk, authorPk))) {
     throw new BadLine('has an author who never joined the space');
   }
   const message = {
     message_id:
       record.message_id ??
       idOf('message', record.space_id, record.author_id, record.text, record.created_at),
-    space,
-    author,
+    space_pk: spacePk,
+    author_pk: authorPk,
     text: record.text,
     word_count: countWords(record.text),
     created_at: timeOf(record.created_at),
@@ -285,49 +326,49 @@ async function addMessage(run: Import, record: MessageRecord): Promise<boolean> 
   return (await insertMessage(engine, message, trx)).length > 0;
 }
 
-const findMessage = prepared<{ message_id: string }, { id: number; author: number }>(
-  ({ db }, { message_id }) =>
-    db.selectFrom('messages').select(['id', 'author']).where('message_id', '=', message_id),
+const findMessage = prepareRead({ message_id: 'text' }, ({ db }, { message_id }) =>
+  db.selectFrom('messages').select(['pk', 'author_pk']).where('message_id', '=', message_id),
 );
 
-const insertAppreciation = prepared<Insertable<Appreciations>, { message: number }>(
-  ({ db }, values) =>
+const insertAppreciation = prepareWrite(
+  { message_pk: 'bigint', user_pk: 'bigint', author_pk: 'bigint', created_at: 'text' },
+  ({ db }, row) =>
     db
       .insertInto('appreciations')
-      .values(values)
+      .values(row)
       .onConflict((conflict) => conflict.doNothing())
-      .returning('message'),
+      .returning('message_pk'),
 );
 
 async function addAppreciation(run: Import, record: AppreciationRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const user = await findUser(run, record.user_id, 'user_id');
+  const userPk = await findUser(run, record.user_id, 'user_id');
   const [message] = await findMessage(engine, { message_id: record.message_id }, trx);
   if (!message) throw new BadLine(`message_id ${record.message_id} is not known`);
-  if (message.author === user) throw new BadLine('is an appreciation of one’s own message');
+  if (message.author_pk === userPk) throw new BadLine('is an appreciation of one’s own message');
   const appreciation = {
-    message: message.id,
-    user,
-    author: message.author,
+    message_pk: message.pk,
+    user_pk: userPk,
+    author_pk: message.author_pk,
     created_at: timeOf(record.created_at),
   };
   return (await insertAppreciation(engine, appreciation, trx)).length > 0;
 }
 
-const countParticipants = prepared<{ space: number }, never>(({ db }, { space }) =>
+const countParticipants = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db
     .updateTable('spaces')
     .set(({ selectFrom }) => ({
       participant_count: selectFrom('participations')
         .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('space', '=', space)
+        .where('space_pk', '=', spacePk)
         .where('left_at', 'is', null),
     }))
-    .where('id', '=', space),
+    .where('pk', '=', spacePk),
 );
 
-const findUserId = prepared<{ user_id: string }, { id: number }>(({ db }, { user_id }) =>
-  db.selectFrom('users').select('id').where('user_id', '=', user_id),
+const findUserPk = prepareRead({ user_id: 'text' }, ({ db }, { user_id }) =>
+  db.selectFrom('users').select('pk').where('user_id', '=', user_id),
 );
 
 async function findUser(
@@ -337,24 +378,26 @@ async function findUser(
 ): Promise<number> {
   const known = users.get(userId);
   if (known !== undefined) return known;
-  const [row] = await findUserId(engine, { user_id: userId }, trx);
+  const [row] = await findUserPk(engine, { user_id: userId }, trx);
   if (!row) throw new BadLine(`${field} ${userId} is not known`);
-  users.set(userId, row.id);
-  return row.id;
+  users.set(userId, row.pk);
+  return row.pk;
 }
 
-const findSpaceId = prepared<{ space_id: string }, { id: number; creator: number }>(
-  ({ db }, { space_id }) =>
-    db.selectFrom('spaces').select(['id', 'creator']).where('space_id', '=', space_id),
+const findSpaceByPublicId = prepareRead({ space_id: 'text' }, ({ db }, { space_id }) =>
+  db
+    .selectFrom('spaces')
+    .select(['pk', 'creator_pk as creatorPk'])
+    .where('space_id', '=', space_id),
 );
 
 async function findSpace(
   { engine, trx, spaces }: Import,
   spaceId: string,
-): Promise<{ id: number; creator: number }> {
+): Promise<{ pk: number; creatorPk: number }> {
   const known = spaces.get(spaceId);
   if (known) return known;
-  const [row] = await findSpaceId(engine, { space_id: spaceId }, trx);
+  const [row] = await findSpaceByPublicId(engine, { space_id: spaceId }, trx);
   if (!row) throw new BadLine(`space_id ${spaceId} is not known`);
   spaces.set(spaceId, row);
   return row;

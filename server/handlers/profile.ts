@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { deleteAccount } from '../profile/account-deletion.ts';
-import { changePicture, removePicture } from '../profile/avatar.ts';
+import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
 import { changeBio } from '../profile/bio.ts';
 import { changePassword } from '../profile/password.ts';
 import { readProfile } from '../profile/profile.ts';
@@ -49,9 +49,9 @@ export function profileHandlers({
       const image = await readAvatarUpload(request, reply);
       const profile_picture = await limits.picture(reply, caller.userId, async () => {
         try {
-          return await changePicture(engine, avatars, caller, image, config.avatarBase);
+          return await changeAvatar(engine, avatars, caller, image, config.avatarBase);
         } finally {
-          // One of the two pictures is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
+          // One of the two avatars is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
           void housekeeping.removePictures();
         }
       });
@@ -59,7 +59,7 @@ export function profileHandlers({
     },
 
     removeProfilePicture: async (request, reply) => {
-      const profile_picture = await removePicture(engine, callerOf(request), config.avatarBase);
+      const profile_picture = await removeAvatar(engine, callerOf(request), config.avatarBase);
       await housekeeping.removePictures();
       return reply.code(200).send({ profile_picture });
     },
@@ -67,7 +67,7 @@ export function profileHandlers({
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      await limits.password(reply, String(caller.session), () =>
+      await limits.password(reply, String(caller.sessionPk), () =>
         changePassword(engine, caller, currentPassword, newPassword),
       );
       return reply

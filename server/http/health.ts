@@ -17,7 +17,7 @@ export async function serveHealth(
     if (isStopping) throw unavailable();
     try {
       // Reads only: where nothing can be written, searches still can be served.
-      await engine.db.selectFrom('users').select('id').limit(1).execute();
+      await engine.db.selectFrom('users').select('pk').limit(1).execute();
     } catch (cause) {
       throw Object.assign(unavailable(), { cause });
     }

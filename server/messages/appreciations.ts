@@ -17,8 +17,8 @@ export async function appreciate(
 ): Promise<Message> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    const { id, author } = await findMessage(trx, caller, messageId);
-    if (author === caller.user) {
+    const { pk, authorPk } = await findMessage(trx, caller, messageId);
+    if (authorPk === caller.userPk) {
       throw new DomainError(
         'own_message',
         'You wrote this message. Appreciations come from others.',
@@ -26,10 +26,15 @@ export async function appreciate(
     }
     await trx
       .insertInto('appreciations')
-      .values({ message: id, user: caller.user, author, created_at: new Date().toISOString() })
+      .values({
+        message_pk: pk,
+        user_pk: caller.userPk,
+        author_pk: authorPk,
+        created_at: new Date().toISOString(),
+      })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    return readMessage(trx, id, avatarBase);
+    return readMessage(trx, pk, avatarBase);
   });
 }
 
@@ -45,12 +50,12 @@ export async function withdrawAppreciation(
 ): Promise<Message> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    const { id } = await findMessage(trx, caller, messageId);
+    const { pk } = await findMessage(trx, caller, messageId);
     await trx
       .deleteFrom('appreciations')
-      .where('message', '=', id)
-      .where('user', '=', caller.user)
+      .where('message_pk', '=', pk)
+      .where('user_pk', '=', caller.userPk)
       .execute();
-    return readMessage(trx, id, avatarBase);
+    return readMessage(trx, pk, avatarBase);
   });
 }

@@ -23,15 +23,15 @@ export async function listMessages(
 ): Promise<Page<Message>> {
   const space = await findSpace(engine.db, caller, spaceId);
   let query = selectMessages(engine.db)
-    .where('messages.space', '=', space.id)
+    .where('messages.space_pk', '=', space.pk)
     .orderBy('messages.created_at', 'desc')
-    .orderBy('messages.id', 'desc')
+    .orderBy('messages.pk', 'desc')
     .limit(limit + 1);
   if (cursor !== undefined) {
-    const [createdAt, id] = decodeCursor<readonly [string, number]>(cursor, isMoment);
-    query = query.where(sql<boolean>`(messages.created_at, messages.id) < (${createdAt}, ${id})`);
+    const [createdAt, pk] = decodeCursor<readonly [string, number]>(cursor, isMoment);
+    query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
   }
-  const page = pageOf(await query.execute(), limit, ({ created_at, id }) => [created_at, id]);
+  const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);
   return { next: page.next, items: page.items.map((row) => describe(row, avatarBase)) };
 }
 
@@ -56,19 +56,19 @@ export async function sendMessage(
         'Only participants send messages. Join the space first.',
       );
     }
-    const { id } = await trx
+    const { pk } = await trx
       .insertInto('messages')
       .values({
         message_id: randomUUID(),
-        space: space.id,
-        author: caller.user,
+        space_pk: space.pk,
+        author_pk: caller.userPk,
         text,
         word_count: countWords(text),
         created_at: new Date().toISOString(),
       })
-      .returning('id')
+      .returning('pk')
       .executeTakeFirstOrThrow();
-    return readMessage(trx, id, avatarBase);
+    return readMessage(trx, pk, avatarBase);
   });
 }
 
@@ -84,11 +84,11 @@ export async function deleteMessage(
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
-    if (message.author !== caller.user) {
+    if (message.authorPk !== caller.userPk) {
       throw new DomainError('not_message_author', 'Only its author can delete a message.');
     }
-    await trx.deleteFrom('appreciations').where('message', '=', message.id).execute();
-    await trx.deleteFrom('messages').where('id', '=', message.id).execute();
+    await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
+    await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
   });
 }
 
@@ -100,22 +100,22 @@ export async function findMessage(
   db: Database,
   caller: Caller,
   messageId: string,
-): Promise<{ id: number; author: number }> {
+): Promise<{ pk: number; authorPk: number }> {
   const message = await db
     .selectFrom('messages')
-    .innerJoin('spaces', 'spaces.id', 'messages.space')
-    .select(['messages.id', 'messages.author'])
+    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .select(['messages.pk', 'messages.author_pk as authorPk'])
     .where('message_id', '=', messageId)
     .where((where) =>
       where.or([
         where('spaces.visibility', '=', 'public'),
-        where('messages.author', '=', caller.user),
+        where('messages.author_pk', '=', caller.userPk),
         where.exists(
           where
             .selectFrom('participations')
-            .select('user')
-            .whereRef('space', '=', 'spaces.id')
-            .where('user', '=', caller.user)
+            .select('user_pk')
+            .whereRef('space_pk', '=', 'spaces.pk')
+            .where('user_pk', '=', caller.userPk)
             .where('left_at', 'is', null),
         ),
       ]),
@@ -125,9 +125,9 @@ export async function findMessage(
   return message;
 }
 
-/** A message by its internal number. */
-export async function readMessage(db: Database, id: number, avatarBase: string): Promise<Message> {
-  const row = await selectMessages(db).where('messages.id', '=', id).executeTakeFirst();
+/** A message by its internal key. */
+export async function readMessage(db: Database, pk: number, avatarBase: string): Promise<Message> {
+  const row = await selectMessages(db).where('messages.pk', '=', pk).executeTakeFirst();
   if (!row) throw messageNotFound();
   return describe(row, avatarBase);
 }
@@ -139,10 +139,10 @@ function messageNotFound(): DomainError {
 function selectMessages(db: Database) {
   return db
     .selectFrom('messages')
-    .innerJoin('spaces', 'spaces.id', 'messages.space')
-    .innerJoin('users', 'users.id', 'messages.author')
+    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .innerJoin('users', 'users.pk', 'messages.author_pk')
     .select([
-      'messages.id',
+      'messages.pk',
       'messages.message_id',
       'spaces.space_id',
       'messages.text',
@@ -150,13 +150,13 @@ function selectMessages(db: Database) {
       'messages.created_at',
       'users.user_id',
       'users.username',
-      'users.picture',
+      'users.avatar',
     ])
     .select((select) =>
       select
         .selectFrom('appreciations')
         .select((count) => count.fn.countAll<number>().as('count'))
-        .whereRef('appreciations.message', '=', 'messages.id')
+        .whereRef('appreciations.message_pk', '=', 'messages.pk')
         .as('appreciation_count'),
     );
 }
@@ -170,7 +170,7 @@ function describe(row: MessageRow, avatarBase: string): Message {
     author: {
       user_id: row.user_id,
       username: row.username,
-      profile_picture: avatarUrl(avatarBase, row.picture),
+      profile_picture: avatarUrl(avatarBase, row.avatar),
     },
     text: row.text,
     word_count: row.word_count,

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { waitingPasswords } from '../auth/password-hashing.ts';
-import { waitingPictures } from '../avatars/rendering.ts';
+import { waitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 
@@ -57,12 +57,12 @@ export function openMetrics(
   );
   new Gauge({
     name: 'queue_length',
-    help: 'How many passwords wait to be hashed, pictures to be decoded, writers for their turn',
+    help: 'How many passwords wait to be hashed, avatars to be decoded, writers for their turn',
     labelNames: ['queue'],
     registers,
     collect() {
       this.set({ queue: 'passwords' }, waitingPasswords());
-      this.set({ queue: 'pictures' }, waitingPictures());
+      this.set({ queue: 'pictures' }, waitingAvatars());
       this.set({ queue: 'writers' }, engine.activity().waitingWriters);
     },
   });

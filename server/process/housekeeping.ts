@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { deleteExpiredSessions } from '../auth/sessions.ts';
-import { removeDiscardedPictures } from '../avatars/discarded-avatars.ts';
+import { removeDiscardedAvatars } from '../avatars/discarded-avatars.ts';
 import type { AvatarStore } from '../avatars/store.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
@@ -12,13 +12,13 @@ const INTERVAL = 10 * 60_000;
 export interface Housekeeping {
   /** Does now whatever is due. */
   run(): Promise<void>;
-  /** Removes now the files of discarded pictures. */
+  /** Removes now the files of discarded avatars. */
   removePictures(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Removes what nobody needs any more, now and then: files of discarded pictures, sessions that have run out, counts of
+ * Removes what nobody needs any more, now and then: files of discarded avatars, sessions that have run out, counts of
  * limits that are over.
  */
 export function startHousekeeping({
@@ -48,7 +48,7 @@ export function startHousekeeping({
     // Whatever is due by the time it begins is done, so that one run waiting is enough for all who ask.
     next ??= last.then(async () => {
       next = undefined;
-      await attempt(() => removeDiscardedPictures(engine, avatars));
+      await attempt(() => removeDiscardedAvatars(engine, avatars));
     });
     last = next;
     return last;

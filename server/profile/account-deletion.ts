@@ -1,43 +1,50 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { discardPicture } from '../avatars/discarded-avatars.ts';
+import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import type { Database, Engine, Target } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
 import { eraseSpaceRows } from '../spaces/space-deletion.ts';
 
 /** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
-export async function deleteAccount(engine: Engine, { user, session }: Caller): Promise<void> {
-  await engine.run('eraseAccount', { id: user, session });
+export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
+  await engine.run('eraseAccount', { pk: userPk, sessionPk });
 }
 
 /**
  * Deletes everything of a user, in one transaction: sessions, appreciations given and received, messages, memberships,
- * and the spaces they created with all that is in them. The picture's file follows, and the bytes of index and log
+ * and the spaces they created with all that is in them. The avatar's file follows, and the bytes of index and log
  * files are overwritten in the background.
  * @throws DomainError `unauthenticated`, if the session has ended meanwhile
  */
-export async function eraseAccount(engine: Engine, { id: user, session }: Target): Promise<void> {
+export async function eraseAccount(
+  engine: Engine,
+  { pk: userPk, sessionPk }: Target,
+): Promise<void> {
   await transact(engine.db, async (trx) => {
-    await requireSession(trx, { session });
+    await requireSession(trx, { sessionPk });
     const account = await trx
       .selectFrom('users')
-      .select('picture')
-      .where('id', '=', user)
+      .select('avatar')
+      .where('pk', '=', userPk)
       .executeTakeFirstOrThrow();
 
-    const own = await trx.selectFrom('spaces').select('id').where('creator', '=', user).execute();
-    for (const { id } of own) await eraseSpaceRows(engine, trx, id);
-    await leaveAllSpaces(engine, trx, user);
+    const own = await trx
+      .selectFrom('spaces')
+      .select('pk')
+      .where('creator_pk', '=', userPk)
+      .execute();
+    for (const { pk } of own) await eraseSpaceRows(engine, trx, pk);
+    await leaveAllSpaces(engine, trx, userPk);
 
     // Children first: deleting a row whose children are gone has nothing to look for.
-    await trx.deleteFrom('appreciations').where('user', '=', user).execute();
-    await trx.deleteFrom('appreciations').where('author', '=', user).execute();
-    await trx.deleteFrom('messages').where('author', '=', user).execute();
-    await trx.deleteFrom('participations').where('user', '=', user).execute();
-    await trx.deleteFrom('sessions').where('user', '=', user).execute();
-    await trx.deleteFrom('users').where('id', '=', user).execute();
+    await trx.deleteFrom('appreciations').where('user_pk', '=', userPk).execute();
+    await trx.deleteFrom('appreciations').where('author_pk', '=', userPk).execute();
+    await trx.deleteFrom('messages').where('author_pk', '=', userPk).execute();
+    await trx.deleteFrom('participations').where('user_pk', '=', userPk).execute();
+    await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
+    await trx.deleteFrom('users').where('pk', '=', userPk).execute();
 
-    if (account.picture !== null) await discardPicture(trx, account.picture);
+    if (account.avatar !== null) await discardAvatar(trx, account.avatar);
     await trx
       .insertInto('pending_purges')
       .values({ requested_at: new Date().toISOString() })
@@ -45,12 +52,12 @@ export async function eraseAccount(engine: Engine, { id: user, session }: Target
   });
 }
 
-async function leaveAllSpaces(engine: Engine, trx: Database, user: number): Promise<void> {
+async function leaveAllSpaces(engine: Engine, trx: Database, userPk: number): Promise<void> {
   const spaces = await trx
     .selectFrom('participations')
-    .select('space')
-    .where('user', '=', user)
+    .select('space_pk')
+    .where('user_pk', '=', userPk)
     .where('left_at', 'is', null)
     .execute();
-  for (const { space } of spaces) await changeParticipantCount(engine, trx, space, -1);
+  for (const { space_pk } of spaces) await changeParticipantCount(engine, trx, space_pk, -1);
 }

@@ -1,5 +1,5 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { discardPicture } from '../avatars/discarded-avatars.ts';
+import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import { renderAvatar } from '../avatars/rendering.ts';
 import { type AvatarStore, avatarUrl, newAvatarName } from '../avatars/store.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
@@ -9,12 +9,12 @@ import { transact } from '../database/transaction.ts';
 const CLAIM_TIME = 60 * 60 * 1000;
 
 /**
- * Makes the image the caller's picture, and answers with its URL. The file is noted as discarded before it exists and
+ * Makes the image the caller's avatar, and answers with its URL. The file is noted as discarded before it exists and
  * claimed with the change, so that whatever fails in between leaves no file that nobody knows of.
  * @param image a JPEG, PNG, WebP or GIF file
  * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`
  */
-export async function changePicture(
+export async function changeAvatar(
   engine: Engine,
   avatars: AvatarStore,
   caller: Caller,
@@ -22,58 +22,58 @@ export async function changePicture(
   avatarBase: string,
 ): Promise<string> {
   const bytes = await renderAvatar(image);
-  const picture = newAvatarName();
+  const avatar = newAvatarName();
   await engine.db
     .insertInto('discarded_avatars')
-    .values({ picture, remove_after: new Date(Date.now() + CLAIM_TIME).toISOString() })
+    .values({ avatar, remove_after: new Date(Date.now() + CLAIM_TIME).toISOString() })
     .execute();
-  await avatars.put(picture, bytes);
+  await avatars.put(avatar, bytes);
   try {
     await transact(engine.db, async (trx) => {
       await requireSession(trx, caller);
-      await trx.deleteFrom('discarded_avatars').where('picture', '=', picture).execute();
-      await replacePicture(trx, caller, picture);
+      await trx.deleteFrom('discarded_avatars').where('avatar', '=', avatar).execute();
+      await replaceAvatar(trx, caller, avatar);
     });
   } catch (error) {
-    // The account may be gone by now: its picture need not wait.
+    // The account may be gone by now: its avatar need not wait.
     await engine.db
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })
-      .where('picture', '=', picture)
+      .where('avatar', '=', avatar)
       .execute();
     throw error;
   }
-  return avatarUrl(avatarBase, picture);
+  return avatarUrl(avatarBase, avatar);
 }
 
-/** Takes the caller back to the default picture, and answers with its URL. */
-export async function removePicture(
+/** Takes the caller back to the default avatar, and answers with its URL. */
+export async function removeAvatar(
   engine: Engine,
   caller: Caller,
   avatarBase: string,
 ): Promise<string> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    await replacePicture(trx, caller, null);
+    await replaceAvatar(trx, caller, null);
   });
   return avatarUrl(avatarBase, null);
 }
 
-async function replacePicture(
+async function replaceAvatar(
   trx: DatabaseTransaction,
-  { user }: Caller,
-  picture: string | null,
+  { userPk }: Caller,
+  avatar: string | null,
 ): Promise<void> {
   const old = await trx
     .selectFrom('users')
-    .select('picture')
-    .where('id', '=', user)
+    .select('avatar')
+    .where('pk', '=', userPk)
     .executeTakeFirst();
-  if (!old || old.picture === picture) return;
-  if (old.picture !== null) await discardPicture(trx, old.picture);
+  if (!old || old.avatar === avatar) return;
+  if (old.avatar !== null) await discardAvatar(trx, old.avatar);
   await trx
     .updateTable('users')
-    .set({ picture, updated_at: new Date().toISOString() })
-    .where('id', '=', user)
+    .set({ avatar, updated_at: new Date().toISOString() })
+    .where('pk', '=', userPk)
     .execute();
 }

@@ -14,7 +14,7 @@ export async function changeBio(engine: Engine, caller: Caller, text: string): P
     await trx
       .updateTable('users')
       .set({ bio, updated_at: new Date().toISOString() })
-      .where('id', '=', caller.user)
+      .where('pk', '=', caller.userPk)
       .execute();
   });
 }

@@ -18,7 +18,7 @@ export async function changePassword(
   const account = await engine.db
     .selectFrom('users')
     .select(['username', 'email', 'password_hash'])
-    .where('id', '=', caller.user)
+    .where('pk', '=', caller.userPk)
     .executeTakeFirst();
   if (!account) throw new DomainError('unauthenticated', 'The account has been deleted.');
   checkNewPassword(newPassword, account, '/newPassword');
@@ -32,14 +32,14 @@ export async function changePassword(
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash })
-      .where('id', '=', caller.user)
+      .where('pk', '=', caller.userPk)
       .where('password_hash', '=', verified)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw currentPasswordIncorrect();
     await trx
       .deleteFrom('sessions')
-      .where('user', '=', caller.user)
-      .where('id', '<>', caller.session)
+      .where('user_pk', '=', caller.userPk)
+      .where('pk', '<>', caller.sessionPk)
       .execute();
   });
 }

@@ -11,7 +11,7 @@ import { readStats } from './stats.ts';
  */
 export async function readProfile(
   engine: Engine,
-  { user }: Caller,
+  { userPk }: Caller,
   avatarBase: string,
 ): Promise<Profile> {
   const row = await engine.db
@@ -21,19 +21,19 @@ export async function readProfile(
       'username',
       'email',
       'bio',
-      'picture',
+      'avatar',
       'is_verified',
       'created_at',
       'updated_at',
     ])
-    .where('id', '=', user)
+    .where('pk', '=', userPk)
     .executeTakeFirst();
   if (!row) throw new DomainError('unauthenticated', 'The account has been deleted.');
-  const { picture, is_verified, ...profile } = row;
+  const { avatar, is_verified, ...profile } = row;
   return {
     ...profile,
-    profile_picture: avatarUrl(avatarBase, picture),
+    profile_picture: avatarUrl(avatarBase, avatar),
     is_verified: is_verified === 1,
-    stats: await readStats(engine.db, user),
+    stats: await readStats(engine.db, userPk),
   };
 }

@@ -7,15 +7,15 @@ import type { Database } from '../database/engine.ts';
  * counters that could drift. Each part is read from one index. The spaces of many messages are counted by a look at
  * each space that was joined, which is much less than putting the messages together by space.
  */
-export async function readStats(db: Database, user: number): Promise<ProfileStats> {
+export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
   const { rows } = await sql<ProfileStats>`
     SELECT
-      (SELECT count(*) FROM spaces WHERE creator = ${user}) AS spaces_created,
-      (SELECT count(*) FROM participations WHERE "user" = ${user} AND EXISTS (
-        SELECT 1 FROM messages WHERE author = participations."user" AND space = participations.space
+      (SELECT count(*) FROM spaces WHERE creator_pk = ${userPk}) AS spaces_created,
+      (SELECT count(*) FROM participations WHERE user_pk = ${userPk} AND EXISTS (
+        SELECT 1 FROM messages WHERE author_pk = participations.user_pk AND space_pk = participations.space_pk
       )) AS spaces_participated,
-      (SELECT coalesce(sum(word_count), 0) FROM messages WHERE author = ${user}) AS total_words_contributed,
-      (SELECT count(*) FROM appreciations WHERE author = ${user}) AS total_appreciations_received
+      (SELECT coalesce(sum(word_count), 0) FROM messages WHERE author_pk = ${userPk}) AS total_words_contributed,
+      (SELECT count(*) FROM appreciations WHERE author_pk = ${userPk}) AS total_appreciations_received
   `.execute(db);
   return rows[0] as ProfileStats;
 }

@@ -13,7 +13,7 @@ export async function changeUsername(
   caller: Caller,
   username: string,
 ): Promise<string> {
-  await refuseTakenUsername(engine.db, username, caller.user);
+  await refuseTakenUsername(engine.db, username, caller.userPk);
   const { name, key, skeleton } = parseUsername(username);
   try {
     await transact(engine.db, async (trx) => {
@@ -26,7 +26,7 @@ export async function changeUsername(
           username_skeleton: skeleton,
           updated_at: new Date().toISOString(),
         })
-        .where('id', '=', caller.user)
+        .where('pk', '=', caller.userPk)
         .execute();
     });
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import type { KnownWordDeletions } from '../database/schema.ts';
 import { isCorrectable } from './words/words.ts';
 
@@ -20,11 +20,16 @@ function tolerance(word: string): number {
   return [...word].length >= LONG ? 2 : 1;
 }
 
+/** The parameters of `count` rows, each a text and then a number. */
+function alternate(count: number): Record<number, 'text' | 'bigint'> {
+  return Array.from({ length: 2 * count }, (_, i) => (i % 2 === 0 ? 'text' : 'bigint'));
+}
+
 /** Rows of one statement, for fewer statements: about as many as the words of one space need. */
 const BATCH = 256;
 
 /** Inserts `BATCH` rows, each a deletion and then a word. A row may come twice. */
-const insertDeletions = prepared<(string | number)[], never>(({ db }, values) =>
+const insertDeletions = prepareWrite(alternate(BATCH), ({ db }, values) =>
   db
     .insertInto('known_word_deletions')
     .values(
@@ -39,22 +44,19 @@ const insertDeletions = prepared<(string | number)[], never>(({ db }, values) =>
 /** By the number of words of one statement: each a word and then the number of new documents that hold it. */
 const addWords = [32, 8, 1].map((count) => ({
   count,
-  add: prepared<(string | number)[], { id: number; word: string; spaces: number }>(
-    ({ db }, values) =>
-      db
-        .insertInto('known_words')
-        .values(
-          Array.from({ length: count }, (_, i) => ({
-            word: values[2 * i] as RawBuilder<string>,
-            spaces: values[2 * i + 1] as RawBuilder<number>,
-          })),
-        )
-        .onConflict((conflict) =>
-          conflict
-            .column('word')
-            .doUpdateSet({ spaces: sql`known_words.spaces + excluded.spaces` }),
-        )
-        .returning(['id', 'word', 'spaces']),
+  add: prepareWrite(alternate(count), ({ db }, values) =>
+    db
+      .insertInto('known_words')
+      .values(
+        Array.from({ length: count }, (_, i) => ({
+          word: values[2 * i] as RawBuilder<string>,
+          spaces: values[2 * i + 1] as RawBuilder<number>,
+        })),
+      )
+      .onConflict((conflict) =>
+        conflict.column('word').doUpdateSet({ spaces: sql`known_words.spaces + excluded.spaces` }),
+      )
+      .returning(['id', 'word', 'spaces']),
   ),
 }));
 
@@ -118,7 +120,8 @@ export async function forgetWords(db: Database, words: readonly string[]): Promi
 /** As many deletions as a word has at most: its first seven letters, with up to two of them left out. */
 const MOST_DELETIONS = 1 + 7 + 21;
 
-const findSimilar = prepared<Record<number, string>, { word: string; spaces: number }>(
+const findSimilar = prepareRead(
+  Array.from({ length: MOST_DELETIONS }, (): 'text' => 'text') as Record<number, 'text'>,
   ({ readDb }, texts) =>
     readDb
       .selectFrom('known_word_deletions')

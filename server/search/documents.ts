@@ -1,7 +1,5 @@
-import type { Selectable } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
-import type { PublicSpaces, Spaces, TagHits } from '../database/schema.ts';
+import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { forgetWords, learnWords } from './correction.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
@@ -11,9 +9,9 @@ import { indexWords, titleKey } from './words/words.ts';
  * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a
  * space; then newest. Indexes hold their rows by this key, so a page is read off from where it begins.
  */
-export function documentKey(space: number, participants: number): number {
+export function documentKey(spacePk: number, participants: number): number {
   // More than 32 bits: multiplied, since JavaScript's shifts are narrower.
-  return popularityStep(participants) * 2 ** 32 + (2 ** 32 - 1 - space);
+  return popularityStep(participants) * 2 ** 32 + (2 ** 32 - 1 - spacePk);
 }
 
 /** From 40 (nobody) down to 0 (a million participants and more). */
@@ -25,8 +23,8 @@ function popularityStep(participants: number): number {
  * Brings the index in step with the space as it is stored now. To be called in the transaction that changes the
  * space, after the change.
  */
-export async function indexSpace(engine: Engine, db: Database, space: number): Promise<void> {
-  const document = await writeDocument(engine, db, space);
+export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
+  const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
   await engine.text.add(db, document.key, document.words);
   await learnWords(
@@ -36,34 +34,36 @@ export async function indexSpace(engine: Engine, db: Database, space: number): P
   );
 }
 
-const readSpace = prepared<
-  { space: number },
-  Pick<
-    Selectable<Spaces>,
-    'space_id' | 'creator' | 'title' | 'description' | 'visibility' | 'participant_count'
-  >
->(({ db }, { space }) =>
+const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db
     .selectFrom('spaces')
-    .select(['space_id', 'creator', 'title', 'description', 'visibility', 'participant_count'])
-    .where('id', '=', space),
+    .select(['space_id', 'creator_pk', 'title', 'description', 'visibility', 'participant_count'])
+    .where('pk', '=', spacePk),
 );
 
-const readTagNumbers = prepared<{ space: number }, { tag: number; tag_name: string }>(
-  ({ db }, { space }) =>
-    db
-      .selectFrom('space_tags')
-      .select(['tag', 'tag_name'])
-      .where('space', '=', space)
-      .orderBy('position'),
+const readTagNumbers = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+  db
+    .selectFrom('space_tags')
+    .select(['tag_id', 'tag_name'])
+    .where('space_pk', '=', spacePk)
+    .orderBy('position'),
 );
 
-const insertDocument = prepared<Omit<PublicSpaces, 'revision'>, never>(({ db }, values) =>
-  db.insertInto('public_spaces').values({ ...values, revision: nextRevision }),
+const insertDocument = prepareWrite(
+  {
+    key: 'bigint',
+    space_pk: 'bigint',
+    creator_pk: 'bigint',
+    participant_count: 'bigint',
+    title_key: 'text',
+    head: 'text',
+    tail: 'text',
+  },
+  ({ db }, row) => db.insertInto('public_spaces').values({ ...row, revision: nextRevision }),
 );
 
-const insertTagHit = prepared<TagHits, never>(({ db }, values) =>
-  db.insertInto('tag_hits').values(values),
+const insertTagHit = prepareWrite({ tag_id: 'bigint', key: 'bigint' }, ({ db }, row) =>
+  db.insertInto('tag_hits').values(row),
 );
 
 interface IndexedDocument {
@@ -75,18 +75,24 @@ interface IndexedDocument {
 async function writeDocument(
   engine: Engine,
   db: Database,
-  space: number,
+  spacePk: number,
 ): Promise<IndexedDocument | undefined> {
-  await unindexSpace(engine, db, space);
-  const [row] = await readSpace(engine, { space }, db);
+  await unindexSpace(engine, db, spacePk);
+  const [row] = await readSpace(engine, { spacePk }, db);
   if (row?.visibility !== 'public') return undefined;
 
-  const { creator, participant_count } = row;
-  const key = documentKey(space, participant_count);
-  const tags = await readTagNumbers(engine, { space }, db);
-  const document = { key, space, creator, participant_count, title_key: titleKey(row.title) };
+  const { creator_pk, participant_count } = row;
+  const key = documentKey(spacePk, participant_count);
+  const tags = await readTagNumbers(engine, { spacePk }, db);
+  const document = {
+    key,
+    space_pk: spacePk,
+    creator_pk,
+    participant_count,
+    title_key: titleKey(row.title),
+  };
   await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
-  for (const { tag } of tags) await insertTagHit(engine, { tag, key }, db);
+  for (const { tag_id } of tags) await insertTagHit(engine, { tag_id, key }, db);
   return { key, words: wordsOf(row) };
 }
 
@@ -100,19 +106,19 @@ const CHUNK = 10_000;
 export async function indexSpaces(
   engine: Engine,
   db: Database,
-  spaces: readonly number[],
+  spacePks: readonly number[],
 ): Promise<void> {
-  const keyed: { space: number; key: number }[] = [];
-  for (const space of spaces) {
-    const [row] = await readSpace(engine, { space }, db);
-    if (row) keyed.push({ space, key: documentKey(space, row.participant_count) });
+  const keyed: { spacePk: number; key: number }[] = [];
+  for (const spacePk of spacePks) {
+    const [row] = await readSpace(engine, { spacePk }, db);
+    if (row) keyed.push({ spacePk, key: documentKey(spacePk, row.participant_count) });
   }
   keyed.sort((a, b) => a.key - b.key);
   const documents = new Map<string, number>();
   for (let i = 0; i < keyed.length; i += CHUNK) {
     const written: IndexedDocument[] = [];
-    for (const { space } of keyed.slice(i, i + CHUNK)) {
-      const document = await writeDocument(engine, db, space);
+    for (const { spacePk } of keyed.slice(i, i + CHUNK)) {
+      const document = await writeDocument(engine, db, spacePk);
       if (document) written.push(document);
     }
     for (const { key, words } of written) {
@@ -123,34 +129,37 @@ export async function indexSpaces(
   await learnWords(engine, db, documents);
 }
 
-const readDocument = prepared<{ space: number }, { key: number; head: string; tail: string }>(
-  ({ db }, { space }) =>
-    db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space', '=', space),
+const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+  db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
 );
 
 /** Takes the space out of the index, if it is there. */
-export async function unindexSpace(engine: Engine, db: Database, space: number): Promise<void> {
-  const [row] = await readDocument(engine, { space }, db);
+export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
+  const [row] = await readDocument(engine, { spacePk }, db);
   if (!row) return;
   await db.deleteFrom('public_spaces').where('key', '=', row.key).execute();
   const indexed = readFragments(row);
   await engine.text.remove(db, row.key);
   await forgetWords(db, wordsOf(indexed).all);
-  const tags = indexed.tags.map(({ tag }) => tag);
+  const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
-    await db.deleteFrom('tag_hits').where('key', '=', row.key).where('tag', 'in', tags).execute();
+    await db
+      .deleteFrom('tag_hits')
+      .where('key', '=', row.key)
+      .where('tag_id', 'in', tags)
+      .execute();
   }
 }
 
 /** Moves the space to where its number of participants puts it now. Most changes of the number move nothing. */
-export async function moveSpace(engine: Engine, db: Database, space: number): Promise<void> {
+export async function moveSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
     .select(['key', 'head', 'tail', 'participant_count'])
-    .where('space', '=', space)
+    .where('space_pk', '=', spacePk)
     .executeTakeFirst();
   if (!row) return;
-  const key = documentKey(space, row.participant_count);
+  const key = documentKey(spacePk, row.participant_count);
   if (key === row.key) return;
   const indexed = readFragments(row);
   const isLower = key > row.key;
@@ -159,13 +168,13 @@ export async function moveSpace(engine: Engine, db: Database, space: number): Pr
     .set({ key, ...(isLower && { revision: nextRevision }) })
     .where('key', '=', row.key)
     .execute();
-  const tags = indexed.tags.map(({ tag }) => tag);
+  const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
     await db
       .updateTable('tag_hits')
       .set({ key })
       .where('key', '=', row.key)
-      .where('tag', 'in', tags)
+      .where('tag_id', 'in', tags)
       .execute();
   }
   await engine.text.remove(db, row.key);

@@ -18,7 +18,7 @@ export interface Fragments {
 interface Indexed {
   title: string;
   description: string;
-  tags: { tag: number; tag_name: string }[];
+  tags: { tag_id: number; tag_name: string }[];
 }
 
 export function fragmentsOf(
@@ -32,7 +32,7 @@ export function fragmentsOf(
     visibility: 'public',
   } satisfies Partial<SearchResult>;
   const tail = {
-    tags: tags.map(({ tag, tag_name }) => ({ tag_id: tag, tag_name })),
+    tags: tags.map(({ tag_id, tag_name }) => ({ tag_id, tag_name })),
   } satisfies Partial<SearchResult>;
   return {
     head: `${JSON.stringify(head).slice(0, -1)},"creator":`,
@@ -43,22 +43,18 @@ export function fragmentsOf(
 /** What the fragments of a space were made of. */
 export function readFragments({ head, tail }: Fragments): Indexed {
   const { title, description, tags } = JSON.parse(`${head}null${tail}`) as SearchResult;
-  return {
-    title,
-    description,
-    tags: tags.map(({ tag_id, tag_name }) => ({ tag: tag_id, tag_name })),
-  };
+  return { title, description, tags };
 }
 
 /**
- * The result of the row at hand, of `public_spaces` and the creator's `users`. Ids, usernames and picture
+ * The result of the row at hand, of `public_spaces` and the creator's `users`. Ids, usernames and avatar
  * names need no escaping in JSON: their rules admit neither quotes nor backslashes nor control characters.
  */
 export function resultJson(avatarBase: RawBuilder<string>): RawBuilder<SearchResultJson> {
   return sql`public_spaces.head
     || '{"user_id":"' || users.user_id
     || '","username":"' || users.username
-    || '","profile_picture":"' || ${avatarBase} || '/' || coalesce(users.picture, ${sql.lit(defaultAvatarName)})
+    || '","profile_picture":"' || ${avatarBase} || '/' || coalesce(users.avatar, ${sql.lit(defaultAvatarName)})
     || '"},"participant_count":' || public_spaces.participant_count
     || public_spaces.tail`;
 }

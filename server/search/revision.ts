@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepareRead } from '../database/prepared.ts';
 
-const readValue = prepared<object, { value: number }>((engine) =>
-  engine.readDb.selectFrom('search_revision').select('value'),
+const readValue = prepareRead({}, ({ readDb }) =>
+  readDb.selectFrom('search_revision').select('value'),
 );
 
 /**

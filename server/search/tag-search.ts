@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
@@ -9,7 +9,7 @@ import { tagKey } from './words/words.ts';
 /**
  * Finds the public spaces that carry a tag, popular ones first.
  * @param tag        its name in any spelling that folds to the same
- * @param avatarBase what the names of pictures are appended to
+ * @param avatarBase what the names of avatars are appended to
  * @param revision   the current one, if it is known
  * @throws DomainError `invalid_cursor`
  */
@@ -36,16 +36,17 @@ function isPosition(parts: unknown[]): parts is [number, number] {
   return parts.length === 2 && parts.every(Number.isSafeInteger);
 }
 
-const readHits = prepared<
-  { tag: string; after: number; revision: number; limit: number; avatarBase: string },
-  { key: number; result: SearchResultJson }
->(
-  (_, { tag, after, revision, limit, avatarBase }) => sql`
+const readHits = prepareRead(
+  { tag: 'text', after: 'bigint', revision: 'bigint', limit: 'bigint', avatarBase: 'text' },
+  (_, { tag, after, revision, limit, avatarBase }) => sql<{
+    key: number;
+    result: SearchResultJson;
+  }>`
     SELECT tag_hits.key, ${resultJson(avatarBase)} AS result
     FROM tags
-    JOIN tag_hits ON tag_hits.tag = tags.id
+    JOIN tag_hits ON tag_hits.tag_id = tags.tag_id
     JOIN public_spaces ON public_spaces.key = tag_hits.key
-    JOIN users ON users.id = public_spaces.creator
+    JOIN users ON users.pk = public_spaces.creator_pk
     WHERE tags.tag_key = ${tag} AND tag_hits.key > ${after} AND public_spaces.revision < ${revision}
     ORDER BY tag_hits.key
     LIMIT ${limit}`,

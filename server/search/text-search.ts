@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Engine, TextScope } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagination.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
@@ -31,7 +31,7 @@ interface Row {
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
  * @param query      any text; no more than its first 12 words count
- * @param avatarBase what the names of pictures are appended to
+ * @param avatarBase what the names of avatars are appended to
  * @param revision   the current one, if it is known
  * @throws DomainError `invalid_cursor`
  */
@@ -105,7 +105,14 @@ interface Place {
   avatarBase: string;
 }
 
-const readEqual = prepared<Place & { title: string }, Row>((_, { title, after, ...rest }) =>
+const placeTypes = {
+  after: 'bigint',
+  revision: 'bigint',
+  limit: 'bigint',
+  avatarBase: 'text',
+} as const;
+
+const readEqual = prepareRead({ ...placeTypes, title: 'text' }, (_, { title, after, ...rest }) =>
   rowsOf(
     sql`(SELECT key FROM public_spaces WHERE title_key = ${title} AND key > ${after})`,
     sql`1 = 1`,
@@ -113,7 +120,8 @@ const readEqual = prepared<Place & { title: string }, Row>((_, { title, after, .
   ),
 );
 
-const readMatches = prepared<Place & { title: string; pattern: string }, Row>(
+const readMatches = prepareRead(
+  { ...placeTypes, title: 'text', pattern: 'text' },
   ({ text }, { title, pattern, after, ...rest }) =>
     rowsOf(text.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
 );
@@ -131,7 +139,7 @@ function rowsOf(
     SELECT hits.key, ${resultJson(avatarBase)} AS result
     FROM ${keys} AS hits
     JOIN public_spaces ON public_spaces.key = hits.key
-    JOIN users ON users.id = public_spaces.creator
+    JOIN users ON users.pk = public_spaces.creator_pk
     WHERE ${condition} AND public_spaces.revision < ${revision}
     ORDER BY hits.key
     LIMIT ${limit}`;
@@ -190,9 +198,10 @@ function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;
 }
 
-const findAny = prepared<{ pattern: string; after: number }, { key: number }>(
+const findAny = prepareRead(
+  { pattern: 'text', after: 'bigint' },
   ({ text }, { pattern, after }) =>
-    sql`SELECT key FROM ${text.matches(pattern, after)} AS hits LIMIT 1`,
+    sql<{ key: number }>`SELECT key FROM ${text.matches(pattern, after)} AS hits LIMIT 1`,
 );
 
 async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {

@@ -29,18 +29,18 @@ export async function joinSpace(
       const joined = { joined_at: new Date().toISOString(), left_at: null };
       await trx
         .insertInto('participations')
-        .values({ space: space.id, user: caller.user, ...joined })
-        .onConflict((conflict) => conflict.columns(['space', 'user']).doUpdateSet(joined))
+        .values({ space_pk: space.pk, user_pk: caller.userPk, ...joined })
+        .onConflict((conflict) => conflict.columns(['space_pk', 'user_pk']).doUpdateSet(joined))
         .execute();
-      await changeParticipantCount(engine, trx, space.id, 1);
+      await changeParticipantCount(engine, trx, space.pk, 1);
     }
     const { joined_at } = await trx
       .selectFrom('participations')
       .select('joined_at')
-      .where('space', '=', space.id)
-      .where('user', '=', caller.user)
+      .where('space_pk', '=', space.pk)
+      .where('user_pk', '=', caller.userPk)
       .executeTakeFirstOrThrow();
-    const described = (await describeSpaces(trx, [space.id], caller, avatarBase)).get(space.id);
+    const described = (await describeSpaces(trx, [space.pk], caller, avatarBase)).get(space.pk);
     if (!described) throw spaceNotFound();
     return { space: described, joined_at };
   });
@@ -54,7 +54,7 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
-    if (space.creator === caller.user) {
+    if (space.creatorPk === caller.userPk) {
       throw new DomainError(
         'creator_cannot_leave',
         'You created this space, so you cannot leave it. You can delete it.',
@@ -64,10 +64,10 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
     await trx
       .updateTable('participations')
       .set({ left_at: new Date().toISOString() })
-      .where('space', '=', space.id)
-      .where('user', '=', caller.user)
+      .where('space_pk', '=', space.pk)
+      .where('user_pk', '=', caller.userPk)
       .execute();
-    await changeParticipantCount(engine, trx, space.id, -1);
+    await changeParticipantCount(engine, trx, space.pk, -1);
   });
 }
 
@@ -75,15 +75,15 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
 export async function changeParticipantCount(
   engine: Engine,
   trx: Database,
-  space: number,
+  spacePk: number,
   by: number,
 ): Promise<void> {
   await trx
     .updateTable('spaces')
     .set({ participant_count: sql`participant_count + ${by}` })
-    .where('id', '=', space)
+    .where('pk', '=', spacePk)
     .execute();
-  await moveSpace(engine, trx, space);
+  await moveSpace(engine, trx, spacePk);
 }
 
 /**
@@ -98,27 +98,30 @@ export async function listParticipations(
 ): Promise<Page<Participation>> {
   let query = engine.db
     .selectFrom('participations')
-    .select(['space', 'joined_at'])
-    .where('user', '=', caller.user)
+    .select(['space_pk', 'joined_at'])
+    .where('user_pk', '=', caller.userPk)
     .where('left_at', 'is', null)
     .orderBy('joined_at', 'desc')
-    .orderBy('space', 'desc')
+    .orderBy('space_pk', 'desc')
     .limit(limit + 1);
   if (cursor !== undefined) {
-    const [joinedAt, space] = decodeCursor<readonly [string, number]>(cursor, isMoment);
-    query = query.where(sql<boolean>`(joined_at, space) < (${joinedAt}, ${space})`);
+    const [joinedAt, spacePk] = decodeCursor<readonly [string, number]>(cursor, isMoment);
+    query = query.where(sql<boolean>`(joined_at, space_pk) < (${joinedAt}, ${spacePk})`);
   }
-  const page = pageOf(await query.execute(), limit, ({ joined_at, space }) => [joined_at, space]);
+  const page = pageOf(await query.execute(), limit, ({ joined_at, space_pk }) => [
+    joined_at,
+    space_pk,
+  ]);
   const spaces = await describeSpaces(
     engine.db,
-    page.items.map(({ space }) => space),
+    page.items.map(({ space_pk }) => space_pk),
     caller,
     avatarBase,
   );
   return {
     next: page.next,
-    items: page.items.flatMap(({ space, joined_at }) => {
-      const described = spaces.get(space);
+    items: page.items.flatMap(({ space_pk, joined_at }) => {
+      const described = spaces.get(space_pk);
       return described ? [{ space: described, joined_at }] : [];
     }),
   };

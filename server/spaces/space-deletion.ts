@@ -10,32 +10,36 @@ import { deleteUnusedTags, setTags } from './tags.ts';
  * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function deleteSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
-  const { id } = await findOwnSpace(engine.db, caller, spaceId);
-  await engine.run('eraseSpace', { id, session: caller.session });
+  const { pk } = await findOwnSpace(engine.db, caller, spaceId);
+  await engine.run('eraseSpace', { pk, sessionPk: caller.sessionPk });
 }
 
 /**
  * Deletes a space with its messages, their appreciations, its memberships and tags, in one transaction.
  * @throws DomainError `unauthenticated`, if the session has ended meanwhile
  */
-export async function eraseSpace(engine: Engine, { id, session }: Target): Promise<void> {
+export async function eraseSpace(engine: Engine, { pk, sessionPk }: Target): Promise<void> {
   await transact(engine.db, async (trx) => {
-    await requireSession(trx, { session });
-    await eraseSpaceRows(engine, trx, id);
+    await requireSession(trx, { sessionPk });
+    await eraseSpaceRows(engine, trx, pk);
   });
 }
 
 /** The rows of a space, children first: deleting a row whose children are gone has nothing to look for. */
-export async function eraseSpaceRows(engine: Engine, trx: Database, space: number): Promise<void> {
-  await unindexSpace(engine, trx, space);
+export async function eraseSpaceRows(
+  engine: Engine,
+  trx: Database,
+  spacePk: number,
+): Promise<void> {
+  await unindexSpace(engine, trx, spacePk);
   await trx
     .deleteFrom('appreciations')
-    .where('message', 'in', (eb) =>
-      eb.selectFrom('messages').select('id').where('space', '=', space),
+    .where('message_pk', 'in', (eb) =>
+      eb.selectFrom('messages').select('pk').where('space_pk', '=', spacePk),
     )
     .execute();
-  await trx.deleteFrom('messages').where('space', '=', space).execute();
-  await trx.deleteFrom('participations').where('space', '=', space).execute();
-  await deleteUnusedTags(trx, await setTags(engine, trx, space, []));
-  await trx.deleteFrom('spaces').where('id', '=', space).execute();
+  await trx.deleteFrom('messages').where('space_pk', '=', spacePk).execute();
+  await trx.deleteFrom('participations').where('space_pk', '=', spacePk).execute();
+  await deleteUnusedTags(trx, await setTags(engine, trx, spacePk, []));
+  await trx.deleteFrom('spaces').where('pk', '=', spacePk).execute();
 }

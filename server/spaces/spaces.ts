@@ -24,26 +24,26 @@ export async function createSpace(
   const now = new Date().toISOString();
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    const { id } = await trx
+    const { pk } = await trx
       .insertInto('spaces')
       .values({
         space_id: randomUUID(),
-        creator: caller.user,
+        creator_pk: caller.userPk,
         title,
         description,
         ...visibilityOf(creation.visibility),
         participant_count: 1,
         created_at: now,
       })
-      .returning('id')
+      .returning('pk')
       .executeTakeFirstOrThrow();
     await trx
       .insertInto('participations')
-      .values({ space: id, user: caller.user, joined_at: now, left_at: null })
+      .values({ space_pk: pk, user_pk: caller.userPk, joined_at: now, left_at: null })
       .execute();
-    await setTags(engine, trx, id, tags);
-    await indexSpace(engine, trx, id);
-    return describeSpace(trx, id, caller, avatarBase);
+    await setTags(engine, trx, pk, tags);
+    await indexSpace(engine, trx, pk);
+    return describeSpace(trx, pk, caller, avatarBase);
   });
 }
 
@@ -57,8 +57,8 @@ export async function readSpace(
   spaceId: string,
   avatarBase: string,
 ): Promise<Space> {
-  const { id } = await findSpace(engine.db, caller, spaceId);
-  return describeSpace(engine.db, id, caller, avatarBase);
+  const { pk } = await findSpace(engine.db, caller, spaceId);
+  return describeSpace(engine.db, pk, caller, avatarBase);
 }
 
 /**
@@ -86,21 +86,21 @@ export async function updateSpace(
         visibilityOf(update.visibility)),
     };
     if (Object.keys(changes).length > 0) {
-      await trx.updateTable('spaces').set(changes).where('id', '=', space.id).execute();
+      await trx.updateTable('spaces').set(changes).where('pk', '=', space.pk).execute();
     }
     const formerTags = update.tags
-      ? await setTags(engine, trx, space.id, parseTags(update.tags))
+      ? await setTags(engine, trx, space.pk, parseTags(update.tags))
       : [];
-    await indexSpace(engine, trx, space.id);
+    await indexSpace(engine, trx, space.pk);
     await deleteUnusedTags(trx, formerTags);
-    return describeSpace(trx, space.id, caller, avatarBase);
+    return describeSpace(trx, space.pk, caller, avatarBase);
   });
 }
 
 /** A space as other domains need to know it. */
 export interface FoundSpace {
-  id: number;
-  creator: number;
+  pk: number;
+  creatorPk: number;
   visibility: 'public' | 'private';
   invitationCode: string | null;
   /** Whether the caller takes part now. */
@@ -134,13 +134,13 @@ export async function findAnySpace(
     .selectFrom('spaces')
     .leftJoin('participations', (join) =>
       join
-        .onRef('participations.space', '=', 'spaces.id')
-        .on('participations.user', '=', caller?.user ?? 0)
+        .onRef('participations.space_pk', '=', 'spaces.pk')
+        .on('participations.user_pk', '=', caller?.userPk ?? 0)
         .on('participations.left_at', 'is', null),
     )
     .select([
-      'id',
-      'creator',
+      'pk',
+      'creator_pk as creatorPk',
       'visibility',
       'invitation_code as invitationCode',
       'participations.joined_at',
@@ -162,7 +162,7 @@ export async function findOwnSpace(
   spaceId: string,
 ): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
-  if (space.creator !== caller.user) {
+  if (space.creatorPk !== caller.userPk) {
     throw new DomainError('not_space_creator', 'Only its creator can change or delete a space.');
   }
   return space;
@@ -172,20 +172,20 @@ export function spaceNotFound(): DomainError {
   return new DomainError('space_not_found', 'There is no such space, or it is private.');
 }
 
-/** Spaces by their internal numbers, as `viewer` sees them. */
+/** Spaces by their internal keys, as `viewer` sees them. */
 export async function describeSpaces(
   db: Database,
-  ids: readonly number[],
+  spacePks: readonly number[],
   viewer: Caller | null,
   avatarBase: string,
 ): Promise<Map<number, Space>> {
-  if (ids.length === 0) return new Map();
+  if (spacePks.length === 0) return new Map();
   const rows = await db
     .selectFrom('spaces')
-    .innerJoin('users', 'users.id', 'spaces.creator')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .select([
-      'spaces.id',
-      'spaces.creator',
+      'spaces.pk',
+      'spaces.creator_pk',
       'spaces.space_id',
       'spaces.title',
       'spaces.description',
@@ -195,14 +195,14 @@ export async function describeSpaces(
       'spaces.invitation_code',
       'users.user_id',
       'users.username',
-      'users.picture',
+      'users.avatar',
     ])
-    .where('spaces.id', 'in', ids)
+    .where('spaces.pk', 'in', spacePks)
     .execute();
-  const tags = await readTags(db, ids);
+  const tags = await readTags(db, spacePks);
   return new Map(
     rows.map((row) => [
-      row.id,
+      row.pk,
       {
         space_id: row.space_id,
         title: row.title,
@@ -211,12 +211,12 @@ export async function describeSpaces(
         creator: {
           user_id: row.user_id,
           username: row.username,
-          profile_picture: avatarUrl(avatarBase, row.picture),
+          profile_picture: avatarUrl(avatarBase, row.avatar),
         },
         participant_count: row.participant_count,
-        tags: tags.get(row.id) ?? [],
+        tags: tags.get(row.pk) ?? [],
         created_at: row.created_at,
-        invitation_code: row.creator === viewer?.user ? row.invitation_code : null,
+        invitation_code: row.creator_pk === viewer?.userPk ? row.invitation_code : null,
       },
     ]),
   );
@@ -224,11 +224,11 @@ export async function describeSpaces(
 
 async function describeSpace(
   db: Database,
-  id: number,
+  spacePk: number,
   viewer: Caller | null,
   avatarBase: string,
 ): Promise<Space> {
-  const space = (await describeSpaces(db, [id], viewer, avatarBase)).get(id);
+  const space = (await describeSpaces(db, [spacePk], viewer, avatarBase)).get(spacePk);
   if (!space) throw spaceNotFound();
   return space;
 }

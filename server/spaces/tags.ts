@@ -1,7 +1,6 @@
 import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
-import { prepared } from '../database/prepared.ts';
-import type { SpaceTags } from '../database/schema.ts';
+import { prepareWrite } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 import { tagKey } from '../search/words/words.ts';
 
@@ -32,64 +31,71 @@ export function parseTags(names: readonly string[]): TagName[] {
   return [...tags.values()];
 }
 
-const deleteTags = prepared<{ space: number }, { tag: number }>(({ db }, { space }) =>
-  db.deleteFrom('space_tags').where('space', '=', space).returning('tag'),
+const deleteTags = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+  db.deleteFrom('space_tags').where('space_pk', '=', spacePk).returning('tag_id'),
 );
 
-const findOrAddTag = prepared<{ tag_key: string }, { id: number }>(({ db }, { tag_key }) =>
+const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
   db
     .insertInto('tags')
     .values({ tag_key })
     .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key }))
-    .returning('id'),
+    .returning('tag_id'),
 );
 
-const addTag = prepared<SpaceTags, never>(({ db }, values) =>
-  db.insertInto('space_tags').values(values),
+const addTag = prepareWrite(
+  { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
+  ({ db }, row) => db.insertInto('space_tags').values(row),
 );
 
 /** Makes these the tags of a space, in this order. Answers with the ids of those that it had before. */
 export async function setTags(
   engine: Engine,
   db: Database,
-  space: number,
+  spacePk: number,
   tags: readonly TagName[],
 ): Promise<number[]> {
-  const former = await deleteTags(engine, { space }, db);
+  const former = await deleteTags(engine, { spacePk }, db);
   for (const [position, { name, key }] of tags.entries()) {
     const [found] = await findOrAddTag(engine, { tag_key: key }, db);
     if (!found) throw new Error('A tag that was written has no id.');
-    await addTag(engine, { space, tag: found.id, position, tag_name: name }, db);
+    await addTag(engine, { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name }, db);
   }
-  return former.map(({ tag }) => tag);
+  return former.map(({ tag_id }) => tag_id);
 }
 
 /** The tags of each of the spaces. */
 export async function readTags(
   db: Database,
-  spaces: readonly number[],
+  spacePks: readonly number[],
 ): Promise<Map<number, Tag[]>> {
-  const tags = new Map<number, Tag[]>(spaces.map((space) => [space, []]));
-  if (spaces.length === 0) return tags;
+  const tags = new Map<number, Tag[]>(spacePks.map((spacePk) => [spacePk, []]));
+  if (spacePks.length === 0) return tags;
   const rows = await db
     .selectFrom('space_tags')
-    .select(['space', 'tag as tag_id', 'tag_name'])
-    .where('space', 'in', spaces)
-    .orderBy('space')
+    .select(['space_pk', 'tag_id', 'tag_name'])
+    .where('space_pk', 'in', spacePks)
+    .orderBy('space_pk')
     .orderBy('position')
     .execute();
-  for (const { space, ...tag } of rows) tags.get(space)?.push(tag);
+  for (const { space_pk, ...tag } of rows) tags.get(space_pk)?.push(tag);
   return tags;
 }
 
 /** Forgets those of the tags that no space carries any more. */
-export async function deleteUnusedTags(db: Database, tags: readonly number[]): Promise<void> {
-  if (tags.length === 0) return;
+export async function deleteUnusedTags(db: Database, tagIds: readonly number[]): Promise<void> {
+  if (tagIds.length === 0) return;
   await db
     .deleteFrom('tags')
-    .where('id', 'in', tags)
+    .where('tag_id', 'in', tagIds)
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('space_tags').select('tag').whereRef('tag', '=', 'tags.id'))),
+      not(
+        exists(
+          selectFrom('space_tags')
+            .select('tag_id')
+            .whereRef('space_tags.tag_id', '=', 'tags.tag_id'),
+        ),
+      ),
     )
     .execute();
 }

@@ -10,10 +10,10 @@ import { DomainError } from '../errors.ts';
 export async function readUser(engine: Engine, userId: string, avatarBase: string): Promise<User> {
   const row = await engine.readDb
     .selectFrom('users')
-    .select(['user_id', 'username', 'bio', 'picture', 'created_at'])
+    .select(['user_id', 'username', 'bio', 'avatar', 'created_at'])
     .where('user_id', '=', userId)
     .executeTakeFirst();
   if (!row) throw new DomainError('user_not_found', 'There is no such user.');
-  const { picture, ...user } = row;
-  return { ...user, profile_picture: avatarUrl(avatarBase, picture) };
+  const { avatar, ...user } = row;
+  return { ...user, profile_picture: avatarUrl(avatarBase, avatar) };
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { usernameSkeleton } from '../../server/accounts/username.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { createSpace, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -148,7 +148,7 @@ describe('A deleted account', () => {
     const { client, email, password } = gone;
     const foreign = await createSpace(other);
     await join(gone, foreign);
-    const avatar = await picture();
+    const avatar = await avatarFile();
     const begin = (): Promise<{ response?: Response }>[] => [
       api.sendMessage({ client, body: { space_id: foreign.space_id, text: 'Wait!' } }),
       api.changeUsername({ client, body: { username: 'late' } }),
@@ -174,7 +174,7 @@ describe('A deleted account', () => {
     const { db } = app.context.engine;
     const mine = await db
       .selectFrom('users')
-      .select('id')
+      .select('pk')
       .where('user_id', '=', gone.userId)
       .execute();
     expect(mine).toEqual([]);
@@ -193,7 +193,7 @@ describe('A deleted account', () => {
     expect(await avatarFiles(app)).toEqual(['default.webp']);
   });
 
-  test('leaves no picture that was being stored when it was deleted', async () => {
+  test('leaves no avatar that was being stored when it was deleted', async () => {
     const gone = await app.register();
     const { avatars } = app.context;
     const { put } = avatars;
@@ -203,7 +203,7 @@ describe('A deleted account', () => {
     };
     const { response } = await api.changeProfilePicture({
       client: gone.client,
-      body: { avatar: await picture() },
+      body: { avatar: await avatarFile() },
     });
     avatars.put = put;
     expect(response?.status).toBe(401);
@@ -268,7 +268,7 @@ describe('A deleted account', () => {
     });
     const changed = await api.changeProfilePicture({
       client,
-      body: { avatar: await picture() },
+      body: { avatar: await avatarFile() },
       throwOnError: true,
     });
     const file = new URL(changed.data.profile_picture).pathname.split('/').at(-1) ?? '';
@@ -325,7 +325,7 @@ function nonsense(seed: number): string {
   return Array.from({ length: 10 }, (_, i) => letters[(seed * (i + 3) + i * i) % 9]).join('');
 }
 
-/** The bytes of all files in the data folder, with their names: database, log, limits and pictures. */
+/** The bytes of all files in the data folder, with their names: database, log, limits and avatars. */
 async function dataFiles({ context }: TestApp): Promise<Buffer> {
   const entries = await readdir(context.config.dataDir, { recursive: true, withFileTypes: true });
   const files = entries.filter((each) => each.isFile());
@@ -356,7 +356,7 @@ async function knownWords({ context }: TestApp): Promise<unknown[]> {
   ];
 }
 
-/** The files of pictures, once those to be removed are gone. */
+/** The files of avatars, once those to be removed are gone. */
 async function avatarFiles({ context }: TestApp): Promise<string[]> {
   await context.housekeeping.run();
   return readdir(path.join(context.config.dataDir, 'avatars'));

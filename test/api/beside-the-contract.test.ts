@@ -212,7 +212,7 @@ describe('/metrics', () => {
 });
 
 describe('/avatars', () => {
-  test('has the default picture, for pages of all sites', async () => {
+  test('has the default avatar, for pages of all sites', async () => {
     const response = await app.fetch('/avatars/default.webp', {
       headers: { origin: 'https://a.example' },
     });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, join, refusal, send } from '../support/spaces.ts';
 
@@ -217,13 +217,13 @@ describe('The messages of a space', () => {
     expect(await refusal(call)).toBe('401 unauthenticated');
   });
 
-  test('show their author’s new name and picture at once', async () => {
+  test('show their author’s new name and avatar at once', async () => {
     const author = await app.register('zoe');
     await join(author, space);
     const message = await send(author, space, 'hello');
     const { data } = await api.changeProfilePicture({
       client: author.client,
-      body: { avatar: await picture() },
+      body: { avatar: await avatarFile() },
       throwOnError: true,
     });
     await api.changeUsername({ client: author.client, body: { username: 'Zoë.2' } });

@@ -38,8 +38,8 @@ describe('With a sound database', () => {
     await app.context.engine.db
       .updateTable('sessions')
       .set({ last_used_at: '2020-01-01T00:00:00.000Z' })
-      .where('user', '=', (db) =>
-        db.selectFrom('users').select('id').where('user_id', '=', late.userId),
+      .where('user_pk', '=', (db) =>
+        db.selectFrom('users').select('pk').where('user_id', '=', late.userId),
       )
       .execute();
   });

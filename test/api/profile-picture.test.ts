@@ -31,11 +31,11 @@ const upload = (bytes: Buffer<ArrayBuffer> | string, type = 'image/jpeg') =>
     body: { avatar: new File([bytes], 'picture', { type }) },
   });
 
-/** The URL of the caller's picture. */
-const pictureUrl = async () =>
+/** The URL of the caller's avatar. */
+const avatarUrl = async () =>
   (await api.getProfile({ client: user.client, throwOnError: true })).data.profile_picture;
 
-/** The files in the avatar folder, without the default picture, once those to be removed are gone. */
+/** The files in the avatar folder, without the default avatar, once those to be removed are gone. */
 const files = async () => {
   await app.context.housekeeping.run();
   const names = await readdir(join(app.context.config.dataDir, 'avatars'));
@@ -51,9 +51,9 @@ const download = async (url: string) => {
   };
 };
 
-const defaultPicture = () => `${app.url}/avatars/default.webp`;
+const defaultAvatar = () => `${app.url}/avatars/default.webp`;
 
-describe('A new picture', () => {
+describe('A new avatar', () => {
   test('shows everywhere at once', async () => {
     const { client } = user;
     const { space_id } = (
@@ -67,21 +67,21 @@ describe('A new picture', () => {
 
     const { data, response } = await upload(jpeg);
     expect(response?.status).toBe(200);
-    const picture = { profile_picture: data?.profile_picture };
-    expect(data).toEqual(picture);
+    const avatar = { profile_picture: data?.profile_picture };
+    expect(data).toEqual(avatar);
 
-    expect(await pictureUrl()).toBe(data?.profile_picture);
+    expect(await avatarUrl()).toBe(data?.profile_picture);
     const others = app.client();
     const path = { user_id: user.userId };
-    expect((await api.getUser({ client, path })).data).toMatchObject(picture);
+    expect((await api.getUser({ client, path })).data).toMatchObject(avatar);
     const space = await api.getSpace({ client: others, path: { space_id } });
-    expect(space.data?.creator).toMatchObject(picture);
+    expect(space.data?.creator).toMatchObject(avatar);
     const messages = await api.listMessages({ client: others, query: { space_id } });
-    expect(messages.data?.[0]?.author).toMatchObject(picture);
+    expect(messages.data?.[0]?.author).toMatchObject(avatar);
     const byText = await api.searchSpaces({ client: others, query: { q: 'portraits' } });
-    expect(byText.data?.[0]?.creator).toMatchObject(picture);
+    expect(byText.data?.[0]?.creator).toMatchObject(avatar);
     const byTag = await api.searchSpacesByTag({ client: others, path: { tag: 'portrait' } });
-    expect(byTag.data?.[0]?.creator).toMatchObject(picture);
+    expect(byTag.data?.[0]?.creator).toMatchObject(avatar);
   });
 
   test('is a square WebP at an address that nobody guesses, for all sites and for good', async () => {
@@ -198,7 +198,7 @@ describe('A new picture', () => {
     await upload('no picture');
     await upload(jpeg.subarray(0, 100));
     await upload(Buffer.alloc(MAX_BYTES + 1));
-    expect(await pictureUrl()).toBe(data?.profile_picture);
+    expect(await avatarUrl()).toBe(data?.profile_picture);
     expect(await files()).toEqual(before);
   });
 
@@ -207,9 +207,9 @@ describe('A new picture', () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => upload(jpeg)));
     const urls = answers.map(({ data }) => data?.profile_picture);
     expect(new Set(urls).size).toBe(6);
-    expect(urls).toContain(await pictureUrl());
+    expect(urls).toContain(await avatarUrl());
     expect(await files()).toHaveLength(before.length + 1);
-    expect((await download(await pictureUrl())).status).toBe(200);
+    expect((await download(await avatarUrl())).status).toBe(200);
   });
 });
 
@@ -264,7 +264,7 @@ describe('The form', () => {
     const { status, problem } = await send(type, body());
     expect(problem).toMatchObject({ status: 400, code });
     expect(status).toBe(400);
-    expect(await pictureUrl()).toBe(defaultPicture());
+    expect(await avatarUrl()).toBe(defaultAvatar());
   });
 
   test('of a stranger is refused before it has arrived, and its rest cut off', async () => {
@@ -283,7 +283,7 @@ describe('The form', () => {
   test('that breaks off leaves nothing behind', async () => {
     const before = await files();
     await abandon(form(part('name="avatar"; filename="a.jpg"', randomBytes(MiB))));
-    expect(await pictureUrl()).toBe(defaultPicture());
+    expect(await avatarUrl()).toBe(defaultAvatar());
     expect(await files()).toEqual(before);
     const { db } = app.context.engine;
     expect(await db.selectFrom('discarded_avatars').selectAll().execute()).toEqual([]);
@@ -320,14 +320,14 @@ describe('The form', () => {
   }
 });
 
-describe('Removing the picture', () => {
+describe('Removing the avatar', () => {
   test('goes back to the default one, and removes the file', async () => {
     const before = await files();
     const { data } = await upload(jpeg);
     const removed = await api.removeProfilePicture({ client: user.client });
     expect(removed.response?.status).toBe(200);
-    expect(removed.data).toEqual({ profile_picture: defaultPicture() });
-    expect(await pictureUrl()).toBe(defaultPicture());
+    expect(removed.data).toEqual({ profile_picture: defaultAvatar() });
+    expect(await avatarUrl()).toBe(defaultAvatar());
     expect((await download(data?.profile_picture ?? '')).status).toBe(404);
     expect(await files()).toEqual(before);
   });
@@ -340,13 +340,13 @@ describe('Removing the picture', () => {
         headers: { ...user.headers, ...(type && { 'content-type': type }) },
       });
       expect(response.status).toBe(200);
-      expect(await response.json()).toEqual({ profile_picture: defaultPicture() });
+      expect(await response.json()).toEqual({ profile_picture: defaultAvatar() });
     }
     expect((await api.getProfile({ client: user.client })).data).toEqual(before.data);
   });
 
   test('leaves the default one for everyone', async () => {
-    const { status, headers, bytes } = await download(defaultPicture());
+    const { status, headers, bytes } = await download(defaultAvatar());
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('image/webp');
     expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
@@ -358,8 +358,8 @@ function plain(width: number, height: number, background = '#30a060') {
   return sharp({ create: { width, height, channels: 3, background } });
 }
 
-test('A picture that cannot be stored is answered 503, and the one before stays', async () => {
-  const before = await pictureUrl();
+test('An avatar that cannot be stored is answered 503, and the one before stays', async () => {
+  const before = await avatarUrl();
   const folder = join(app.context.config.dataDir, 'avatars');
   await rename(folder, `${folder}-gone`);
   try {
@@ -369,6 +369,6 @@ test('A picture that cannot be stored is answered 503, and the one before stays'
   } finally {
     await rename(`${folder}-gone`, folder);
   }
-  expect(await pictureUrl()).toBe(before);
+  expect(await avatarUrl()).toBe(before);
   expect((await upload(jpeg)).response?.status).toBe(200);
 });

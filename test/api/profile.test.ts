@@ -5,7 +5,7 @@ import { setPassword } from '../../server/auth/password-reset.ts';
 import { verifyAccount } from '../../server/auth/verification.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { createSpace, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -166,9 +166,9 @@ describe('updated_at', () => {
     return after.updated_at > before.updated_at;
   };
 
-  test('tells of a new username, bio and picture', async () => {
+  test('tells of a new username, bio and avatar', async () => {
     const { client } = user;
-    const body = { avatar: await picture() };
+    const body = { avatar: await avatarFile() };
     expect(await change(() => api.changeUsername({ client, body: { username: 'dora.b' } }))).toBe(
       true,
     );
@@ -196,7 +196,7 @@ describe('updated_at', () => {
 
   test('tells of nothing that was refused', async () => {
     const { client } = user;
-    const body = { avatar: new Blob(['no picture']) };
+    const body = { avatar: new Blob(['no avatar']) };
     expect(await change(() => api.changeUsername({ client, body: { username: 'admin' } }))).toBe(
       false,
     );
@@ -479,8 +479,8 @@ describe('Changing the password', () => {
     expect((await signIn(user, user.password)).response?.status).toBe(401);
     const left = app.context.engine.db
       .selectFrom('sessions')
-      .innerJoin('users', 'users.id', 'sessions.user')
-      .select('sessions.id')
+      .innerJoin('users', 'users.pk', 'sessions.user_pk')
+      .select('sessions.pk')
       .where('users.user_id', '=', user.userId);
     expect(await left.execute()).toHaveLength(1);
   });

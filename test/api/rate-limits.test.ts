@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 
 let app: TestApp;
 
@@ -183,17 +183,17 @@ describe('Changing the username', () => {
   });
 });
 
-describe('Changing the picture', () => {
+describe('Changing the avatar', () => {
   const change = ({ client }: TestUser, avatar: Blob) =>
     api.changeProfilePicture({ client, body: { avatar } });
 
   test('waits after 60 in 30 minutes, for that account alone', async () => {
     const [user, other] = [await app.register(), await app.register()];
-    const avatar = await picture();
+    const avatar = await avatarFile();
     expect(count(await times(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
     expect(remaining(await change(user, avatar))).toBe('59 of 60');
     // What has to be looked at costs, whatever it turns out to be.
-    const answers = await times(60, (i) => change(user, i % 4 ? new Blob(['no picture']) : avatar));
+    const answers = await times(60, (i) => change(user, i % 4 ? new Blob(['no avatar']) : avatar));
     expect(count(answers)).toMatchObject({ 429: 1 });
     expectLimit(await change(user, avatar), 1800);
     const { client } = user;

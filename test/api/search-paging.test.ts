@@ -139,19 +139,19 @@ describe('The pages of a search', () => {
     const user = await deceptive.register();
     await createSpace(user, { title: '山川町の声' });
     const { engine } = deceptive.context;
-    const creator = await engine.db.selectFrom('users').select('id').executeTakeFirstOrThrow();
+    const creator = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
     await engine.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 2_500; i += 1) {
-        const { id } = await trx
+        const { pk } = await trx
           .insertInto('spaces')
           .values({
-            ...{ space_id: `s${i}`, creator: creator.id, title: '川町山川', description: '' },
+            ...{ space_id: `s${i}`, creator_pk: creator.pk, title: '川町山川', description: '' },
             ...{ visibility: 'public', invitation_code: null, participant_count: 1 },
             created_at: new Date().toISOString(),
           })
-          .returning('id')
+          .returning('pk')
           .executeTakeFirstOrThrow();
-        await indexSpace(engine, trx, id);
+        await indexSpace(engine, trx, pk);
       }
     });
     const pages = await readPages<SearchResult>(deceptive, searchPath('山川町', 5));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { readPages } from '../support/pages.ts';
 import { createSpace, join, refusal, send } from '../support/spaces.ts';
 
@@ -174,13 +174,13 @@ describe('A public space', () => {
     );
   });
 
-  test('shows its creator’s new name and picture at once', async () => {
+  test('shows its creator’s new name and avatar at once', async () => {
     const creator = await app.register('zoe');
     const space = await createSpace(creator, { title: 'Renaming', tags: ['renamed'] });
     await join(ben, space);
     const { data } = await api.changeProfilePicture({
       client: creator.client,
-      body: { avatar: await picture() },
+      body: { avatar: await avatarFile() },
     });
     await api.changeUsername({ client: creator.client, body: { username: 'Zoë.2' } });
     const expected = {
@@ -349,8 +349,8 @@ describe('Leaving', () => {
   const participation = () =>
     app.context.engine.db
       .selectFrom('participations')
-      .innerJoin('users', 'users.id', 'participations.user')
-      .innerJoin('spaces', 'spaces.id', 'participations.space')
+      .innerJoin('users', 'users.pk', 'participations.user_pk')
+      .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
       .select(['joined_at', 'left_at'])
       .where('user_id', '=', carl.userId)
       .where('space_id', '=', space.space_id)
@@ -430,8 +430,8 @@ describe('The list of one’s spaces', () => {
     await app.context.engine.db
       .updateTable('participations')
       .set({ joined_at })
-      .where('space', 'in', (eb) =>
-        eb.selectFrom('spaces').select('id').where('title', 'in', titles.slice(2)),
+      .where('space_pk', 'in', (eb) =>
+        eb.selectFrom('spaces').select('pk').where('title', 'in', titles.slice(2)),
       )
       .execute();
   });

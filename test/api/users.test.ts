@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { refusal } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -31,14 +31,14 @@ test('A user is seen by others as by themselves, without address, password or st
   expect(await read(ann, ann.userId)).toEqual(seen);
 });
 
-test('A user’s new name, bio and picture are seen at once', async () => {
+test('A user’s new name, bio and avatar are seen at once', async () => {
   const { client } = await app.register('zoe');
   const { data: profile } = await api.getProfile({ client, throwOnError: true });
   await api.changeUsername({ client, body: { username: 'Zoë.2' }, throwOnError: true });
   await api.changeBio({ client, body: { bio: 'Two\nlines, "quoted".' }, throwOnError: true });
   const { data } = await api.changeProfilePicture({
     client,
-    body: { avatar: await picture() },
+    body: { avatar: await avatarFile() },
     throwOnError: true,
   });
   expect(await read(ben, profile.user_id)).toEqual({

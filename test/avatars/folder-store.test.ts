@@ -26,9 +26,9 @@ afterEach(() => rm(parent, { recursive: true, force: true }));
 
 describe('a folder of avatars', () => {
   test('keeps what is put into it under a name of 128 random bits', async () => {
-    const name = await put('picture');
+    const name = await put('avatar');
     expect(name).toMatch(/^[A-Za-z0-9_-]{22}\.webp$/);
-    expect(await readFile(join(path, name), 'utf8')).toBe('picture');
+    expect(await readFile(join(path, name), 'utf8')).toBe('avatar');
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o644 & ~process.umask());
   });
 
@@ -42,7 +42,7 @@ describe('a folder of avatars', () => {
     const [gone, kept] = [await put('a'), await put('b')];
     await store.remove(gone);
     await store.remove(gone);
-    expect(await pictures()).toEqual([kept]);
+    expect(await avatars()).toEqual([kept]);
   });
 
   test.each([
@@ -65,16 +65,16 @@ describe('a folder of avatars', () => {
     expect(await readFile(join(parent, 'data', 'secret.webp'), 'utf8')).toBe('secret');
   });
 
-  test('holds the default picture, 512 x 512 pixels of WebP', async () => {
-    const picture = await readFile(join(path, defaultAvatarName));
-    expect(await sharp(picture).metadata()).toMatchObject({
+  test('holds the default avatar, 512 x 512 pixels of WebP', async () => {
+    const avatar = await readFile(join(path, defaultAvatarName));
+    expect(await sharp(avatar).metadata()).toMatchObject({
       format: 'webp',
       width: 512,
       height: 512,
     });
   });
 
-  test('writes the default picture only where it is not there yet', async () => {
+  test('writes the default avatar only where it is not there yet', async () => {
     const inode = async () => (await stat(join(path, defaultAvatarName))).ino;
     const before = await inode();
     await openAvatarFolder(path);
@@ -85,7 +85,7 @@ describe('a folder of avatars', () => {
   });
 
   test('keeps its avatars when opened again, by several processes at once', async () => {
-    const name = await put('picture');
+    const name = await put('avatar');
     await Promise.all([openAvatarFolder(path), openAvatarFolder(path)]);
     expect((await readdir(path)).sort()).toEqual([name, defaultAvatarName].sort());
   });
@@ -113,7 +113,7 @@ async function put(content: string): Promise<string> {
   return name;
 }
 
-async function pictures(): Promise<string[]> {
+async function avatars(): Promise<string[]> {
   return (await readdir(path)).filter(isAvatarName).sort();
 }
 
@@ -124,7 +124,7 @@ describe('the URL of an avatar', () => {
     );
   });
 
-  test('is that of the default picture for those who have none', () => {
+  test('is that of the default avatar for those who have none', () => {
     expect(avatarUrl('http://127.0.0.1:3000/avatars', null)).toBe(
       'http://127.0.0.1:3000/avatars/default.webp',
     );

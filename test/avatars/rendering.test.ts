@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { barePicture } from '../../server/avatars/containers.ts';
+import { bareImage } from '../../server/avatars/containers.ts';
 import { renderAvatar } from '../../server/avatars/rendering.ts';
 import { DomainError, type ErrorCode } from '../../server/errors.ts';
 
@@ -25,7 +25,7 @@ describe('a rendered avatar', () => {
     await expectCorners(avatar, [red, green, blue, white]);
   });
 
-  test('shows the middle of a picture that is not square', async () => {
+  test('shows the middle of an image that is not square', async () => {
     const thirds = await canvas(300, 100, (x) => (x < 100 ? red : x < 200 ? green : blue));
     await expectCorners(await renderAvatar(await thirds.png().toBuffer()), [
       green,
@@ -103,26 +103,26 @@ describe('a rendered avatar', () => {
     await expectCorners(avatar, [red, red, red, red]);
   });
 
-  test('carries nothing of what is hidden behind the picture', async () => {
-    const picture = await quarters(64, 64).jpeg().toBuffer();
+  test('carries nothing of what is hidden behind the image', async () => {
+    const image = await quarters(64, 64).jpeg().toBuffer();
     const archive = Buffer.from('PK\x03\x04<script>alert(1)</script>');
-    const avatar = await renderAvatar(Buffer.concat([picture, archive]));
+    const avatar = await renderAvatar(Buffer.concat([image, archive]));
     expect(avatar.includes('script')).toBe(false);
     expect(webpChunks(avatar)).toEqual(['VP8 ']);
   });
 
   test('tolerates what cameras get wrong', async () => {
-    const picture = await quarters(64, 64).jpeg().toBuffer();
-    const tables = picture.indexOf(Buffer.from([0xff, 0xc4]));
+    const image = await quarters(64, 64).jpeg().toBuffer();
+    const tables = image.indexOf(Buffer.from([0xff, 0xc4]));
     const garbage = Buffer.from([1, 2, 3, 0xff, 0xff]);
-    const upload = Buffer.concat([picture.subarray(0, tables), garbage, picture.subarray(tables)]);
+    const upload = Buffer.concat([image.subarray(0, tables), garbage, image.subarray(tables)]);
     await expectCorners(await renderAvatar(upload), [red, green, blue, white]);
   });
 
   test('can be made from a view into a larger buffer', async () => {
-    const picture = await quarters(64, 64).png().toBuffer();
-    const larger = Buffer.concat([Buffer.alloc(100, 7), picture, Buffer.alloc(100, 7)]);
-    const view = new Uint8Array(larger.buffer, larger.byteOffset + 100, picture.length);
+    const image = await quarters(64, 64).png().toBuffer();
+    const larger = Buffer.concat([Buffer.alloc(100, 7), image, Buffer.alloc(100, 7)]);
+    const view = new Uint8Array(larger.buffer, larger.byteOffset + 100, image.length);
     await expectCorners(await renderAvatar(view), [red, green, blue, white]);
   });
 });
@@ -132,7 +132,7 @@ describe('refused as avatar_type_unsupported', () => {
 
   test.each<[string, string | Buffer]>([
     ['an empty file', ''],
-    ['a text', 'not a picture'],
+    ['a text', 'not an image'],
     ['an SVG', svg],
     ['an SVG with an XML declaration', `<?xml version="1.0"?>${svg}`],
     ['a PDF', '%PDF-1.7\n1 0 obj'],
@@ -143,7 +143,7 @@ describe('refused as avatar_type_unsupported', () => {
     await expectRefusal(Buffer.from(bytes), 'avatar_type_unsupported');
   });
 
-  test.each(['tiff', 'avif'] as const)('is a picture as %s', async (format) => {
+  test.each(['tiff', 'avif'] as const)('is an image as %s', async (format) => {
     const bytes = await quarters(16, 16).toFormat(format).toBuffer();
     await expectRefusal(bytes, 'avatar_type_unsupported');
   });
@@ -189,13 +189,13 @@ describe('refused as avatar_undecodable', () => {
 
 describe('what would keep a decoder busy for many seconds', () => {
   test('is cut from a progressive JPEG: scans without end', async () => {
-    const picture = await quarters(64, 64)
+    const image = await quarters(64, 64)
       .jpeg({ progressive: true, chromaSubsampling: '4:4:4' })
       .toBuffer();
-    const first = picture.indexOf(Buffer.from([0xff, 0xda]));
+    const first = image.indexOf(Buffer.from([0xff, 0xda]));
     const scan = Buffer.from([0xff, 0xda, 0, 8, 1, 1, 0, 1, 1, 0x10, 0]);
-    const bomb = Buffer.concat([picture.subarray(0, first), ...Array(3000).fill(scan)]);
-    const bare = barePicture(bomb)?.bytes.toString('latin1');
+    const bomb = Buffer.concat([image.subarray(0, first), ...Array(3000).fill(scan)]);
+    const bare = bareImage(bomb)?.bytes.toString('latin1');
     expect(bare?.split('\xff\xda')).toHaveLength(1 + 64);
     expect(bare?.endsWith('\xff\xd9')).toBe(true);
     await expectRefusal(bomb, 'avatar_undecodable');
@@ -212,10 +212,10 @@ describe('what would keep a decoder busy for many seconds', () => {
 
   test('is a colour profile that is a program: it is ignored', { timeout: 5_000 }, async () => {
     const p3 = await sharp(await quarters(64, 64).withIccProfile('p3').png().toBuffer()).metadata();
-    const picture = await (await canvas(64, 64, () => [200, 61, 41])).png().toBuffer();
+    const image = await (await canvas(64, 64, () => [200, 61, 41])).png().toBuffer();
     const avatar = await renderAvatar(
       insertChunk(
-        picture,
+        image,
         'iCCP',
         Buffer.concat([
           Buffer.from('p\0\0'),
@@ -231,8 +231,8 @@ describe('what would keep a decoder busy for many seconds', () => {
 describe.each(formats)('a damaged %s', (format) => {
   let whole: Buffer;
   beforeAll(async () => {
-    const picture = format === 'gif' ? quarters(24, 24) : withMetadata(quarters(24, 24), 5);
-    whole = await picture.toFormat(format).toBuffer();
+    const image = format === 'gif' ? quarters(24, 24) : withMetadata(quarters(24, 24), 5);
+    whole = await image.toFormat(format).toBuffer();
   });
 
   test('becomes an avatar without metadata or is refused, in 300 of 300 cases', async () => {
@@ -372,19 +372,19 @@ async function exifBomb(format: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
   for (let at = 10; at < 10 + entries * 12; at += 12) {
     tiff.set([0x69, 0x87, 4, 0, 1, 0, 0, 0, 8, 0, 0, 0], at);
   }
-  const picture = await quarters(64, 64).toFormat(format).toBuffer();
-  if (format === 'png') return insertChunk(picture, 'eXIf', tiff);
+  const image = await quarters(64, 64).toFormat(format).toBuffer();
+  if (format === 'png') return insertChunk(image, 'eXIf', tiff);
   if (format === 'jpeg') {
     const marker = Buffer.from('\xff\xe1\0\0Exif\0\0', 'latin1');
     marker.writeUInt16BE(8 + tiff.length, 2);
-    return Buffer.concat([picture.subarray(0, 2), marker, tiff, picture.subarray(2)]);
+    return Buffer.concat([image.subarray(0, 2), marker, tiff, image.subarray(2)]);
   }
   const extended = await withMetadata(quarters(64, 64), 1).webp().toBuffer();
   const header = Buffer.from('RIFF\0\0\0\0WEBP', 'latin1');
   const exif = Buffer.from('EXIF\0\0\0\0', 'latin1');
   exif.writeUInt32LE(tiff.length, 4);
   const vp8x = extended.subarray(12, 30);
-  const bomb = Buffer.concat([header, vp8x, picture.subarray(12), exif, tiff]);
+  const bomb = Buffer.concat([header, vp8x, image.subarray(12), exif, tiff]);
   bomb.writeUInt32LE(bomb.length - 8, 4);
   return bomb;
 }

@@ -417,7 +417,7 @@ describe('The demonstration', () => {
     expect(output).toContain('"title":"Astronomy"');
     expect(output).toContain('Your username is now ada.lovelace.');
 
-    const data = /avatar=@(\S+)\/picture\.jpg/.exec(demo.output())?.[1] ?? '';
+    const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.output())?.[1] ?? '';
     expect(existsSync(data)).toBe(true);
     demo.child.kill('SIGINT');
     expect((await demo.ended).code).toBe(0);

@@ -1,4 +1,4 @@
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { type Answer, answers, exampleIds } from './answers.ts';
 import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';
@@ -20,7 +20,7 @@ const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the righ
 const unknownAddress: Change = (t) => setBody(t, { email: `${freshName()}@example.com` });
 const takenRegistration: Change = (t, world) =>
   setBody(t, { ...world.newcomer(), username: world.other.username });
-const noPicture: Change = (t) => setPicture(t, new Blob(['These bytes are no picture.']));
+const noAvatar: Change = (t) => setAvatar(t, new Blob(['These bytes are no avatar.']));
 
 /** Instead of those by status. What counts against a limit is what the operation refuses otherwise. */
 const changes: Record<string, Change> = {
@@ -32,14 +32,14 @@ const changes: Record<string, Change> = {
     asOther(t, world);
     takenName(t, world);
   },
-  'changeProfilePicture 200': async (t) => setPicture(t, await picture()),
-  'changeProfilePicture 400': (t) => setPicture(t),
-  'changeProfilePicture 413': (t) => setPicture(t, new Blob([new Uint8Array(5_242_881)])),
-  'changeProfilePicture 415': noPicture,
-  'changeProfilePicture 422': async (t) => setPicture(t, (await picture()).slice(0, -40)),
+  'changeProfilePicture 200': async (t) => setAvatar(t, await avatarFile()),
+  'changeProfilePicture 400': (t) => setAvatar(t),
+  'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
+  'changeProfilePicture 415': noAvatar,
+  'changeProfilePicture 422': async (t) => setAvatar(t, (await avatarFile()).slice(0, -40)),
   'changeProfilePicture 429': async (t, world) => {
     asOther(t, world);
-    await noPicture(t, world);
+    await noAvatar(t, world);
   },
   'changePassword 200': (t, { other }) => {
     setToken(t, other.token);
@@ -181,7 +181,7 @@ function setBody({ request }: Transaction, fields: object): void {
 }
 
 /** Makes the body a form with the file, or without any. */
-async function setPicture(transaction: Transaction, file?: Blob): Promise<void> {
+async function setAvatar(transaction: Transaction, file?: Blob): Promise<void> {
   const form = new FormData();
   if (file) form.set('avatar', file, 'avatar.png');
   const encoded = new Response(form);

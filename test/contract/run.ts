@@ -14,7 +14,7 @@ const USAGE = `Has Dredd hold a server against openapi.yaml: every operation, ev
 
 It signs up throw-away accounts (contract-…@example.com) through the API, and in the end deletes them with all that
 they made. With an address and a password, it sends most requests as that account, and in the end gives it its username
-and bio back, but not its picture: take a test account. At a server that runs already, others may meanwhile see a few public spaces
+and bio back, but not its avatar: take a test account. At a server that runs already, others may meanwhile see a few public spaces
 of theirs, and limits that count by account are reached for them, by up to 200 requests each. Answers that it cannot
 provoke are listed with the reason. The exit code is 1 if any other answer is not as the contract has it.
 `;

@@ -26,13 +26,13 @@ afterEach(async () => {
 
 const user = (name: string) => ({
   ...{ user_id: name, username: name, username_key: name, username_skeleton: name, bio: '' },
-  ...{ email: name, email_key: name, password_hash: null, picture: null, is_verified: 0 },
+  ...{ email: name, email_key: name, password_hash: null, avatar: null, is_verified: 0 },
   ...{ created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' },
 });
 const insert = (db: Engine['db'], name: string) =>
   db.insertInto('users').values(user(name)).execute();
 const names = async (db: Engine['db']) =>
-  (await db.selectFrom('users').select('username').orderBy('id').execute()).map(
+  (await db.selectFrom('users').select('username').orderBy('pk').execute()).map(
     ({ username }) => username,
   );
 
@@ -196,7 +196,7 @@ test('Opening a database again finds everything and migrates nothing', async () 
   await using again = await openDatabase({ dataDir: folder }, { maintains: false });
   expect(await names(again.db)).toEqual(['ada']);
   const { rows } = await sql`SELECT name FROM kysely_migration`.execute(again.db);
-  expect(rows).toEqual([{ name: '0001-initial' }]);
+  expect(rows).toEqual([{ name: '0001-initial' }, { name: '0002-names' }]);
 });
 
 describe('Maintenance', () => {
@@ -220,10 +220,10 @@ describe('Maintenance', () => {
     return rows[0]?.count ?? 0;
   };
 
-  const openSessionOf = async ({ db }: Engine, user: number) => {
+  const openSessionOf = async ({ db }: Engine, user_pk: number) => {
     const [created_at, last_used_at] = ['2026-01-01', '2026-01-01'];
-    const values = { token_hash: 'none', user, created_at, last_used_at };
-    return db.insertInto('sessions').values(values).returning('id').executeTakeFirstOrThrow();
+    const values = { token_hash: 'none', user_pk, created_at, last_used_at };
+    return db.insertInto('sessions').values(values).returning('pk').executeTakeFirstOrThrow();
   };
 
   test('merges what many small writes leave in the word index, and does a purge that was pending', async () => {
@@ -247,21 +247,21 @@ describe('Maintenance', () => {
     await using idle = await openDatabase({ dataDir: kept }, { maintains: false });
     const stranger = new Sqlite(join(kept, 'space-service.sqlite'));
     await insert(idle.db, 'ada');
-    const { id: session } = await openSessionOf(idle, 1);
+    const { pk: sessionPk } = await openSessionOf(idle, 1);
     stranger.exec(
       `CREATE TRIGGER refusal BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'no'); END`,
     );
-    await expect(idle.run('eraseAccount', { id: 1, session })).rejects.toMatchObject({
+    await expect(idle.run('eraseAccount', { pk: 1, sessionPk })).rejects.toMatchObject({
       code: 'SQLITE_CONSTRAINT_TRIGGER',
     });
     stranger.exec('DROP TRIGGER refusal');
     stranger.close();
     // Meanwhile the session that asked may have ended: nobody's account is erased by a token that is no good any more.
-    const ended = idle.run('eraseAccount', { id: 1, session: session + 1 });
+    const ended = idle.run('eraseAccount', { pk: 1, sessionPk: sessionPk + 1 });
     await expect(ended).rejects.toBeInstanceOf(DomainError);
     await expect(ended).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await names(idle.db)).toEqual(['ada']);
-    await idle.run('eraseAccount', { id: 1, session });
+    await idle.run('eraseAccount', { pk: 1, sessionPk });
     expect(await names(idle.db)).toEqual([]);
   });
 });

@@ -2,8 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { Kysely } from 'kysely';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../server/database/open.ts';
+import { sqliteDialect } from '../../server/database/sqlite/connection.ts';
+import * as initial from '../../server/database/sqlite/migrations/0001-initial.ts';
+import * as names from '../../server/database/sqlite/migrations/0002-names.ts';
 
 const heading = `-- The tables, as the migrations make them. Never edited: after a new migration,
 --   npm test -- -u test/database/schema.test.ts
@@ -19,6 +23,35 @@ test('The migrations make the schema that schema.sql shows', async () => {
       '../../server/database/sqlite/schema.sql',
     );
   } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
+
+test('Renaming columns keeps rows, references and triggers', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'space-service-names-'));
+  const file = join(dataDir, 'names.sqlite');
+  const db = new Kysely<unknown>({ dialect: sqliteDialect(file) });
+  try {
+    await initial.up(db);
+    const sqlite = new Sqlite(file);
+    const value = (query: string) => sqlite.prepare(query).pluck().get();
+    sqlite.exec(`
+      INSERT INTO users VALUES (7, 'u', 'n', 'n', 'n', 'e', 'e', NULL, '', 'a.webp', 0, '', '');
+      INSERT INTO spaces VALUES (8, 's', 7, 't', 'd', 'public', NULL, 1, '');
+      INSERT INTO public_spaces VALUES (9, 8, 7, 1, 't', '', '', 1);
+    `);
+    await names.up(db);
+
+    const revision = value('SELECT value FROM search_revision');
+    sqlite.exec(`UPDATE users SET avatar = 'b.webp' WHERE pk = 7`);
+    expect(value('SELECT value FROM search_revision')).toBe(Number(revision) + 1);
+    sqlite.exec('UPDATE spaces SET participant_count = 5 WHERE pk = 8');
+    expect(value('SELECT participant_count FROM public_spaces WHERE space_pk = 8')).toBe(5);
+    sqlite.exec('DELETE FROM users WHERE pk = 7');
+    expect(value('SELECT count(*) FROM public_spaces')).toBe(0);
+    sqlite.close();
+  } finally {
+    await db.destroy();
     await rm(dataDir, { recursive: true });
   }
 });

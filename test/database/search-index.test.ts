@@ -87,9 +87,9 @@ async function perform(app: TestApp, users: TestUser[], operation: Operation): P
   }
   const spaces = await app.context.engine.db
     .selectFrom('spaces')
-    .innerJoin('users', 'users.id', 'spaces.creator')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .select(['space_id', 'invitation_code', 'user_id as creator'])
-    .orderBy('spaces.id')
+    .orderBy('spaces.pk')
     .execute();
   const found = spaces[operation.place % spaces.length];
   if (!found) return;

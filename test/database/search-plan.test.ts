@@ -101,7 +101,7 @@ describe.each(states)('In %s', (_, prepare) => {
     expect(await plansOf(tag('everything'))).toEqual([
       [
         'SEARCH tags USING COVERING INDEX sqlite_autoindex_tags_1 (tag_key=?)',
-        'SEARCH tag_hits USING PRIMARY KEY (tag=? AND key>?)',
+        'SEARCH tag_hits USING PRIMARY KEY (tag_id=? AND key>?)',
         ...rest,
       ],
     ]);
@@ -131,29 +131,29 @@ async function fill(): Promise<void> {
       .insertInto('users')
       .values(
         Array.from({ length: 100 }, (_, i) => ({
-          ...{ user_id: `u${i}`, username: `u${i}`, email: `e${i}`, bio: '', picture: null },
+          ...{ user_id: `u${i}`, username: `u${i}`, email: `e${i}`, bio: '', avatar: null },
           ...{ username_key: `u${i}`, username_skeleton: `u${i}`, email_key: `e${i}` },
           ...{ password_hash: null, is_verified: 0, created_at: now, updated_at: now },
         })),
       )
-      .returning('id')
+      .returning('pk')
       .execute();
     for (let i = 0; i < 3_000; i += 1) {
-      const { id } = await trx
+      const { pk } = await trx
         .insertInto('spaces')
         .values({
           ...{
             space_id: `s${i}`,
-            creator: users[i % 100]?.id as number,
+            creator_pk: users[i % 100]?.pk as number,
             title: i % 3 ? `Common no. ${i}` : `山川町 ${i}`,
           },
           ...{ description: 'Common text.', visibility: 'public', invitation_code: null },
           ...{ participant_count: i % 57, created_at: now },
         })
-        .returning('id')
+        .returning('pk')
         .executeTakeFirstOrThrow();
-      await setTags(engine, trx, id, parseTags(['everything', `own ${i}`]));
-      await indexSpace(engine, trx, id);
+      await setTags(engine, trx, pk, parseTags(['everything', `own ${i}`]));
+      await indexSpace(engine, trx, pk);
     }
   });
 }

@@ -88,20 +88,21 @@ describe('The sample', () => {
 describe('An export', () => {
   /** What is made anew of the rest, or stands for rows of other tables. */
   const leftOut: Record<string, string[]> = {
-    users: ['id', 'username_key', 'username_skeleton', 'email_key'],
-    spaces: ['id', 'participant_count'],
+    users: ['pk', 'username_key', 'username_skeleton', 'email_key'],
+    spaces: ['pk', 'participant_count'],
     participations: [],
-    messages: ['id', 'word_count'],
-    appreciations: ['author'],
+    messages: ['pk', 'word_count'],
+    appreciations: ['author_pk'],
   };
   const called: Record<string, string> = {
-    'spaces.creator': 'creator_id',
-    'participations.space': 'space_id',
-    'participations.user': 'user_id',
-    'messages.space': 'space_id',
-    'messages.author': 'author_id',
-    'appreciations.message': 'message_id',
-    'appreciations.user': 'user_id',
+    'users.avatar': 'picture',
+    'spaces.creator_pk': 'creator_id',
+    'participations.space_pk': 'space_id',
+    'participations.user_pk': 'user_id',
+    'messages.space_pk': 'space_id',
+    'messages.author_pk': 'author_id',
+    'appreciations.message_pk': 'message_id',
+    'appreciations.user_pk': 'user_id',
   };
   /** Tables of what an import makes, of what nobody needs to keep, and of tags, which are in their spaces. */
   const madeAnew =
@@ -142,7 +143,7 @@ describe('An export', () => {
 });
 
 describe('An import', () => {
-  test('gives nobody the picture of somebody else', async () => {
+  test('gives nobody the avatar of somebody else', async () => {
     const picture = `${'A'.repeat(22)}.webp`;
     const { bad } = await refusal([
       { ...ada, picture },

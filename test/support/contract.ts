@@ -56,7 +56,7 @@ export function declaredStatuses(): string[] {
 
 /**
  * Holds an exchange against the contract: the answer's status, type, headers and body must be declared, and a request
- * that was accepted must be valid. What is not in the contract (pages, pictures, unknown paths) must at least fail
+ * that was accepted must be valid. What is not in the contract (pages, avatars, unknown paths) must at least fail
  * with a problem document.
  * @throws Error that says what is wrong
  */

@@ -20,12 +20,12 @@ export function assertIntact(dataDir: string): void {
     const miscounted = sqlite
       .prepare(
         `SELECT space_id FROM spaces WHERE participant_count !=
-           (SELECT count(*) FROM participations WHERE space = spaces.id AND left_at IS NULL)`,
+           (SELECT count(*) FROM participations WHERE space_pk = spaces.pk AND left_at IS NULL)`,
       )
       .all();
     assert.deepEqual(miscounted, [], 'spaces with a wrong number of participants');
     const unused = sqlite
-      .prepare('SELECT tag_key FROM tags WHERE id NOT IN (SELECT tag FROM space_tags)')
+      .prepare('SELECT tag_key FROM tags WHERE tag_id NOT IN (SELECT tag_id FROM space_tags)')
       .all();
     assert.deepEqual(unused, [], 'tags that no space has');
   } finally {
@@ -49,8 +49,8 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
     }
     copying.close();
     await anew.db.transaction().execute(async (trx) => {
-      for (const { id } of await trx.selectFrom('spaces').select('id').execute()) {
-        await indexSpace(anew, trx, id);
+      for (const { pk } of await trx.selectFrom('spaces').select('pk').execute()) {
+        await indexSpace(anew, trx, pk);
       }
     });
     const shouldBe = readIndexes(file);
@@ -69,10 +69,10 @@ function readIndexes(file: string): Record<string, unknown[]> {
     const rows = (query: string) => sqlite.prepare(query).raw().all();
     return {
       public_spaces: rows(
-        `SELECT key, space, creator, participant_count, title_key, head, tail
+        `SELECT key, space_pk, creator_pk, participant_count, title_key, head, tail
          FROM public_spaces ORDER BY key`,
       ),
-      tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag, key'),
+      tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag_id, key'),
       word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
       known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
       known_word_deletions: rows(

@@ -13,7 +13,7 @@ import { validateExchange } from '../support/contract.ts';
 import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
-import { mutate, randomNumbers, soundPictures } from './avatars/mutations.ts';
+import { mutate, randomNumbers, soundImages } from './avatars/mutations.ts';
 import { type Person, signUpAll } from './people.ts';
 import { CannotRun, type Scale, type Trial } from './trial.ts';
 
@@ -22,7 +22,7 @@ const MB = 1024 * 1024;
 /** How many upload at once. */
 const PEOPLE = 4;
 
-/** What the server may take at most, in bytes: half a gigabyte more than usual for the one picture that is decoded. */
+/** What the server may take at most, in bytes: half a gigabyte more than usual for the one image that is decoded. */
 const MOST_MEMORY = 1_000 * MB;
 
 /** What it may keep of all that, in bytes. */
@@ -36,16 +36,16 @@ const counts: Record<Scale, { mutated: number; uploads: number }> = {
   full: { mutated: 10_000, uploads: 9_999 },
 };
 
-export const pictures: Trial = {
+export const images: Trial = {
   promise:
-    'No picture crashes the server or costs more than its share, and no upload leaves a trace.',
+    'No image crashes the server or costs more than its share, and no upload leaves a trace.',
   async run(scale) {
     if (!existsSync('/proc/self/fd')) throw new CannotRun('needs /proc');
     const temporary = await mkdtemp(join(tmpdir(), 'space-service-uploads-'));
     try {
       await using server = await startServer({ TMPDIR: temporary });
       const people = await signUpAll(server.url, PEOPLE);
-      const sound = await soundPictures();
+      const sound = await soundImages();
       // What is loaded and allocated once is no growth.
       await inTurns(people, sound.length * 3, (i, person, agent) =>
         upload(server, person, agent, sound[i % sound.length] as Buffer),
@@ -62,7 +62,7 @@ export const pictures: Trial = {
         return status;
       };
       const seed = randomBytes(4).readUInt32LE();
-      const told = (i: number) => `picture ${i} of seed ${seed}`;
+      const told = (i: number) => `image ${i} of seed ${seed}`;
       const mutated = await inTurns(people, counts[scale].mutated, (i, person, agent) =>
         judge(person, agent, {
           ...{ name: told(i), bytes: mutate(sound, randomNumbers(seed + i)) },
@@ -78,7 +78,7 @@ export const pictures: Trial = {
       );
       const afterBombs = await rest(server);
 
-      const large = await largePicture();
+      const large = await largeImage();
       const uploaded = await inTurns(people, counts[scale].uploads, (i, person, agent) =>
         i % 3 === 0 ? abort(server, person, large) : upload(server, person, agent, large),
       );
@@ -101,7 +101,7 @@ export const pictures: Trial = {
       assertNoLeftovers(server, temporary);
 
       const memory = [before, afterMutated, afterBombs, after].map((each) => inMB(each.memory));
-      return `${counts[scale].mutated} mutated pictures: ${tally(mutated)}; ${all.length} bombs and disguises: ${tally(bombed)}; the slowest took ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a bare WebP of 512 x 512. Memory at rest ${memory.join(', ')} (bound: ${inMB(KEPT_MEMORY)} more), at most ${inMB(after.peak)} (bound: ${inMB(MOST_MEMORY)}); descriptors ${before.descriptors}, then ${after.descriptors}; no file left`;
+      return `${counts[scale].mutated} mutated images: ${tally(mutated)}; ${all.length} bombs and disguises: ${tally(bombed)}; the slowest took ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a bare WebP of 512 x 512. Memory at rest ${memory.join(', ')} (bound: ${inMB(KEPT_MEMORY)} more), at most ${inMB(after.peak)} (bound: ${inMB(MOST_MEMORY)}); descriptors ${before.descriptors}, then ${after.descriptors}; no file left`;
     } finally {
       await rm(temporary, { recursive: true, force: true });
     }
@@ -148,24 +148,24 @@ async function check(server: Server, person: Person, agent: Agent, sample: Bomb)
   }
 }
 
-const BOUNDARY = 'boundary-of-a-picture';
+const BOUNDARY = 'boundary-of-an-image';
 const FORM = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
 
-function formOf(picture: Buffer): Buffer {
+function formOf(image: Buffer): Buffer {
   const disposition = 'form-data; name="avatar"; filename="../../avatar.jpg"';
   const head = `--${BOUNDARY}\r\nContent-Disposition: ${disposition}\r\nContent-Type: image/jpeg\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), picture, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
+  return Buffer.concat([Buffer.from(head), image, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
 }
 
-/** Uploads a picture, and holds the answer to the contract. Answers with its status. */
+/** Uploads an image, and holds the answer to the contract. Answers with its status. */
 async function upload(
   { url }: Server,
   { token }: Person,
   agent: Agent,
-  picture: Buffer,
+  image: Buffer,
 ): Promise<number> {
   const target = `${url}/api/profile/picture`;
-  const body = formOf(picture);
+  const body = formOf(image);
   const headers = { ...FORM, authorization: `Bearer ${token}`, 'content-length': body.length };
   const answer = await send(target, agent, { method: 'PUT', headers }, body);
   const text = answer.body.toString();
@@ -218,8 +218,8 @@ function send(
 }
 
 /** Sends part of an upload, and cuts the connection. */
-async function abort({ url }: Server, { token }: Person, picture: Buffer): Promise<'aborted'> {
-  const body = formOf(picture);
+async function abort({ url }: Server, { token }: Person, image: Buffer): Promise<'aborted'> {
+  const body = formOf(image);
   using connection = await openRaw(url);
   await connection.write(
     [
@@ -238,7 +238,7 @@ async function abort({ url }: Server, { token }: Person, picture: Buffer): Promi
 }
 
 /** About 200 kB, which are on their way for a while. */
-function largePicture(): Promise<Buffer> {
+function largeImage(): Promise<Buffer> {
   const [width, height] = [260, 260];
   const pixels = randomBytes(width * height * 3);
   return sharp(pixels, { raw: { width, height, channels: 3 } })
@@ -263,12 +263,12 @@ async function rest({ child }: Server) {
   return { memory: status('VmRSS'), peak: status('VmHWM'), descriptors: least };
 }
 
-/** Of each person's pictures only the last is there, if any, and nothing that was on its way. */
+/** Of each person's images only the last is there, if any, and nothing that was on its way. */
 function assertNoLeftovers({ dataDir }: Server, temporary: string): void {
   const names = readdirSync(join(dataDir, 'avatars'));
   const odd = names.filter((name) => name !== defaultAvatarName && !isAvatarName(name));
   assert.deepEqual(odd, [], 'temporary files are left');
-  assert.equal(names.length, 1 + PEOPLE, `pictures are left: ${names}`);
+  assert.equal(names.length, 1 + PEOPLE, `images are left: ${names}`);
   assert.deepEqual(readdirSync(temporary), [], 'temporary files are left');
 }
 

@@ -23,7 +23,7 @@ const TAGS = ['baking', 'C++', 'nachtmusik', '東京', 'a/b', 'node.js', 'nothin
   (tag) => `/api/spaces/tag/${encodeURIComponent(tag)}?limit=100`,
 );
 
-/** Pictures' URLs must not differ by where a server listens. */
+/** Avatars' URLs must not differ by where a server listens. */
 const settings = { PUBLIC_URL: 'https://spaces.example.org' };
 
 /** A way to make a data folder of another one while that is written to. */
@@ -142,9 +142,9 @@ async function assertSameAnswers(url: string, dataDir: string, folder: string) {
       requests += 1;
       spaces += is.length;
     }
-    for (const [key, picture] of here) {
-      if (!key.startsWith('picture ')) continue;
-      assert.equal((await fetch(`${restored.url}/avatars/${picture}`)).status, 200);
+    for (const [key, avatar] of here) {
+      if (!key.startsWith('avatar ')) continue;
+      assert.equal((await fetch(`${restored.url}/avatars/${avatar}`)).status, 200);
     }
   }
   assert(spaces > 0, 'the searches find something');

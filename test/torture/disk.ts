@@ -39,7 +39,7 @@ export const disk: Trial = {
     };
 
     await attempt('full file system', () => onSmallDisk('', rounds, writes));
-    await attempt('full folder of pictures', () => onSmallDisk('data/avatars', rounds, writes));
+    await attempt('full folder of avatars', () => onSmallDisk('data/avatars', rounds, writes));
     await attempt('full database file', () => atLastPage());
     const failures: Record<string, string> = {
       'failing syncs': 'fsync,fdatasync:error=EIO',
@@ -157,7 +157,7 @@ async function damage(
   const traffic = openTraffic();
   traffic.goTo(server.url);
   const write = traffic.writer();
-  const counts = { refused: 0, acknowledged: 0, reads: 0, pictures: 0, recovery: 0 };
+  const counts = { refused: 0, acknowledged: 0, reads: 0, avatars: 0, recovery: 0 };
   const must = (isTrue: boolean, what: string) => assert(isTrue, `${what}\n${server.output()}`);
 
   for (let round = 0; round < rounds; round += 1) {
@@ -170,14 +170,14 @@ async function damage(
     const mend = await doDamage(server);
     try {
       for (let i = 0; i < writes; i += 1) {
-        // Every tenth is a picture, which needs room in the folder too.
+        // Every tenth is an avatar, which needs room in the folder too.
         const answer = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined);
         const { operation, status, contentType } = answer;
         must(status === 503 || Number(status) < 500, `${operation} was answered ${status}`);
         if (status === 503) {
           assert.equal(contentType, 'application/problem+json');
           counts.refused += 1;
-          if (operation === 'changeProfilePicture') counts.pictures += 1;
+          if (operation === 'changeProfilePicture') counts.avatars += 1;
         } else if (Number(status) < 300) counts.acknowledged += 1;
         const read = await traffic.read();
         // A space may have become private.
@@ -197,7 +197,7 @@ async function damage(
     await assertSound(dataDir);
   }
   await assertIndexed(dataDir);
-  assert(counts.pictures >= rounds, `only ${counts.pictures} pictures were refused`);
+  assert(counts.avatars >= rounds, `only ${counts.avatars} avatars were refused`);
 
   // What could not be synced may be no more than a rumour: what holds is what a new process reads.
   await server.kill();
@@ -205,7 +205,7 @@ async function damage(
   assert(again.url);
   traffic.ledger.check(readDataDir(dataDir).facts);
   await assertSound(dataDir);
-  return `${counts.refused} writes refused (${counts.pictures} pictures), ${counts.acknowledged} acknowledged, ${counts.reads} reads answered in ${rounds} rounds, writes again after at most ${counts.recovery} ms`;
+  return `${counts.refused} writes refused (${counts.avatars} avatars), ${counts.acknowledged} acknowledged, ${counts.reads} reads answered in ${rounds} rounds, writes again after at most ${counts.recovery} ms`;
 }
 
 /** How long it takes until writes succeed again, in milliseconds. From then on, all must. */
@@ -229,10 +229,10 @@ async function recover(
   return passed;
 }
 
-/** Nothing half-written may stay among the pictures. */
+/** Nothing half-written may stay among the avatars. */
 function assertNoLeftovers(dataDir: string): void {
   const leftovers = readdirSync(join(dataDir, 'avatars')).filter((name) => name.endsWith('.tmp'));
-  assert.deepEqual(leftovers, [], 'temporary files of pictures');
+  assert.deepEqual(leftovers, [], 'temporary files of avatars');
 }
 
 /** Without a disk to fill: a database that may not grow takes nothing in part, and goes on when it may. */
@@ -243,8 +243,8 @@ async function atLastPage(): Promise<string> {
     const note = (length: number) =>
       transact(engine.db, async (trx) => {
         for (const half of ['first', 'second']) {
-          const picture = `${half} ${'x'.repeat(length)} ${notes}`;
-          await trx.insertInto('discarded_avatars').values({ picture, remove_after: '' }).execute();
+          const avatar = `${half} ${'x'.repeat(length)} ${notes}`;
+          await trx.insertInto('discarded_avatars').values({ avatar, remove_after: '' }).execute();
         }
       });
     const limit = (pages: number) =>

@@ -11,7 +11,7 @@ import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
 import { hashPassword } from '../../server/auth/password-hashing.ts';
 import { quantile } from '../bench/statistics.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { type Canaries, openCanaries } from './canaries.ts';
@@ -75,8 +75,8 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is there');
     assertIntact(dataDir);
     await assertIndexed(dataDir);
-    const pictures = await readdir(join(dataDir, 'avatars'));
-    assert.equal(pictures.length, 2, `the default picture and the other’s: ${pictures}`);
+    const avatars = await readdir(join(dataDir, 'avatars'));
+    assert.equal(avatars.length, 2, `the default avatar and the other’s: ${avatars}`);
 
     const rows = [...rest.values()].reduce((sum, each) => sum + each.length, 0);
     const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)} s`;
@@ -208,7 +208,7 @@ function accented(letters: string): string {
   return letters.replaceAll(/./g, '$&\u0301');
 }
 
-/** Uses the imported account by HTTP: sessions, a picture, changes, wrong passwords. */
+/** Uses the imported account by HTTP: sessions, an avatar, changes, wrong passwords. */
 async function useAccount(url: string, canaries: Canaries): Promise<Person> {
   const { letters, add } = canaries;
   const email = `${letters('email')}@example.org`;
@@ -220,12 +220,12 @@ async function useAccount(url: string, canaries: Canaries): Promise<Person> {
   const client = clientOf(url, token);
   const done = { client, throwOnError: true } as const;
 
-  await api.changeProfilePicture({ ...done, body: { avatar: await picture() } });
+  await api.changeProfilePicture({ ...done, body: { avatar: await avatarFile() } });
   const { data: changed } = await api.changeProfilePicture({
     ...done,
-    body: { avatar: await picture() },
+    body: { avatar: await avatarFile() },
   });
-  add('picture', changed.profile_picture.split('/').at(-1) ?? '');
+  add('avatar', changed.profile_picture.split('/').at(-1) ?? '');
   await api.changeUsername({ ...done, body: { username: `Jo.${letters('username')}` } });
   await api.changeBio({ ...done, body: { bio: `I am ${letters('bio')}` } });
   const space = { description: '', visibility: 'public' as const, tags: [letters('former tag')] };
@@ -250,15 +250,15 @@ async function useAccount(url: string, canaries: Canaries): Promise<Person> {
 function noteStored(dataDir: string, canaries: Canaries): void {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
-    const user = `SELECT id FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
+    const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
     const value = (query: string) => String(sqlite.prepare(query).pluck().get());
     canaries.add(
       'updated_at of the user',
-      value(`SELECT updated_at FROM users WHERE id = (${user})`),
+      value(`SELECT updated_at FROM users WHERE pk = (${user})`),
     );
     canaries.add(
       'space_id given by the service',
-      value(`SELECT space_id FROM spaces WHERE creator = (${user}) ORDER BY id DESC`),
+      value(`SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`),
     );
   } finally {
     sqlite.close();
@@ -272,24 +272,24 @@ function noteStored(dataDir: string, canaries: Canaries): void {
 function readRest(dataDir: string, userId = ''): Map<string, string[]> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
-    const gone = sqlite.prepare('SELECT id FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
-    const own = `(SELECT id FROM spaces WHERE creator = ${gone})`;
-    const inOwn = `(SELECT id FROM messages WHERE space IN ${own})`;
+    const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
+    const own = `(SELECT pk FROM spaces WHERE creator_pk = ${gone})`;
+    const inOwn = `(SELECT pk FROM messages WHERE space_pk IN ${own})`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
-      WHERE space = spaces.id AND user = ${gone} AND left_at IS NULL)`;
-    const writing = `(SELECT id FROM users WHERE username = '${WRITER}')`;
+      WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
+    const writing = `(SELECT pk FROM users WHERE username = '${WRITER}')`;
     const queries = {
-      users: `* FROM users WHERE id != ${gone}`,
-      sessions: `* FROM sessions WHERE user != ${gone}`,
-      spaces: `id, space_id, creator, title, description, visibility, invitation_code, ${counted},
-        created_at FROM spaces WHERE creator != ${gone}`,
-      participations: `* FROM participations WHERE user != ${gone} AND space NOT IN ${own}`,
-      messages: `* FROM messages WHERE author != ${gone} AND space NOT IN ${own}
-        AND author NOT IN ${writing}`,
+      users: `* FROM users WHERE pk != ${gone}`,
+      sessions: `* FROM sessions WHERE user_pk != ${gone}`,
+      spaces: `pk, space_id, creator_pk, title, description, visibility, invitation_code, ${counted},
+        created_at FROM spaces WHERE creator_pk != ${gone}`,
+      participations: `* FROM participations WHERE user_pk != ${gone} AND space_pk NOT IN ${own}`,
+      messages: `* FROM messages WHERE author_pk != ${gone} AND space_pk NOT IN ${own}
+        AND author_pk NOT IN ${writing}`,
       appreciations: `* FROM appreciations
-        WHERE user != ${gone} AND author != ${gone} AND message NOT IN ${inOwn}`,
-      space_tags: `* FROM space_tags WHERE space NOT IN ${own}`,
-      tags: `* FROM tags WHERE id IN (SELECT tag FROM space_tags WHERE space NOT IN ${own})`,
+        WHERE user_pk != ${gone} AND author_pk != ${gone} AND message_pk NOT IN ${inOwn}`,
+      space_tags: `* FROM space_tags WHERE space_pk NOT IN ${own}`,
+      tags: `* FROM tags WHERE tag_id IN (SELECT tag_id FROM space_tags WHERE space_pk NOT IN ${own})`,
       discarded_avatars: '* FROM discarded_avatars',
     };
     const entries = Object.entries(queries).map(([name, query]): [string, string[]] => {
@@ -308,7 +308,11 @@ const WRITER = 'bystander';
 async function startLoad(url: string) {
   const person = await signUp(url, WRITER);
   const { client, userId } = person;
-  await api.changeProfilePicture({ client, body: { avatar: await picture() }, throwOnError: true });
+  await api.changeProfilePicture({
+    client,
+    body: { avatar: await avatarFile() },
+    throwOnError: true,
+  });
   const space_id = 'foreign-0';
   await api.joinSpace({ client, path: { space_id }, body: {}, throwOnError: true });
   const reads = [
@@ -373,7 +377,9 @@ function countMessages(dataDir: string, username: string): number {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     return sqlite
-      .prepare('SELECT count(*) FROM messages JOIN users ON users.id = author WHERE username = ?')
+      .prepare(
+        'SELECT count(*) FROM messages JOIN users ON users.pk = author_pk WHERE username = ?',
+      )
       .pluck()
       .get(username) as number;
   } finally {
@@ -401,7 +407,7 @@ async function raceDeletions(rounds: number): Promise<string> {
     ...kept,
     body: { space_id: foreign.space_id, text: 'Hello' },
   });
-  const avatar = await picture();
+  const avatar = await avatarFile();
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
 
   for (let round = 0; round < rounds; round += 1) {
@@ -447,7 +453,7 @@ async function raceDeletions(rounds: number): Promise<string> {
     Object.fromEntries([...readRest(server.dataDir)].map(([name, rows]) => [name, rows.length]));
   const isAlone = async () =>
     (await readdir(folder)).length === 1 && countRest().discarded_avatars === 0;
-  await until(10_000, 'no picture is left but the default one', isAlone);
+  await until(10_000, 'no avatar is left but the default one', isAlone);
   const counts = countRest();
   assert.deepEqual(counts, {
     ...{ users: 1, sessions: 1, spaces: 1, participations: 1, messages: 1, appreciations: 0 },

@@ -8,7 +8,7 @@ import type Sqlite from 'better-sqlite3';
  *     user u1            there              space u1.s2                    its texts and tags
  *     username u1        the name           participation u1.s2>u3         joined or left
  *     bio u1             the text           message u1.s2>u3.m4            the text
- *     picture u1         the file           appreciation u1.s2>u3.m4>u5    there
+ *     avatar u1         the file           appreciation u1.s2>u3.m4>u5    there
  */
 export type Facts = Map<string, string>;
 
@@ -168,24 +168,24 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
 
   // One moment, though others go on writing.
   sqlite.exec('BEGIN');
-  for (const row of rows('SELECT email, user_id, username, bio, picture FROM users')) {
-    const [email, id = '', username = '', bio = '', picture] = row;
+  for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
+    const [email, id = '', username = '', bio = '', avatar] = row;
     const mark = userMark(email);
     note(`user ${mark}`, 'there');
     note(`username ${mark}`, username);
     note(`bio ${mark}`, bio);
-    if (picture) note(`picture ${mark}`, picture);
+    if (avatar) note(`avatar ${mark}`, avatar);
     ids.set(`user ${mark}`, id);
   }
   const tags = new Map<string, string[]>();
   for (const [space = '', tag = ''] of rows(
-    'SELECT CAST(space AS TEXT), tag_name FROM space_tags ORDER BY space, position',
+    'SELECT CAST(space_pk AS TEXT), tag_name FROM space_tags ORDER BY space_pk, position',
   )) {
     tags.set(space, [...(tags.get(space) ?? []), tag]);
   }
   for (const row of rows(
-    `SELECT CAST(spaces.id AS TEXT), space_id, title, description, visibility, email
-     FROM spaces JOIN users ON users.id = creator`,
+    `SELECT CAST(spaces.pk AS TEXT), space_id, title, description, visibility, email
+     FROM spaces JOIN users ON users.pk = creator_pk`,
   )) {
     const [number = '', id = '', title = '', description = '', visibility = '', email] = row;
     const mark = textMark(description);
@@ -195,14 +195,14 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   }
   for (const [description, email, left] of rows(
     `SELECT description, email, left_at FROM participations
-     JOIN spaces ON spaces.id = space JOIN users ON users.id = user`,
+     JOIN spaces ON spaces.pk = space_pk JOIN users ON users.pk = user_pk`,
   )) {
     const key = `participation ${textMark(description)}>${userMark(email)}`;
     note(key, left ? 'left' : 'joined');
   }
   for (const [id = '', text = '', description, email] of rows(
     `SELECT message_id, text, description, email FROM messages
-     JOIN spaces ON spaces.id = messages.space JOIN users ON users.id = author`,
+     JOIN spaces ON spaces.pk = messages.space_pk JOIN users ON users.pk = author_pk`,
   )) {
     const place = `${textMark(description)}>${userMark(email)}.`;
     assert(text.startsWith(place), `${text}: is where it was sent`);
@@ -211,7 +211,7 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   }
   for (const [text, email] of rows(
     `SELECT text, email FROM appreciations
-     JOIN messages ON messages.id = message JOIN users ON users.id = user`,
+     JOIN messages ON messages.pk = message_pk JOIN users ON users.pk = user_pk`,
   )) {
     note(`appreciation ${textMark(text)}>${userMark(email)}`, 'there');
   }

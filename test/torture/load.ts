@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, request } from 'node:http';
 import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import { picture } from '../support/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
 
 /** A request to be made. */
 export interface Call {
@@ -116,7 +116,7 @@ export async function settle(url: string, spaces = 50): Promise<Person> {
   const form = new Response(
     await (async () => {
       const parts = new FormData();
-      parts.append('avatar', await picture(), 'picture.png');
+      parts.append('avatar', await avatarFile(), 'avatar.png');
       return parts;
     })(),
   );

@@ -41,7 +41,7 @@ export const power: Trial = {
       // The first to write is the thread that answers requests. Another one erases, and merges indexes now and then.
       const main = calls.find(isLogSync)?.thread;
       let syncs = 0;
-      let pictures = 0;
+      let avatars = 0;
       for (const { operation, sent, answered } of timed) {
         const isErasure = operation === 'deleteAccount' || operation === 'deleteSpace';
         const during = calls.filter(({ at }) => at >= sent && at <= answered);
@@ -51,11 +51,11 @@ export const power: Trial = {
         assert(own.length > 0, `${operation} was answered before it was synced`);
         syncs += own.length;
         if (operation !== 'changeProfilePicture') continue;
-        assertPictureComesFirst(during.filter((call) => call.thread === main || !isLogSync(call)));
-        pictures += 1;
+        assertAvatarComesFirst(during.filter((call) => call.thread === main || !isLogSync(call)));
+        avatars += 1;
       }
-      assert(pictures > 0, 'pictures were among the writes');
-      return `${timed.length} acknowledged writes, one after another: each had the log synced between request and answer, ${syncs} syncs in all; ${pictures} pictures: file, then folder, then row; WAL, synchronous=FULL, foreign keys and secure deletion on`;
+      assert(avatars > 0, 'avatars were among the writes');
+      return `${timed.length} acknowledged writes, one after another: each had the log synced between request and answer, ${syncs} syncs in all; ${avatars} avatars: file, then folder, then row; WAL, synchronous=FULL, foreign keys and secure deletion on`;
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -72,7 +72,7 @@ async function assertSettings(): Promise<void> {
     });
     await engine.db
       .insertInto('discarded_avatars')
-      .values({ picture: 'none', remove_after: '' })
+      .values({ avatar: 'none', remove_after: '' })
       .execute();
     const expected = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, secure_delete: 1 };
     for (const [name, value] of Object.entries(expected)) {
@@ -142,15 +142,15 @@ function isLogSync({ name, path }: Call): boolean {
   return /^f(?:data)?sync$/.test(name) && path.endsWith('.sqlite-wal');
 }
 
-/** A row may name a picture only once the file, and then its name in the folder, cannot get lost. */
-function assertPictureComesFirst(calls: readonly Call[]): void {
+/** A row may name an avatar only once the file, and then its name in the folder, cannot get lost. */
+function assertAvatarComesFirst(calls: readonly Call[]): void {
   const order = calls.flatMap((call) => {
     if (isLogSync(call)) return ['row'];
     if (/^rename/.test(call.name)) return ['rename'];
     if (call.path.endsWith('.webp.tmp')) return ['file'];
     return call.path.endsWith('/avatars') ? ['folder'] : [];
   });
-  // The row before notes the file before it exists. All else is the removal of earlier pictures, which nobody waits for.
+  // The row before notes the file before it exists. All else is the removal of earlier avatars, which nobody waits for.
   const file = order.indexOf('file');
   assert.deepEqual(order.slice(file - 1, file + 4), ['row', 'file', 'rename', 'folder', 'row']);
 }

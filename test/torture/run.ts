@@ -26,7 +26,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   secrets: async () => (await import('./secrets.ts')).secrets,
   strangers: async () => (await import('./strangers.ts')).strangers,
   queries: async () => (await import('./queries.ts')).queries,
-  pictures: async () => (await import('./avatars.ts')).pictures,
+  pictures: async () => (await import('./avatars.ts')).images,
 };
 
 const { positionals, values } = parseArgs({

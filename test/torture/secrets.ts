@@ -227,7 +227,7 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
     assert.equal(await upload(secret('a field'), new Blob([secret('a file')])), 400);
     const broken = Buffer.concat([
       Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-      Buffer.from(secret('a picture')),
+      Buffer.from(secret('an avatar')),
     ]);
     assert.equal(await upload('avatar', new Blob([broken])), 422);
     const large = new Blob([secret('a large file').repeat(300_000)]);

@@ -17,7 +17,7 @@ export function readDataDir(dataDir: string) {
   }
 }
 
-/** Holds what is in a data folder against itself: rows, counters, sessions, pictures. Nobody may be writing to it. */
+/** Holds what is in a data folder against itself: rows, counters, sessions, avatars. Nobody may be writing to it. */
 export async function assertSound(dataDir: string): Promise<void> {
   assertIntact(dataDir);
   const folder = join(dataDir, 'avatars');
@@ -26,15 +26,15 @@ export async function assertSound(dataDir: string): Promise<void> {
   try {
     const column = (query: string) => sqlite.prepare(query).pluck().all() as string[];
     const strangers = column(
-      'SELECT user_id FROM users WHERE id NOT IN (SELECT user FROM sessions)',
+      'SELECT user_id FROM users WHERE pk NOT IN (SELECT user_pk FROM sessions)',
     );
     assert.deepEqual(strangers, [], 'users without the session that came with them');
 
-    const shown = new Set(column('SELECT picture FROM users WHERE picture IS NOT NULL'));
-    const queued = new Set(column('SELECT picture FROM discarded_avatars'));
-    for (const picture of shown) {
-      assert(existsSync(join(folder, picture)), `the file of the picture ${picture}`);
-      assert(!queued.has(picture), `${picture} is shown, and about to be removed`);
+    const shown = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
+    const queued = new Set(column('SELECT avatar FROM discarded_avatars'));
+    for (const avatar of shown) {
+      assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar}`);
+      assert(!queued.has(avatar), `${avatar} is shown, and about to be removed`);
     }
     for (const file of files) {
       // One that was in the queue may have been removed, file and row, since the folder was read.

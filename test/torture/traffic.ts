@@ -59,7 +59,7 @@ const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
 const MOST_REMEMBERED = 200;
 const MOST_PEOPLE = 12;
 
-const pictures = await Promise.all(
+const avatars = await Promise.all(
   ['teal', 'coral', 'olive', 'navy'].map(async (background) => {
     const image = sharp({ create: { width: 16, height: 16, channels: 3, background } });
     return new Blob([new Uint8Array(await image.png().toBuffer())]);
@@ -112,18 +112,18 @@ export function openTraffic(): Traffic {
       };
     },
     changeProfilePicture({ mark, token }) {
-      const avatar = pictures[next() % pictures.length] as Blob;
+      const avatar = avatars[next() % avatars.length] as Blob;
       return {
-        changes: { [`picture ${mark}`]: ANY },
+        changes: { [`avatar ${mark}`]: ANY },
         send: () => api.changeProfilePicture({ client, auth: token, body: { avatar } }),
         done: ({ profile_picture }: { profile_picture: string }) => ({
-          [`picture ${mark}`]: profile_picture.split('/').pop(),
+          [`avatar ${mark}`]: profile_picture.split('/').pop(),
         }),
       };
     },
     removeProfilePicture({ mark, token }) {
       return {
-        changes: { [`picture ${mark}`]: undefined },
+        changes: { [`avatar ${mark}`]: undefined },
         send: () => api.removeProfilePicture({ client, auth: token }),
       };
     },

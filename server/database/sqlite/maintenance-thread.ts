@@ -123,7 +123,7 @@ async function untilPicturesAreGone(): Promise<void> {
   while (!stopping && performance.now() < deadline) {
     const due = await db
       .selectFrom('discarded_avatars')
-      .select('picture')
+      .select('avatar')
       .where('remove_after', '<=', new Date().toISOString())
       .limit(1)
       .execute();

@@ -3,19 +3,19 @@
 -- writes this file anew.
 
 CREATE TABLE appreciations (
-  message INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
-  user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
-  author INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  message_pk INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  author_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   created_at TEXT NOT NULL,
-  PRIMARY KEY (message, user)
+  PRIMARY KEY (message_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX appreciations_by_author ON appreciations (author);
+CREATE INDEX appreciations_by_author ON appreciations (author_pk);
 
-CREATE INDEX appreciations_by_user ON appreciations (user);
+CREATE INDEX appreciations_by_user ON appreciations (user_pk);
 
 CREATE TABLE discarded_avatars (
-  picture TEXT PRIMARY KEY,
+  avatar TEXT PRIMARY KEY,
   remove_after TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -32,28 +32,28 @@ CREATE TABLE known_words (
 ) STRICT;
 
 CREATE TABLE messages (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
   message_id TEXT NOT NULL UNIQUE,
-  space INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
-  author INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  author_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   text TEXT NOT NULL,
   word_count INTEGER NOT NULL,
   created_at TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX messages_by_author ON messages (author, space, word_count);
+CREATE INDEX messages_by_author ON messages (author_pk, space_pk, word_count);
 
-CREATE INDEX messages_by_space ON messages (space, created_at);
+CREATE INDEX messages_by_space ON messages (space_pk, created_at);
 
 CREATE TABLE participations (
-  space INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
-  user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
   left_at TEXT,
-  PRIMARY KEY (space, user)
+  PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX participations_by_user ON participations (user, joined_at);
+CREATE INDEX participations_by_user ON participations (user_pk, joined_at);
 
 CREATE TABLE pending_purges (
   id INTEGER PRIMARY KEY,
@@ -62,8 +62,8 @@ CREATE TABLE pending_purges (
 
 CREATE TABLE public_spaces (
   key INTEGER PRIMARY KEY,
-  space INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
-  creator INTEGER NOT NULL,
+  space_pk INTEGER NOT NULL UNIQUE REFERENCES spaces ON DELETE CASCADE,
+  creator_pk INTEGER NOT NULL,
   participant_count INTEGER NOT NULL,
   title_key TEXT NOT NULL,
   head TEXT NOT NULL,
@@ -87,9 +87,9 @@ CREATE TABLE search_revision (
 ) STRICT;
 
 CREATE TABLE sessions (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
   token_hash TEXT NOT NULL UNIQUE,
-  user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   created_at TEXT NOT NULL,
   last_used_at TEXT NOT NULL
 ) STRICT;
@@ -98,22 +98,22 @@ CREATE INDEX sessions_by_creation ON sessions (created_at);
 
 CREATE INDEX sessions_by_use ON sessions (last_used_at);
 
-CREATE INDEX sessions_by_user ON sessions (user);
+CREATE INDEX sessions_by_user ON sessions (user_pk);
 
 CREATE TABLE space_tags (
-  space INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
-  tag INTEGER NOT NULL REFERENCES tags,
+  space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  tag_id INTEGER NOT NULL REFERENCES tags,
   position INTEGER NOT NULL,
   tag_name TEXT NOT NULL,
-  PRIMARY KEY (space, position)
+  PRIMARY KEY (space_pk, position)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX space_tags_by_tag ON space_tags (tag);
+CREATE INDEX space_tags_by_tag ON space_tags (tag_id);
 
 CREATE TABLE spaces (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
   space_id TEXT NOT NULL UNIQUE,
-  creator INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  creator_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   title TEXT NOT NULL,
   description TEXT NOT NULL,
   visibility TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
@@ -124,23 +124,23 @@ CREATE TABLE spaces (
 ) STRICT;
 
 CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
-  BEGIN UPDATE public_spaces SET participant_count = NEW.participant_count WHERE space = NEW.id; END;
+  BEGIN UPDATE public_spaces SET participant_count = NEW.participant_count WHERE space_pk = NEW.pk; END;
 
-CREATE INDEX spaces_by_creator ON spaces (creator);
+CREATE INDEX spaces_by_creator ON spaces (creator_pk);
 
 CREATE TABLE tag_hits (
-  tag INTEGER NOT NULL REFERENCES tags,
+  tag_id INTEGER NOT NULL REFERENCES tags,
   key INTEGER NOT NULL,
-  PRIMARY KEY (tag, key)
+  PRIMARY KEY (tag_id, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tags (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  tag_id INTEGER PRIMARY KEY AUTOINCREMENT,
   tag_key TEXT NOT NULL UNIQUE
 ) STRICT;
 
 CREATE TABLE users (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
   user_id TEXT NOT NULL UNIQUE,
   username TEXT NOT NULL,
   username_key TEXT NOT NULL UNIQUE,
@@ -149,16 +149,16 @@ CREATE TABLE users (
   email_key TEXT NOT NULL UNIQUE,
   password_hash TEXT,
   bio TEXT NOT NULL,
-  picture TEXT,
+  avatar TEXT,
   is_verified INTEGER NOT NULL CHECK (is_verified IN (0, 1)),
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL
 ) STRICT;
 
-CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, picture ON users
+CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, avatar ON users
   BEGIN UPDATE search_revision SET value = value + 1; END;
 
-CREATE UNIQUE INDEX users_by_picture ON users (picture) WHERE picture IS NOT NULL;
+CREATE UNIQUE INDEX users_by_avatar ON users (avatar) WHERE avatar IS NOT NULL;
 
 CREATE VIRTUAL TABLE word_index USING fts5(
   words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',

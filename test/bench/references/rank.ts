@@ -83,7 +83,7 @@ async function buildRanked(dataDir: string): Promise<string> {
     PRAGMA journal_mode = OFF;
     CREATE VIRTUAL TABLE ranked USING fts5(title, description);
     INSERT INTO ranked (rowid, title, description)
-      SELECT id, title, description FROM service.spaces WHERE visibility = 'public';
+      SELECT pk, title, description FROM service.spaces WHERE visibility = 'public';
     INSERT INTO ranked (ranked) VALUES ('optimize');
   `);
   database.close();

@@ -106,7 +106,7 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
       withSegments(segment(0xfe, behind(`<?php echo 1; ?>${PAYLOAD}`))),
     ],
   ];
-  if (scale === 'full') eitherWay.push(['the largest picture possible', deepPng(8_000)]);
+  if (scale === 'full') eitherWay.push(['the largest image possible', deepPng(8_000)]);
   const other: [string, Buffer | string][] = [
     ['an SVG', SVG],
     ['an SVG with a byte order mark', `\ufeff${SVG}`],

@@ -14,8 +14,8 @@ export function randomNumbers(seed: number): Random {
   };
 }
 
-/** Small sound pictures of every type and of every kind that a type has. */
-export async function soundPictures(): Promise<Buffer[]> {
+/** Small sound images of every type and of every kind that a type has. */
+export async function soundImages(): Promise<Buffer[]> {
   const random = randomNumbers(1);
   const image = (channels: 3 | 4, width = 24, height = 20) => {
     const pixels = Buffer.from(
@@ -48,9 +48,9 @@ export async function soundPictures(): Promise<Buffer[]> {
   );
 }
 
-/** Damages a picture, at times with parts of another. What it declares of itself may be made right again. */
-export function mutate(pictures: readonly Buffer[], random: Random): Buffer {
-  const any = () => pictures[random(pictures.length)] as Buffer;
+/** Damages an image, at times with parts of another. What it declares of itself may be made right again. */
+export function mutate(images: readonly Buffer[], random: Random): Buffer {
+  const any = () => images[random(images.length)] as Buffer;
   let bytes: Buffer = Buffer.from(any());
   for (let i = random(4); i >= 0; i -= 1) bytes = change(bytes, any(), random);
   return random(2) === 0 ? repairPng(bytes) : bytes;

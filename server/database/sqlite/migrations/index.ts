@@ -1,7 +1,9 @@
 import type { Migration } from 'kysely/migration';
 import * as initial from './0001-initial.ts';
+import * as names from './0002-names.ts';
 
 /** Every migration, in order. A released one is never changed. */
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
+  '0002-names': names,
 };
