@@ -23,15 +23,15 @@ export interface Context extends AsyncDisposable {
 }
 
 /**
- * @param maintains whether this process keeps the database's files in order: one process a database
+ * @param runsMaintenance whether this process keeps the database's files in order: one process a database
  */
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  { maintains = true }: { maintains?: boolean } = {},
+  { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(await openDatabase(config, { maintains }));
+  const engine = opened.use(await openDatabase(config, { runsMaintenance }));
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
   const limits = opened.adopt(await openLimits(config), (each) => each.close());
   const metrics = openMetrics(config, engine);

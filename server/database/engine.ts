@@ -11,13 +11,13 @@ export interface Engine {
   db: Database;
   /** Reads that may lag behind where there is a replica. */
   readDb: Database;
-  text: TextIndex;
+  wordIndex: WordIndex;
   /** Whether the error says that a unique index refused a row. */
   isUniqueViolation(error: unknown): boolean;
   /** Whether the error says that the database cannot serve now (busy, full, gone), rather than that the query is wrong. */
   isUnavailable(error: unknown): boolean;
   /** Does what takes long, without holding up anything that runs here. */
-  run(task: Task, target: Target): Promise<void>;
+  runTask(task: TaskName, target: TaskTarget): Promise<void>;
   /** What this process does with the database, by now. */
   activity(): Activity;
   close(): Promise<void>;
@@ -34,10 +34,10 @@ export interface Activity {
 }
 
 /** Erasures may have to delete a great many rows. */
-export type Task = 'eraseAccount' | 'eraseSpace';
+export type TaskName = 'eraseAccount' | 'eraseSpace';
 
 /** What a task is about: the row with this internal number, in the name of a caller's session. */
-export interface Target {
+export interface TaskTarget {
   id: number;
   session: number;
 }
@@ -49,7 +49,7 @@ export interface Target {
 export type TextScope = 'title' | 'all' | 'rest';
 
 /** The word index of public spaces, by their `key` in `public_spaces`. */
-export interface TextIndex {
+export interface WordIndex {
   add(db: Database, key: number, words: { title: string[]; all: string[] }): Promise<void>;
   remove(db: Database, key: number): Promise<void>;
   /** Makes searches fast at once after many additions, which otherwise happens little by little in the background. */

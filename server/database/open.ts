@@ -17,15 +17,15 @@ export function hasDatabase(place: Place): boolean {
 
 /**
  * Opens the database that the settings name, made if it is missing, and migrated to this version.
- * @param maintains whether this process keeps the database's files in order: it should be one process a database
+ * @param runsMaintenance whether this process keeps the database's files in order: it should be one process a database
  * @throws OperatorError
  */
 export async function openDatabase(
   place: Place,
-  { maintains = true }: { maintains?: boolean } = {},
+  { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
 ): Promise<Engine> {
   await mkdir(place.dataDir, { recursive: true });
-  return openSqlite(fileIn(place), { maintains, migrates: true });
+  return openSqlite(fileIn(place), { runsMaintenance, migrate: true });
 }
 
 /**
@@ -33,7 +33,7 @@ export async function openDatabase(
  * @throws OperatorError if there is none, or one of another version
  */
 export async function openExistingDatabase(place: Place): Promise<Engine> {
-  return openSqlite(existingFileIn(place), { maintains: false, migrates: false });
+  return openSqlite(existingFileIn(place), { runsMaintenance: false, migrate: false });
 }
 
 /**

@@ -1,13 +1,13 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardPicture } from '../avatars/discarded-avatars.ts';
-import type { Database, Engine, Target } from '../database/engine.ts';
+import type { Database, Engine, TaskTarget } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
 import { eraseSpaceRows } from '../spaces/space-deletion.ts';
 
 /** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
 export async function deleteAccount(engine: Engine, { user, session }: Caller): Promise<void> {
-  await engine.run('eraseAccount', { id: user, session });
+  await engine.runTask('eraseAccount', { id: user, session });
 }
 
 /**
@@ -16,7 +16,10 @@ export async function deleteAccount(engine: Engine, { user, session }: Caller): 
  * files are overwritten in the background.
  * @throws DomainError `unauthenticated`, if the session has ended meanwhile
  */
-export async function eraseAccount(engine: Engine, { id: user, session }: Target): Promise<void> {
+export async function eraseAccount(
+  engine: Engine,
+  { id: user, session }: TaskTarget,
+): Promise<void> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, { session });
     const account = await trx

@@ -114,8 +114,8 @@ const readEqual = prepared<Place & { title: string }, Row>((_, { title, after, .
 );
 
 const readMatches = prepared<Place & { title: string; pattern: string }, Row>(
-  ({ text }, { title, pattern, after, ...rest }) =>
-    rowsOf(text.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
+  ({ wordIndex }, { title, pattern, after, ...rest }) =>
+    rowsOf(wordIndex.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
 );
 
 function rowsOf(
@@ -146,7 +146,7 @@ async function readTier(
 ): Promise<Row[]> {
   const title = titleKey(query);
   if (scope === 'equal') return readEqual(engine, { ...place, title });
-  return readMatches(engine, { ...place, title, pattern: engine.text.pattern(words, scope) });
+  return readMatches(engine, { ...place, title, pattern: engine.wordIndex.pattern(words, scope) });
 }
 
 function scopeOf(
@@ -191,12 +191,12 @@ function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
 }
 
 const findAny = prepared<{ pattern: string; after: number }, { key: number }>(
-  ({ text }, { pattern, after }) =>
-    sql`SELECT key FROM ${text.matches(pattern, after)} AS hits LIMIT 1`,
+  ({ wordIndex }, { pattern, after }) =>
+    sql`SELECT key FROM ${wordIndex.matches(pattern, after)} AS hits LIMIT 1`,
 );
 
 async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
-  const pattern = engine.text.pattern([word], 'all');
+  const pattern = engine.wordIndex.pattern([word], 'all');
   return (await findAny(engine, { pattern, after: -1 })).length > 0;
 }
 

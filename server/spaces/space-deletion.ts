@@ -1,5 +1,5 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { Database, Engine, Target } from '../database/engine.ts';
+import type { Database, Engine, TaskTarget } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { unindexSpace } from '../search/documents.ts';
 import { findOwnSpace } from './spaces.ts';
@@ -11,14 +11,14 @@ import { deleteUnusedTags, setTags } from './tags.ts';
  */
 export async function deleteSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
   const { id } = await findOwnSpace(engine.db, caller, spaceId);
-  await engine.run('eraseSpace', { id, session: caller.session });
+  await engine.runTask('eraseSpace', { id, session: caller.session });
 }
 
 /**
  * Deletes a space with its messages, their appreciations, its memberships and tags, in one transaction.
  * @throws DomainError `unauthenticated`, if the session has ended meanwhile
  */
-export async function eraseSpace(engine: Engine, { id, session }: Target): Promise<void> {
+export async function eraseSpace(engine: Engine, { id, session }: TaskTarget): Promise<void> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, { session });
     await eraseSpaceRows(engine, trx, id);

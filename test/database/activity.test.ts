@@ -13,7 +13,7 @@ let folder: string;
 let engine: Engine;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'activity-'));
-  engine = await openDatabase({ dataDir: folder }, { maintains: false });
+  engine = await openDatabase({ dataDir: folder }, { runsMaintenance: false });
 });
 afterEach(async () => {
   await engine.close();

@@ -17,7 +17,7 @@ let engine: Engine;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'database-'));
   file = join(folder, 'space-service.sqlite');
-  engine = await openDatabase({ dataDir: folder }, { maintains: false });
+  engine = await openDatabase({ dataDir: folder }, { runsMaintenance: false });
 });
 afterEach(async () => {
   await engine.close();
@@ -193,7 +193,7 @@ test('A row that a unique index refuses is told from other errors', async () => 
 
 test('Opening a database again finds everything and migrates nothing', async () => {
   await insert(engine.db, 'ada');
-  await using again = await openDatabase({ dataDir: folder }, { maintains: false });
+  await using again = await openDatabase({ dataDir: folder }, { runsMaintenance: false });
   expect(await names(again.db)).toEqual(['ada']);
   const { rows } = await sql`SELECT name FROM kysely_migration`.execute(again.db);
   expect(rows).toEqual([{ name: '0001-initial' }]);
@@ -228,10 +228,12 @@ describe('Maintenance', () => {
 
   test('merges what many small writes leave in the word index, and does a purge that was pending', async () => {
     {
-      await using idle = await openDatabase({ dataDir: kept }, { maintains: false });
+      await using idle = await openDatabase({ dataDir: kept }, { runsMaintenance: false });
       for (let key = 1; key <= 300; key += 1) {
         const words = [`word${key}`, 'common'];
-        await transact(idle.db, (trx) => idle.text.add(trx, key, { title: words, all: words }));
+        await transact(idle.db, (trx) =>
+          idle.wordIndex.add(trx, key, { title: words, all: words }),
+        );
       }
       expect(await segments(idle)).toBeGreaterThan(40);
       await idle.db.insertInto('pending_purges').values({ requested_at: 'now' }).execute();
@@ -244,24 +246,24 @@ describe('Maintenance', () => {
   });
 
   test('reports an error of a task with its code, and goes on', async () => {
-    await using idle = await openDatabase({ dataDir: kept }, { maintains: false });
+    await using idle = await openDatabase({ dataDir: kept }, { runsMaintenance: false });
     const stranger = new Sqlite(join(kept, 'space-service.sqlite'));
     await insert(idle.db, 'ada');
     const { id: session } = await openSessionOf(idle, 1);
     stranger.exec(
       `CREATE TRIGGER refusal BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'no'); END`,
     );
-    await expect(idle.run('eraseAccount', { id: 1, session })).rejects.toMatchObject({
+    await expect(idle.runTask('eraseAccount', { id: 1, session })).rejects.toMatchObject({
       code: 'SQLITE_CONSTRAINT_TRIGGER',
     });
     stranger.exec('DROP TRIGGER refusal');
     stranger.close();
     // Meanwhile the session that asked may have ended: nobody's account is erased by a token that is no good any more.
-    const ended = idle.run('eraseAccount', { id: 1, session: session + 1 });
+    const ended = idle.runTask('eraseAccount', { id: 1, session: session + 1 });
     await expect(ended).rejects.toBeInstanceOf(DomainError);
     await expect(ended).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await names(idle.db)).toEqual(['ada']);
-    await idle.run('eraseAccount', { id: 1, session });
+    await idle.runTask('eraseAccount', { id: 1, session });
     expect(await names(idle.db)).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ const heading = `-- The tables, as the migrations make them. Never edited: after
 test('The migrations make the schema that schema.sql shows', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-schema-'));
   try {
-    const engine = await openDatabase({ dataDir }, { maintains: false });
+    const engine = await openDatabase({ dataDir }, { runsMaintenance: false });
     await engine.close();
     await expect(heading + dump(join(dataDir, 'space-service.sqlite'))).toMatchFileSnapshot(
       '../../server/database/sqlite/schema.sql',

@@ -26,8 +26,8 @@ const asked: CompiledQuery[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'space-service-plan-'));
   const opened = await openSqlite(join(folder, 'plan.db'), {
-    maintains: false,
-    migrates: true,
+    runsMaintenance: false,
+    migrate: true,
   });
   const readDb = new Kysely<Schema>({
     dialect: sqliteDialect(join(folder, 'plan.db')),

@@ -67,8 +67,8 @@ async function assertSettings(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-settings-'));
   try {
     await using engine = await openSqlite(join(folder, 'settings.sqlite'), {
-      maintains: false,
-      migrates: true,
+      runsMaintenance: false,
+      migrate: true,
     });
     await engine.db
       .insertInto('discarded_avatars')

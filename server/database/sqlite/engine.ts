@@ -10,24 +10,24 @@ import { explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
 import { startMaintenance } from './maintenance.ts';
 import { type Meter, startMeter } from './meter.ts';
 import { migrations } from './migrations/index.ts';
-import { textIndex } from './word-index.ts';
+import { wordIndex } from './word-index.ts';
 
 /**
  * Opens a SQLite file as the service's database.
  * @param file      path of the database file; made if it is missing
- * @param maintains whether this process merges the word index and overwrites what was erased: one process a file
- * @param migrates  whether to bring it up to date; otherwise it has to be
+ * @param runsMaintenance whether this process merges the word index and overwrites what was erased: one process a file
+ * @param migrate  whether to bring it up to date; otherwise it has to be
  * @throws OperatorError if the file cannot be used
  */
 export async function openSqlite(
   file: string,
-  { maintains, migrates }: { maintains: boolean; migrates: boolean },
+  { runsMaintenance, migrate }: { runsMaintenance: boolean; migrate: boolean },
 ): Promise<Engine> {
   const meter = startMeter();
   const db = connect(file, meter);
   try {
     const isReady = isCurrent(file);
-    if (migrates) await migrate(db);
+    if (migrate) await migrateToLatest(db);
     else if (!isReady) {
       throw new OperatorError(
         `${file} is of an older version. Start the service, which brings it up to date.`,
@@ -37,18 +37,18 @@ export async function openSqlite(
     await db.destroy();
     throw explainFailure(error, file);
   }
-  const maintenance = startMaintenance({ file, maintains });
-  return engineOn(db, maintenance.run, meter.activity, maintenance.stop);
+  const maintenance = startMaintenance({ file, runsMaintenance });
+  return engineOn(db, maintenance.runTask, meter.activity, maintenance.stop);
 }
 
 export function connect(file: string, meter?: Meter): Kysely<Schema> {
   return new Kysely<Schema>({ dialect: sqliteDialect(file, meter) });
 }
 
-/** An engine on a connected database, whose long tasks go to `run`. */
+/** An engine on a connected database, whose long tasks go to `runTask`. */
 export function engineOn(
   db: Kysely<Schema>,
-  run: Engine['run'],
+  runTask: Engine['runTask'],
   activity = startMeter().activity,
   beforeClose: () => Promise<void> = async () => {},
 ): Engine {
@@ -59,10 +59,10 @@ export function engineOn(
   return {
     db,
     readDb: db,
-    text: textIndex,
+    wordIndex,
     isUniqueViolation,
     isUnavailable,
-    run,
+    runTask,
     activity,
     close,
     [Symbol.asyncDispose]: close,
@@ -95,7 +95,7 @@ function isCurrent(file: string): boolean {
   }
 }
 
-async function migrate(db: Kysely<Schema>): Promise<void> {
+async function migrateToLatest(db: Kysely<Schema>): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;

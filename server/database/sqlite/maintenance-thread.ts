@@ -35,7 +35,7 @@ const MOST_REWRITTEN = 256 * 2 ** 20;
 /** How long to wait for the files of discarded pictures to go, in milliseconds: their names go with them. */
 const PICTURE_PATIENCE = 5_000;
 
-const { file, maintains } = workerData as MaintenanceSettings;
+const { file, runsMaintenance } = workerData as MaintenanceSettings;
 const port = parentPort;
 if (!port) throw new Error('This module runs as a worker thread.');
 
@@ -66,7 +66,7 @@ async function runTask({ order, task, target }: Extract<Order, { kind: 'run' }>)
 let seen: number | undefined;
 let nextRewrite = 0;
 while (!stopping) {
-  if (maintains) {
+  if (runsMaintenance) {
     try {
       await maintain();
     } catch (error) {

@@ -1,15 +1,17 @@
 import { Worker } from 'node:worker_threads';
 import { DomainError, type ErrorCode } from '../../errors.ts';
-import type { Engine, Target, Task } from '../engine.ts';
+import type { Engine, TaskName, TaskTarget } from '../engine.ts';
 
 /** What the thread is told when it starts. */
 export interface MaintenanceSettings {
   file: string;
-  maintains: boolean;
+  runsMaintenance: boolean;
 }
 
 /** A task for the thread, or the wish that it ends. */
-export type Order = { kind: 'run'; order: number; task: Task; target: Target } | { kind: 'stop' };
+export type Order =
+  | { kind: 'run'; order: number; task: TaskName; target: TaskTarget }
+  | { kind: 'stop' };
 
 /** That a task has ended: well, or with what it threw. */
 export interface Outcome {
@@ -19,7 +21,7 @@ export interface Outcome {
 
 /** Starts the thread that does what would hold up requests: erasures, index merges, cutting the log. */
 export function startMaintenance(settings: MaintenanceSettings): {
-  run: Engine['run'];
+  runTask: Engine['runTask'];
   stop: () => Promise<void>;
 } {
   const waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
@@ -55,7 +57,7 @@ export function startMaintenance(settings: MaintenanceSettings): {
   }
 
   return {
-    run: (task, target) =>
+    runTask: (task, target) =>
       new Promise((resolve, reject) => {
         const order = ++last;
         waiting.set(order, { resolve, reject });

@@ -1,6 +1,6 @@
 import { CompiledQuery, sql } from 'kysely';
 import type { QueryWord, Term } from '../../search/words/words.ts';
-import type { TextIndex } from '../engine.ts';
+import type { WordIndex } from '../engine.ts';
 
 /** A word of a title is indexed twice: as it is, and behind this sign, which no word holds. */
 const IN_TITLE = '=';
@@ -10,7 +10,7 @@ const INSERT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER)
 const DELETE = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
 
 /** The word index as an FTS5 table whose rowids are the keys, so that matches come in the order of results. */
-export const textIndex: TextIndex = {
+export const wordIndex: WordIndex = {
   async add(db, key, { title, all }) {
     const words = [...all, ...title.map((word) => IN_TITLE + word)].join(' ');
     await db.executeQuery(CompiledQuery.raw(INSERT, [key, words]));
