@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { openFile } from '../../server/database/sqlite/connection.ts';
+import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 

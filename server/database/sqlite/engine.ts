@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
-import { Kysely } from 'kysely';
+import type { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
 import type { Schema } from '../schema.ts';
-import { sqliteDialect } from './connection.ts';
+import { connect } from './dialect.ts';
 import { explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
 import { startMaintenance } from './maintenance.ts';
-import { type Meter, startMeter } from './meter.ts';
+import { startMeter } from './meter.ts';
 import { migrations } from './migrations/index.ts';
 import { wordIndex } from './word-index.ts';
 
@@ -39,10 +39,6 @@ export async function openSqlite(
   }
   const maintenance = startMaintenance({ file, runsMaintenance });
   return engineOn(db, maintenance.runTask, meter.activity, maintenance.stop);
-}
-
-export function connect(file: string, meter?: Meter): Kysely<Schema> {
-  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter) });
 }
 
 /** An engine on a connected database, whose long tasks go to `runTask`. */

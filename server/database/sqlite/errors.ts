@@ -10,14 +10,14 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** What SQLite says to one who waited too long for a lock. */
-export function busy(): Error {
-  return Object.assign(new Error('Others were writing for too long.'), { code: 'SQLITE_BUSY' });
+/** Makes an error like SQLite's own for a lock that could not be acquired. */
+export function busyError(message: string): Error {
+  return Object.assign(new Error(message), { code: 'SQLITE_BUSY' });
 }
 
-/** What SQLite says when the disk is full. */
-export function full(): Error {
-  return Object.assign(new Error('The disk is full.'), { code: 'SQLITE_FULL' });
+/** Makes an error like SQLite's own for a full disk. */
+export function diskFullError(message: string): Error {
+  return Object.assign(new Error(message), { code: 'SQLITE_FULL' });
 }
 
 export function isUnavailable(error: unknown): boolean {

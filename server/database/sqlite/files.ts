@@ -1,6 +1,6 @@
 import type Sqlite from 'better-sqlite3';
-import { openFile } from './connection.ts';
 import { explainFailure } from './errors.ts';
+import { openFile } from './open-file.ts';
 
 /** How long to wait for others' locks, in milliseconds. */
 const PATIENCE = 30_000;

@@ -6,10 +6,11 @@ import { sql } from 'kysely';
 import { tasks } from '../../process/tasks.ts';
 import type { Database, Engine } from '../engine.ts';
 import { transact } from '../transaction.ts';
-import { openFile } from './connection.ts';
-import { connect, engineOn } from './engine.ts';
-import { busy, full, isBusy, isUnavailable } from './errors.ts';
+import { connect } from './dialect.ts';
+import { engineOn } from './engine.ts';
+import { busyError, diskFullError, isBusy, isUnavailable } from './errors.ts';
 import type { MaintenanceSettings, Order, Outcome } from './maintenance.ts';
+import { openFile } from './open-file.ts';
 
 /** How often to look whether the file has changed, in milliseconds. */
 const INTERVAL = 250;
@@ -54,7 +55,7 @@ async function runTask({ order, task, target }: Extract<Order, { kind: 'run' }>)
   const outcome: Outcome = { order };
   try {
     // Nobody is left to be told: whoever asked has been sent away.
-    if (stopping) throw busy();
+    if (stopping) throw busyError('The service is stopping.');
     await tasks[task](engine, target);
   } catch (error) {
     const { name, message, code } = error as Error & { code?: string };
@@ -143,7 +144,7 @@ async function rewrite(handle: Sqlite.Database, bytes: number): Promise<void> {
     process.emitWarning(
       'What an erased account left in the gaps of the database stays until there is room to write the database anew.',
     );
-    throw full();
+    throw diskFullError('There is not enough room to rewrite the database.');
   }
   // The new file is made in SQLite's folder for temporary files, and would else be made in memory.
   handle.pragma('temp_store = FILE');
