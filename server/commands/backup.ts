@@ -11,6 +11,6 @@ if (file === undefined || rest.length > 0) {
 
 await runProgram(async () => {
   const config = configFromEnvironment();
-  await replaceFile(file, async (path) => copyDatabase(config, path));
+  await replaceFile(file, (path) => copyDatabase(config, path));
   console.error(`The database is in ${file}. Pictures are files beside it: copy DATA_DIR/avatars.`);
 });

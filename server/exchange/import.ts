@@ -107,7 +107,7 @@ export async function importRecords(
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
     for (const space of run.changed) await countParticipants(engine, { space }, trx);
     await indexSpaces(engine, trx, [...run.changed]);
-    if (run.changed.size >= MANY) await engine.wordIndex.compact(trx);
+    if (run.changed.size >= MANY) await engine.wordIndex.optimize(trx);
     return report;
   });
 }

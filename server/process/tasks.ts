@@ -1,9 +1,8 @@
-import type { Engine, TaskName, TaskTarget } from '../database/engine.ts';
+import type { Tasks } from '../database/engine.ts';
 import { eraseAccount } from '../profile/account-deletion.ts';
 import { eraseSpace } from '../spaces/space-deletion.ts';
 
-/** What `Engine.runTask` can be asked to do. */
-export const tasks: Record<TaskName, (engine: Engine, target: TaskTarget) => Promise<void>> = {
-  eraseAccount,
-  eraseSpace,
-};
+/** The tasks of `Engine.runTask`. The maintenance thread imports this module from `tasksModule`. */
+export const tasks: Tasks = { eraseAccount, eraseSpace };
+
+export const tasksModule = new URL(import.meta.url);

@@ -311,7 +311,7 @@ describe('The server', () => {
           .exec('CREATE TABLE kysely_migration (name, timestamp)')
           .exec("INSERT INTO kysely_migration VALUES ('9999-later', '2099-01-01')")
           .close(),
-      /was brought up to date by a newer version/,
+      /was migrated by a newer version/,
     ],
   ];
   test.each(unusable)(

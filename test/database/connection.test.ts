@@ -10,6 +10,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
+import { tasksModule } from '../../server/process/tasks.ts';
 
 let folder: string;
 let file: string;
@@ -246,7 +247,10 @@ describe('Maintenance', () => {
   });
 
   test('reports an error of a task with its code, and goes on', async () => {
-    await using idle = await openDatabase({ dataDir: kept }, { runsMaintenance: false });
+    await using idle = await openDatabase(
+      { dataDir: kept },
+      { runsMaintenance: false, tasksModule },
+    );
     const stranger = new Sqlite(join(kept, 'space-service.sqlite'));
     await insert(idle.db, 'ada');
     const { id: session } = await openSessionOf(idle, 1);

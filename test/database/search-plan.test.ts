@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import type { Schema } from '../../server/database/schema.ts';
 import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';

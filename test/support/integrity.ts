@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 
 export function databaseFile(dataDir: string): string {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startServer } from '../support/server.ts';
 import { type Answer, openTraffic } from './traffic.ts';

@@ -20,7 +20,7 @@ export const wordIndex: WordIndex = {
     await db.executeQuery(CompiledQuery.raw(DELETE, [key]));
   },
 
-  async compact(db) {
+  async optimize(db) {
     await sql`INSERT INTO word_index (word_index) VALUES ('optimize')`.execute(db);
   },
 
