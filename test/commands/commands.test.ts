@@ -193,7 +193,10 @@ describe('A backup', () => {
 
   test.each([['export'], ['backup']])('by %s does not replace a folder', async (command) => {
     const { code, errors } = await start(`commands/${command}`, [folder]).ended;
-    expect({ code, errors }).toEqual({ code: 1, errors: `${folder} is there, and is no file.\n` });
+    expect({ code, errors }).toEqual({
+      code: 1,
+      errors: `${folder} exists and is not a regular file. Choose another name.\n`,
+    });
   });
 });
 
