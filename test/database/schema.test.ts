@@ -10,7 +10,7 @@ const heading = `-- The tables, as the migrations make them. Never edited: after
 -- writes this file anew.
 `;
 
-test('The migrations make the schema that schema.sql shows', async () => {
+test('matches schema.sql after all migrations', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-schema-'));
   try {
     const engine = await openDatabase({ dataDir }, { runsMaintenance: false });
@@ -34,7 +34,7 @@ function dump(file: string): string {
     const indexes = schema
       .filter(({ sql }) => sql.startsWith('CREATE VIRTUAL TABLE'))
       .map(({ name }) => name);
-    // What SQLite, its word indexes and the library that migrates keep for themselves.
+    // SQLite, FTS5 and Kysely have internal tables, which schema.sql omits.
     const isOurs = ({ tbl_name }: { tbl_name: string }) =>
       !/^(kysely|sqlite)_/.test(tbl_name) &&
       !indexes.some((index) => tbl_name.startsWith(`${index}_`));
