@@ -8,6 +8,7 @@ import { openDatabase } from './database/open.ts';
 import { type Limits, openLimits } from './http/rate-limits.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { type Housekeeping, startHousekeeping } from './process/housekeeping.ts';
+import { tasksModule } from './process/tasks.ts';
 import { openRecentAnswers, type RecentAnswers } from './search/recent-responses.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
@@ -23,15 +24,15 @@ export interface Context extends AsyncDisposable {
 }
 
 /**
- * @param maintains whether this process keeps the database's files in order: one process a database
+ * @param runsMaintenance whether this process keeps the database's files in order. Only one process per database should.
  */
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  { maintains = true }: { maintains?: boolean } = {},
+  { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(await openDatabase(config, { maintains }));
+  const engine = opened.use(await openDatabase(config, { runsMaintenance, tasksModule }));
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
   const limits = opened.adopt(await openLimits(config), (each) => each.close());
   const metrics = openMetrics(config, engine);

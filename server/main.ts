@@ -11,6 +11,6 @@ await runProgram(async () => {
   const config = configFromEnvironment();
   const log = openLog(config);
   if (config.workers > 1 && !isWorker()) await superviseWorkers(config, log);
-  else await serve(config, log, { maintains: !isWorker() });
+  else await serve(config, log, { runsMaintenance: !isWorker() });
   if (isWorker()) tellSupervisor();
 }, UNABLE);

@@ -1,6 +1,6 @@
-import { mkdir, open, opendir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { mkdir, opendir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../system/durable-files.ts';
+import { replaceFile, syncFolder } from '../system/durable-files.ts';
 import { type AvatarStore, assertAvatarName, defaultAvatarName, newAvatarName } from './store.ts';
 
 /** Other processes may be writing to the same folder: only what none of them can still be at is a leftover. */
@@ -51,24 +51,11 @@ async function putDefault(folder: string): Promise<void> {
   await write(folder, defaultAvatarName, bytes);
 }
 
-/** A file appears under its name whole or not at all, and once this resolves, for good. */
 async function write(folder: string, name: string, bytes: Uint8Array): Promise<void> {
-  const temporary = join(folder, `${newAvatarName()}.tmp`);
-  try {
-    const file = await open(temporary, 'wx', 0o644);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, join(folder, name));
-  } catch (error) {
-    // If not even this works, the next start removes it; what went wrong first is what counts.
-    await rm(temporary, { force: true }).catch(() => {});
-    throw error;
-  }
-  await syncFolder(folder);
+  await replaceFile(join(folder, name), (path) => writeFile(path, bytes), {
+    mode: 0o644,
+    temporaryFile: join(folder, `${newAvatarName()}.tmp`),
+  });
 }
 
 async function removeLeftovers(folder: string): Promise<void> {

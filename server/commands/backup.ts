@@ -1,7 +1,7 @@
 import { configFromEnvironment } from '../config.ts';
 import { copyDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
-import { replaceFile } from '../system/durable-files.ts';
+import { writeOutputFile } from './output-file.ts';
 
 const [file, ...rest] = process.argv.slice(2);
 if (file === undefined || rest.length > 0) {
@@ -11,6 +11,8 @@ if (file === undefined || rest.length > 0) {
 
 await runProgram(async () => {
   const config = configFromEnvironment();
-  await replaceFile(file, async (path) => copyDatabase(config, path));
-  console.error(`The database is in ${file}. Avatars are files beside it: copy DATA_DIR/avatars.`);
+  await writeOutputFile(file, (path) => copyDatabase(config, path));
+  console.error(
+    `The database has been copied to ${file}. Avatars are separate files. Copy DATA_DIR/avatars, too.`,
+  );
 });

@@ -1,5 +1,5 @@
 import { configFromEnvironment } from '../config.ts';
-import { rewriteDatabase } from '../database/open.ts';
+import { compactDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
 
 if (process.argv.length > 2) {
@@ -8,6 +8,6 @@ if (process.argv.length > 2) {
 }
 
 await runProgram(async () => {
-  rewriteDatabase(configFromEnvironment());
-  console.error('The database is written anew, without what was deleted.');
+  await compactDatabase(configFromEnvironment());
+  console.error('The database is compacted. Nothing deleted is left in its files.');
 });

@@ -25,7 +25,7 @@ await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
   await fill(config);
-  const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { maintains: true });
+  const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
   console.log(welcome(config, await signIn(engine.db), avatar));

@@ -4,7 +4,7 @@ import type { Engine } from '../database/engine.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { runProgram } from '../process/program.ts';
-import { replaceFile } from '../system/durable-files.ts';
+import { writeOutputFile } from './output-file.ts';
 
 /** How many characters are written at once. */
 const CHUNK = 65_536;
@@ -22,7 +22,7 @@ await runProgram(async () => {
   let count = 0;
   if (file === undefined) count = await write(engine, toStandardOutput);
   else {
-    await replaceFile(file, async (path) => {
+    await writeOutputFile(file, async (path) => {
       await using output = await open(path, 'w');
       count = await write(engine, (text) => output.writeFile(text));
     });

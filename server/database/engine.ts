@@ -5,57 +5,61 @@ import type { Schema } from './schema.ts';
 export type Database = Kysely<Schema>;
 export type DatabaseTransaction = Transaction<Schema>;
 
-/** What a database must supply; queries themselves are written once. */
+/** Everything that depends on the kind of database. Code outside this folder works with any engine. */
 export interface Engine {
-  /** Writes, and reads that must see every write committed before them. */
+  /** For writes, and for reads that must see every committed write. */
   db: Database;
-  /** Reads that may lag behind where there is a replica. */
+  /** For reads that may lag behind. Without a read replica, the same as `db`. */
   readDb: Database;
-  text: TextIndex;
-  /** Whether the error says that a unique index refused a row. */
+  wordIndex: WordIndex;
   isUniqueViolation(error: unknown): boolean;
-  /** Whether the error says that the database cannot serve now (busy, full, gone), rather than that the query is wrong. */
+  /** Whether the database failed (locked, disk full, unreachable), as opposed to a wrong query. A retry may succeed. */
   isUnavailable(error: unknown): boolean;
-  /** Does what takes long, without holding up anything that runs here. */
-  run(task: Task, target: Target): Promise<void>;
-  /** What this process does with the database, by now. */
+  /**
+   * Runs a long task without blocking this thread. Tasks run one after the other.
+   * @throws what the task throws. A `DomainError` keeps its class, and other errors keep their name, message and code.
+   */
+  runTask(task: TaskName, target: TaskTarget): Promise<void>;
   activity(): Activity;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Sums since the start, and how many are waiting right now. */
+/** What this process has done with the database since it opened it. */
 export interface Activity {
-  /** Time that the thread which answers requests has spent inside the database, unable to do anything else. */
+  /** Time that the main thread has spent inside the database, blocked. */
   busySeconds: number;
-  /** Time that writers have waited for their turn to write. */
+  /** Time that writers have waited for the write lock. */
   waitSeconds: number;
+  /** Writers that wait for the write lock now. */
   waitingWriters: number;
 }
 
-/** Erasures may have to delete a great many rows. */
-export type Task = 'eraseAccount' | 'eraseSpace';
+export type TaskName = 'eraseAccount' | 'eraseSpace';
 
 /** The row that a task deletes, and the session of the caller who asked for it. */
-export interface Target {
+export interface TaskTarget {
   pk: number;
   sessionPk: number;
 }
 
+/** What a tasks module exports as `tasks`. */
+export type Tasks = Record<TaskName, (engine: Engine, target: TaskTarget) => Promise<void>>;
+
 /**
- * Where a public space must hold words: all in its title; all in its title and description together; the latter but
- * not the former.
+ * Which public spaces match: those with all words in the title, those with all words in title and description together,
+ * or the second kind without the first.
  */
 export type TextScope = 'title' | 'all' | 'rest';
 
-/** The word index of public spaces, by their `key` in `public_spaces`. */
-export interface TextIndex {
+/** The full-text index of public spaces. Its documents are identified by `public_spaces.key`. */
+export interface WordIndex {
   add(db: Database, key: number, words: { title: string[]; all: string[] }): Promise<void>;
   remove(db: Database, key: number): Promise<void>;
-  /** Makes searches fast at once after many additions, which otherwise happens little by little in the background. */
-  compact(db: Database): Promise<void>;
-  /** What `matches` is to look for: the documents that hold all `words`. */
+  /** Makes searches fast at once after many additions. Otherwise maintenance does so in small steps. */
+  optimize(db: Database): Promise<void>;
+  /** Returns a pattern for `matches`: the spaces that have all `words` in the scope. */
   pattern(words: readonly QueryWord[], scope: TextScope): string;
-  /** A subquery of the keys beyond `after` whose documents match the pattern, ascending. */
+  /** Returns a subquery of the keys greater than `after` that match the pattern, in ascending order. */
   matches(pattern: RawBuilder<string>, after: RawBuilder<number>): RawBuilder<{ key: number }>;
 }

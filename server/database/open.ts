@@ -4,58 +4,67 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import type { Engine } from './engine.ts';
-import { openSqlite } from './sqlite/engine.ts';
-import { copyFile, rewriteFile } from './sqlite/files.ts';
+import { compactFile, copyFile } from './sqlite/files.ts';
+import { openSqlite } from './sqlite/open.ts';
 
-type Place = Pick<Config, 'dataDir'>;
+type Location = Pick<Config, 'dataDir'>;
 
-const fileIn = ({ dataDir }: Place) => join(dataDir, 'space-service.sqlite');
+export interface OpenOptions {
+  /** Whether this process keeps the database's files in order. Only one process per database should. */
+  runsMaintenance?: boolean;
+  /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
+  tasksModule?: URL;
+}
 
-export function hasDatabase(place: Place): boolean {
-  return existsSync(fileIn(place));
+export function hasDatabase(location: Location): boolean {
+  return existsSync(databaseFile(location));
 }
 
 /**
- * Opens the database that the settings name, made if it is missing, and migrated to this version.
- * @param maintains whether this process keeps the database's files in order: it should be one process a database
- * @throws OperatorError
+ * Opens the configured database. Creates it if it is missing, and migrates it to this version.
+ * @throws OperatorError if it cannot be used, or belongs to a newer version or another program
  */
 export async function openDatabase(
-  place: Place,
-  { maintains = true }: { maintains?: boolean } = {},
+  location: Location,
+  { runsMaintenance = true, tasksModule }: OpenOptions = {},
 ): Promise<Engine> {
-  await mkdir(place.dataDir, { recursive: true });
-  return openSqlite(fileIn(place), { maintains, migrates: true });
+  await mkdir(location.dataDir, { recursive: true });
+  const file = databaseFile(location);
+  return openSqlite(file, { migrate: true, runsMaintenance, tasksModule });
 }
 
 /**
- * Opens the database that the settings name, as it is, beside the service that it belongs to.
- * @throws OperatorError if there is none, or one of another version
+ * Opens the configured database for a command, beside a running service. Neither creates nor migrates it.
+ * @throws OperatorError if it is missing, cannot be used, or belongs to another version or another program
  */
-export async function openExistingDatabase(place: Place): Promise<Engine> {
-  return openSqlite(existingFileIn(place), { maintains: false, migrates: false });
+export async function openExistingDatabase(location: Location): Promise<Engine> {
+  return openSqlite(existingFile(location), { migrate: false, runsMaintenance: false });
 }
 
 /**
- * Copies the database as it is at one moment, while the service runs.
- * @param to a file that is not there, or empty
- * @throws OperatorError
+ * Copies the configured database as of one moment, also while the service runs.
+ * @param target a file that is missing or empty
+ * @throws OperatorError if the database is missing, or cannot be copied
  */
-export function copyDatabase(place: Place, to: string): void {
-  copyFile(existingFileIn(place), to);
+export async function copyDatabase(location: Location, target: string): Promise<void> {
+  await copyFile(existingFile(location), target);
 }
 
 /**
- * Writes the database anew, so that nothing of what was deleted is left in it. Writers wait meanwhile.
- * @throws OperatorError
+ * Rewrites the configured database, so that nothing deleted is left in its files. Writers wait until it is done.
+ * @throws OperatorError if the database is missing, or cannot be rewritten
  */
-export function rewriteDatabase(place: Place): void {
-  rewriteFile(existingFileIn(place));
+export async function compactDatabase(location: Location): Promise<void> {
+  await compactFile(existingFile(location));
 }
 
-function existingFileIn(place: Place): string {
-  if (hasDatabase(place)) return fileIn(place);
+function databaseFile({ dataDir }: Location): string {
+  return join(dataDir, 'space-service.sqlite');
+}
+
+function existingFile(location: Location): string {
+  if (hasDatabase(location)) return databaseFile(location);
   throw new OperatorError(
-    `DATA_DIR=${place.dataDir} has no database. Set it to the folder of the service's data.`,
+    `DATA_DIR=${location.dataDir} has no database. Set it to the folder of the service's data.`,
   );
 }

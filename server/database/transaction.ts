@@ -1,35 +1,40 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database, DatabaseTransaction } from './engine.ts';
 
-const current = new AsyncLocalStorage<{ hasBegun: boolean }>();
+/** The transaction that the current asynchronous call belongs to. It begins when it acquires its connection. */
+const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
 
 /**
- * Runs `work` as one transaction: all of it or nothing. Whoever asks the database itself inside `work` would wait
- * for the very transaction they are in, so that is an error. Do nothing slow inside: no hashing, no files.
+ * Runs `work` in a transaction, and commits it. Inside a transaction, runs `work` as a part of it. `work` must be short
+ * and must query only `transaction`: any other query would wait for this very transaction, so it throws instead.
+ * @throws what `work` throws, after rolling back
  */
 export function transact<T>(
   db: Database,
   work: (transaction: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
   if (db.isTransaction) return work(db as DatabaseTransaction);
-  return current.run({ hasBegun: false }, () => db.transaction().execute(work));
+  return currentTransaction.run({ hasConnection: false }, () => db.transaction().execute(work));
 }
 
-/** Runs `work` on one unchanging state of the database, without holding up anybody's writes. */
+/** Runs `work` on one unchanging snapshot of the database. Other readers and writers do not wait for it. */
 export function readSnapshot<T>(
   db: Database,
   work: (snapshot: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  return current.run({ hasBegun: false }, () =>
+  return currentTransaction.run({ hasConnection: false }, () =>
     db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
   );
 }
 
-/** What each driver calls before it hands out a connection. */
-export function refuseInsideTransaction(): void {
-  const transaction = current.getStore();
-  if (transaction?.hasBegun) {
+/**
+ * Every driver calls this when it acquires a connection.
+ * @throws if the caller is inside a transaction, which has its connection already
+ */
+export function assertOutsideTransaction(): void {
+  const transaction = currentTransaction.getStore();
+  if (transaction?.hasConnection) {
     throw new Error('Inside a transaction, use the transaction and not the database.');
   }
-  if (transaction) transaction.hasBegun = true;
+  if (transaction) transaction.hasConnection = true;
 }

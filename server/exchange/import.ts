@@ -106,7 +106,7 @@ export async function importRecords(
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
     for (const spacePk of run.changed) await countParticipants(engine, { spacePk }, trx);
     await indexSpaces(engine, trx, [...run.changed]);
-    if (run.changed.size >= MANY) await engine.text.compact(trx);
+    if (run.changed.size >= MANY) await engine.wordIndex.optimize(trx);
     return report;
   });
 }

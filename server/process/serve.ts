@@ -12,12 +12,12 @@ import { whileStarting } from './startup-responder.ts';
 export async function serve(
   config: Config,
   log: FastifyBaseLogger,
-  { maintains }: { maintains: boolean },
+  { runsMaintenance }: { runsMaintenance: boolean },
 ): Promise<Context> {
-  if (maintains) announce(config, log);
-  const open = () => openContext(config, log, { maintains });
+  if (runsMaintenance) announce(config, log);
+  const open = () => openContext(config, log, { runsMaintenance });
   // A worker finds the database up to date.
-  const context = maintains ? await whileStarting(config, open) : await open();
+  const context = runsMaintenance ? await whileStarting(config, open) : await open();
   const app = await buildApp(context);
   // Where the system can, it hands connections to the workers itself: of those that the supervisor hands over, some
   // would be left hanging by a worker that is killed.
@@ -29,10 +29,10 @@ export async function serve(
     // Ctrl+C in a terminal sends the signal twice: once from the terminal, once from npm.
     if (isStopping) return;
     isStopping = true;
-    if (maintains) log.info({ signal }, 'stopping');
+    if (runsMaintenance) log.info({ signal }, 'stopping');
     await app.close();
     await context[Symbol.asyncDispose]();
-    if (maintains) log.info('stopped');
+    if (runsMaintenance) log.info('stopped');
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));

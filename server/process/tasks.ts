@@ -1,9 +1,8 @@
-import type { Engine, Target, Task } from '../database/engine.ts';
+import type { Tasks } from '../database/engine.ts';
 import { eraseAccount } from '../profile/account-deletion.ts';
 import { eraseSpace } from '../spaces/space-deletion.ts';
 
-/** What `Engine.run` can be asked to do. */
-export const tasks: Record<Task, (engine: Engine, target: Target) => Promise<void>> = {
-  eraseAccount,
-  eraseSpace,
-};
+/** The tasks of `Engine.runTask`. The maintenance thread imports this module from `tasksModule`. */
+export const tasks: Tasks = { eraseAccount, eraseSpace };
+
+export const tasksModule = new URL(import.meta.url);

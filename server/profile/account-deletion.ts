@@ -1,13 +1,13 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardAvatar } from '../avatars/discarded-avatars.ts';
-import type { Database, Engine, Target } from '../database/engine.ts';
+import type { Database, Engine, TaskTarget } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
 import { eraseSpaceRows } from '../spaces/space-deletion.ts';
 
 /** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
-  await engine.run('eraseAccount', { pk: userPk, sessionPk });
+  await engine.runTask('eraseAccount', { pk: userPk, sessionPk });
 }
 
 /**
@@ -18,7 +18,7 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
  */
 export async function eraseAccount(
   engine: Engine,
-  { pk: userPk, sessionPk }: Target,
+  { pk: userPk, sessionPk }: TaskTarget,
 ): Promise<void> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, { sessionPk });

@@ -26,7 +26,7 @@ function popularityStep(participants: number): number {
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
-  await engine.text.add(db, document.key, document.words);
+  await engine.wordIndex.add(db, document.key, document.words);
   await learnWords(
     engine,
     db,
@@ -122,7 +122,7 @@ export async function indexSpaces(
       if (document) written.push(document);
     }
     for (const { key, words } of written) {
-      await engine.text.add(db, key, words);
+      await engine.wordIndex.add(db, key, words);
       for (const word of words.all) documents.set(word, (documents.get(word) ?? 0) + 1);
     }
   }
@@ -139,7 +139,7 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   if (!row) return;
   await db.deleteFrom('public_spaces').where('key', '=', row.key).execute();
   const indexed = readFragments(row);
-  await engine.text.remove(db, row.key);
+  await engine.wordIndex.remove(db, row.key);
   await forgetWords(db, wordsOf(indexed).all);
   const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
@@ -177,8 +177,8 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
       .where('tag_id', 'in', tags)
       .execute();
   }
-  await engine.text.remove(db, row.key);
-  await engine.text.add(db, key, wordsOf(indexed));
+  await engine.wordIndex.remove(db, row.key);
+  await engine.wordIndex.add(db, key, wordsOf(indexed));
 }
 
 function wordsOf({ title, description }: { title: string; description: string }) {

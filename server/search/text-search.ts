@@ -122,8 +122,8 @@ const readEqual = prepareRead({ ...placeTypes, title: 'text' }, (_, { title, aft
 
 const readMatches = prepareRead(
   { ...placeTypes, title: 'text', pattern: 'text' },
-  ({ text }, { title, pattern, after, ...rest }) =>
-    rowsOf(text.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
+  ({ wordIndex }, { title, pattern, after, ...rest }) =>
+    rowsOf(wordIndex.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
 );
 
 function rowsOf(
@@ -154,7 +154,7 @@ async function readTier(
 ): Promise<Row[]> {
   const title = titleKey(query);
   if (scope === 'equal') return readEqual(engine, { ...place, title });
-  return readMatches(engine, { ...place, title, pattern: engine.text.pattern(words, scope) });
+  return readMatches(engine, { ...place, title, pattern: engine.wordIndex.pattern(words, scope) });
 }
 
 function scopeOf(
@@ -200,12 +200,12 @@ function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
 
 const findAny = prepareRead(
   { pattern: 'text', after: 'bigint' },
-  ({ text }, { pattern, after }) =>
-    sql<{ key: number }>`SELECT key FROM ${text.matches(pattern, after)} AS hits LIMIT 1`,
+  ({ wordIndex }, { pattern, after }) =>
+    sql<{ key: number }>`SELECT key FROM ${wordIndex.matches(pattern, after)} AS hits LIMIT 1`,
 );
 
 async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
-  const pattern = engine.text.pattern([word], 'all');
+  const pattern = engine.wordIndex.pattern([word], 'all');
   return (await findAny(engine, { pattern, after: -1 })).length > 0;
 }
 

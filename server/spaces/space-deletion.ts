@@ -1,5 +1,5 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { Database, Engine, Target } from '../database/engine.ts';
+import type { Database, Engine, TaskTarget } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { unindexSpace } from '../search/documents.ts';
 import { findOwnSpace } from './spaces.ts';
@@ -11,14 +11,14 @@ import { deleteUnusedTags, setTags } from './tags.ts';
  */
 export async function deleteSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
   const { pk } = await findOwnSpace(engine.db, caller, spaceId);
-  await engine.run('eraseSpace', { pk, sessionPk: caller.sessionPk });
+  await engine.runTask('eraseSpace', { pk, sessionPk: caller.sessionPk });
 }
 
 /**
  * Deletes a space with its messages, their appreciations, its memberships and tags, in one transaction.
  * @throws DomainError `unauthenticated`, if the session has ended meanwhile
  */
-export async function eraseSpace(engine: Engine, { pk, sessionPk }: Target): Promise<void> {
+export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget): Promise<void> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, { sessionPk });
     await eraseSpaceRows(engine, trx, pk);

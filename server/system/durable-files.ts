@@ -1,38 +1,39 @@
-import { lstat, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { OperatorError } from '../errors.ts';
 
 /**
- * Has a file made beside its place, readable for its owner alone, and puts it there once it is whole and on disk: what
- * was there before stays until then, and for good if this fails.
- * @param make writes the file at the path that it is given, which may be there already, and then is empty
- * @throws OperatorError if something other than a file is in its place, or the file system's errors
+ * Writes a file atomically and durably. The content goes to a temporary file, which is renamed to `file` once it is
+ * complete and on disk. If anything fails, an existing file stays as it is. A crash leaves at most the temporary file.
+ * @param write writes the temporary file at the given path, where it already exists and is empty
+ * @param mode permissions of the new file; by default, only its owner can read it
+ * @param temporaryFile must be in the same folder; each of several concurrent writers needs one of its own
+ * @throws the file system's errors, and what `write` throws
  */
 export async function replaceFile(
   file: string,
-  make: (path: string) => Promise<void>,
+  write: (path: string) => Promise<void>,
+  { mode = 0o600, temporaryFile = `${file}.part` }: { mode?: number; temporaryFile?: string } = {},
 ): Promise<void> {
-  const before = await lstat(file).catch(() => undefined);
-  if (before && !before.isFile()) throw new OperatorError(`${file} is there, and is no file.`);
-  const part = `${file}.part`;
   try {
-    await (await open(part, 'w', 0o600)).close();
-    await make(part);
-    await sync(part, 'r+');
-    await rename(part, file);
-    await syncFolder(dirname(file));
+    await (await open(temporaryFile, 'w', mode)).close();
+    await write(temporaryFile);
+    // Before the rename, or a power failure could leave the new name with missing content.
+    await syncPath(temporaryFile, 'r+');
+    await rename(temporaryFile, file);
   } catch (error) {
-    await rm(part, { force: true });
+    // Never hides the first error. A failing disk can make the removal fail, too.
+    await rm(temporaryFile, { force: true }).catch(() => {});
     throw error;
   }
+  await syncFolder(dirname(file));
 }
 
-/** Makes names that appeared or vanished durable. Windows has no such call and needs none. */
+/** Makes created, renamed and deleted names in a folder durable. Windows has no such operation and does not need it. */
 export async function syncFolder(path: string): Promise<void> {
-  if (process.platform !== 'win32') await sync(path, 'r');
+  if (process.platform !== 'win32') await syncPath(path, 'r');
 }
 
-async function sync(path: string, flags: string): Promise<void> {
+async function syncPath(path: string, flags: string): Promise<void> {
   const handle = await open(path, flags);
   try {
     await handle.sync();

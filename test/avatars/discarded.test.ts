@@ -10,7 +10,7 @@ test('A discarded avatar that cannot be removed keeps none of the others', async
   const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(dataDir, { recursive: true }));
-  const engine = cleanup.use(await openDatabase({ dataDir }, { maintains: false }));
+  const engine = cleanup.use(await openDatabase({ dataDir }, { runsMaintenance: false }));
   const names = Array.from({ length: 1_200 }, newAvatarName);
   for (const avatar of names) {
     const values = { avatar, remove_after: '2026-01-01T00:00:00.000Z' };

@@ -17,7 +17,7 @@ export function asking(engine: Engine): Ask {
 
 /** A service's database, opened beside the server. */
 export function openBeside(dataDir: string): Promise<Engine> {
-  return openDatabase({ dataDir }, { maintains: false });
+  return openDatabase({ dataDir }, { runsMaintenance: false });
 }
 
 /** Milliseconds of each query, asked one after the other. Each was asked once before, so that caches are warm. */

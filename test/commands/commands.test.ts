@@ -193,7 +193,10 @@ describe('A backup', () => {
 
   test.each([['export'], ['backup']])('by %s does not replace a folder', async (command) => {
     const { code, errors } = await start(`commands/${command}`, [folder]).ended;
-    expect({ code, errors }).toEqual({ code: 1, errors: `${folder} is there, and is no file.\n` });
+    expect({ code, errors }).toEqual({
+      code: 1,
+      errors: `${folder} exists and is not a regular file. Choose another name.\n`,
+    });
   });
 });
 
@@ -311,7 +314,7 @@ describe('The server', () => {
           .exec('CREATE TABLE kysely_migration (name, timestamp)')
           .exec("INSERT INTO kysely_migration VALUES ('9999-later', '2099-01-01')")
           .close(),
-      /was brought up to date by a newer version/,
+      /was migrated by a newer version/,
     ],
   ];
   test.each(unusable)(

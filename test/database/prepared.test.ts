@@ -13,7 +13,7 @@ let engine: Engine;
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'space-service-prepared-'));
-  engine = await openDatabase({ dataDir }, { maintains: false });
+  engine = await openDatabase({ dataDir }, { runsMaintenance: false });
 });
 afterAll(async () => {
   await engine.close();

@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../server/database/open.ts';
-import { sqliteDialect } from '../../server/database/sqlite/connection.ts';
+import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
 import * as initial from '../../server/database/sqlite/migrations/0001-initial.ts';
 import * as names from '../../server/database/sqlite/migrations/0002-names.ts';
 
@@ -14,10 +14,10 @@ const heading = `-- The tables, as the migrations make them. Never edited: after
 -- writes this file anew.
 `;
 
-test('The migrations make the schema that schema.sql shows', async () => {
+test('matches schema.sql after all migrations', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-schema-'));
   try {
-    const engine = await openDatabase({ dataDir }, { maintains: false });
+    const engine = await openDatabase({ dataDir }, { runsMaintenance: false });
     await engine.close();
     await expect(heading + dump(join(dataDir, 'space-service.sqlite'))).toMatchFileSnapshot(
       '../../server/database/sqlite/schema.sql',
@@ -67,7 +67,7 @@ function dump(file: string): string {
     const indexes = schema
       .filter(({ sql }) => sql.startsWith('CREATE VIRTUAL TABLE'))
       .map(({ name }) => name);
-    // What SQLite, its word indexes and the library that migrates keep for themselves.
+    // SQLite, FTS5 and Kysely have internal tables, which schema.sql omits.
     const isOurs = ({ tbl_name }: { tbl_name: string }) =>
       !/^(kysely|sqlite)_/.test(tbl_name) &&
       !indexes.some((index) => tbl_name.startsWith(`${index}_`));

@@ -6,32 +6,31 @@ import { type CompiledQuery, Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import type { Schema } from '../../server/database/schema.ts';
-import { sqliteDialect } from '../../server/database/sqlite/connection.ts';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
+import { userRow } from './users.ts';
 
-/**
- * A search is as fast in a large database as in a small one because it reads its results off an index in their order
- * and stops. That is the planner's choice, so it is watched here.
- */
+// A search is as fast in a large database as in a small one, because it reads its results from an index in the order of
+// results, and stops at the limit. SQLite's query planner must choose the plans that do so.
 
 let folder: string;
 let engine: Engine;
-/** What `engine` was asked since the last look. */
-const asked: CompiledQuery[] = [];
+/** The queries since the last reset. */
+const queries: CompiledQuery[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'space-service-plan-'));
   const opened = await openSqlite(join(folder, 'plan.db'), {
-    maintains: false,
-    migrates: true,
+    runsMaintenance: false,
+    migrate: true,
   });
   const readDb = new Kysely<Schema>({
     dialect: sqliteDialect(join(folder, 'plan.db')),
-    log: ({ query }) => void asked.push(query),
+    log: ({ query }) => void queries.push(query),
   });
   const close = async () => {
     await readDb.destroy();
@@ -44,12 +43,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What SQLite means to do for each statement that the search asks: its steps, outermost loop first. */
+/** Returns the plan of each query that the search makes: its steps, from the outermost loop to the innermost. */
 async function plansOf(search: () => Promise<unknown>): Promise<string[][]> {
-  asked.length = 0;
+  queries.length = 0;
   await search();
   using database = openForPlans();
-  return asked.map((query) =>
+  return queries.map((query) =>
     (
       database.handle.prepare(`EXPLAIN QUERY PLAN ${query.sql}`).all(query.parameters) as {
         detail: string;
@@ -66,48 +65,48 @@ function openForPlans() {
 const text = (query: string) => () => searchText(engine, query, { limit: 20 }, '', 1e9);
 const tag = (name: string) => () => searchTag(engine, name, { limit: 20 }, '', 1e9);
 
-/** The one row of each table that belongs to a hit. */
-const rest = [
+/** The rows that belong to one hit. */
+const rowsOfHit = [
   'SEARCH public_spaces USING INTEGER PRIMARY KEY (rowid=?)',
   'SEARCH users USING INTEGER PRIMARY KEY (rowid=?)',
 ];
-/** FTS5's own signs: a match (M) beyond a rowid (>), in the order of rowids (64). */
-const walk = 'SCAN word_index VIRTUAL TABLE INDEX 64:M1>';
+/** FTS5's notation for a match (M) beyond a rowid (>), in the order of rowids (64). */
+const indexWalk = 'SCAN word_index VIRTUAL TABLE INDEX 64:M1>';
 
 const equalTitle = [
   'SEARCH public_spaces USING COVERING INDEX public_spaces_by_title (title_key=? AND key>?)',
-  ...rest,
+  ...rowsOfHit,
 ];
-const matching = [walk, ...rest];
+const matching = [indexWalk, ...rowsOfHit];
 
 const states: [state: string, prepare: () => Promise<void>][] = [
   ['an empty database', async () => {}],
   ['a database of 3,000 spaces', fill],
-  ['one whose statistics SQLite has gathered', () => gatherStatistics()],
+  ['a database with statistics from ANALYZE', gatherStatistics],
 ];
 
-describe.each(states)('In %s', (_, prepare) => {
+describe.each(states)('The query planner, in %s,', (_, prepare) => {
   beforeAll(prepare);
 
-  test('each tier of a text search walks its index in the order of results', async () => {
-    expect(await plansOf(text('nowhere2'))).toEqual([equalTitle, matching, matching, [walk]]);
+  test('reads each tier of a text search from an index in the order of results', async () => {
+    expect(await plansOf(text('nowhere2'))).toEqual([equalTitle, matching, matching, [indexWalk]]);
   });
 
-  test('so does a search that verifies what the index finds', async () => {
-    expect(await plansOf(text('川町山'))).toEqual([...[equalTitle, matching, matching], [walk]]);
+  test('does the same for a search that must verify its matches', async () => {
+    expect(await plansOf(text('川町山'))).toEqual([equalTitle, matching, matching, [indexWalk]]);
   });
 
-  test('so does a search by tag', async () => {
+  test('does the same for a tag search', async () => {
     expect(await plansOf(tag('everything'))).toEqual([
       [
         'SEARCH tags USING COVERING INDEX sqlite_autoindex_tags_1 (tag_key=?)',
         'SEARCH tag_hits USING PRIMARY KEY (tag_id=? AND key>?)',
-        ...rest,
+        ...rowsOfHit,
       ],
     ]);
   });
 
-  test('a correction looks up what similar words have in common', async () => {
+  test('looks up similar words by what they have in common', async () => {
     const plans = await plansOf(text('comnon'));
     expect(plans[4]?.slice(0, 2)).toEqual([
       'SEARCH known_word_deletions USING PRIMARY KEY (deletion=?)',
@@ -115,7 +114,7 @@ describe.each(states)('In %s', (_, prepare) => {
     ]);
   });
 
-  test('nothing is sorted and no table is read from end to end', async () => {
+  test('neither sorts rows nor scans a table', async () => {
     for (const search of [text('common'), text('common text'), text('山川町'), tag('everything')]) {
       for (const plan of await plansOf(search)) {
         expect(plan.join('\n')).not.toMatch(/B-TREE FOR ORDER BY|SCAN (?!word_index VIRTUAL)/);
@@ -129,31 +128,26 @@ async function fill(): Promise<void> {
   await engine.db.transaction().execute(async (trx) => {
     const users = await trx
       .insertInto('users')
-      .values(
-        Array.from({ length: 100 }, (_, i) => ({
-          ...{ user_id: `u${i}`, username: `u${i}`, email: `e${i}`, bio: '', avatar: null },
-          ...{ username_key: `u${i}`, username_skeleton: `u${i}`, email_key: `e${i}` },
-          ...{ password_hash: null, is_verified: 0, created_at: now, updated_at: now },
-        })),
-      )
+      .values(Array.from({ length: 100 }, (_, i) => userRow(`u${i}`)))
       .returning('pk')
       .execute();
     for (let i = 0; i < 3_000; i += 1) {
       const { pk } = await trx
         .insertInto('spaces')
         .values({
-          ...{
-            space_id: `s${i}`,
-            creator_pk: users[i % 100]?.pk as number,
-            title: i % 3 ? `Common no. ${i}` : `山川町 ${i}`,
-          },
-          ...{ description: 'Common text.', visibility: 'public', invitation_code: null },
-          ...{ participant_count: i % 57, created_at: now },
+          space_id: `s${i}`,
+          creator_pk: users[i % 100]?.pk as number,
+          title: i % 3 ? `Common no. ${i}` : `山川町 ${i}`,
+          description: 'Common text.',
+          visibility: 'public',
+          invitation_code: null,
+          participant_count: i % 57,
+          created_at: now,
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
-      await setTags(engine, trx, pk, parseTags(['everything', `own ${i}`]));
-      await indexSpace(engine, trx, pk);
+      await setTags(engine, trx, id, parseTags(['everything', `own ${i}`]));
+      await indexSpace(engine, trx, id);
     }
   });
 }

@@ -36,11 +36,11 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
     ...real,
     db: real.db.withPlugin(plugin),
     readDb: real.readDb.withPlugin(plugin),
-    async run(task, id) {
+    async runTask(task, id) {
       // An order goes to another thread.
       await sleep(0);
       fail();
-      return real.run(task, id);
+      return real.runTask(task, id);
     },
   };
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 
 export function databaseFile(dataDir: string): string {
@@ -41,7 +41,7 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
   const folder = await mkdtemp(join(tmpdir(), 'space-service-anew-'));
   try {
     const file = join(folder, 'anew.sqlite');
-    await using anew = await openSqlite(file, { maintains: false, migrates: true });
+    await using anew = await openSqlite(file, { runsMaintenance: false, migrate: true });
     const copying = new Sqlite(file, { timeout: 10_000 });
     copying.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
     for (const table of ['users', 'spaces', 'tags', 'space_tags']) {

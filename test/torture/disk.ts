@@ -239,7 +239,7 @@ function assertNoLeftovers(dataDir: string): void {
 async function atLastPage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-pages-'));
   try {
-    await using engine = await openDatabase({ dataDir: folder }, { maintains: false });
+    await using engine = await openDatabase({ dataDir: folder }, { runsMaintenance: false });
     const note = (length: number) =>
       transact(engine.db, async (trx) => {
         for (const half of ['first', 'second']) {

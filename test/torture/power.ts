@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startServer } from '../support/server.ts';
 import { type Answer, openTraffic } from './traffic.ts';
@@ -67,8 +67,8 @@ async function assertSettings(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-settings-'));
   try {
     await using engine = await openSqlite(join(folder, 'settings.sqlite'), {
-      maintains: false,
-      migrates: true,
+      runsMaintenance: false,
+      migrate: true,
     });
     await engine.db
       .insertInto('discarded_avatars')

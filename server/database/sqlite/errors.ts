@@ -1,6 +1,6 @@
 import { OperatorError } from '../../errors.ts';
 
-// By code rather than by class: an error that comes from the maintenance thread has lost its class.
+// Errors are recognised by their code, because those from the maintenance thread have lost their class.
 
 export function isUniqueViolation(error: unknown): boolean {
   return /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(codeOf(error));
@@ -10,32 +10,38 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** What SQLite says to one who waited too long for a lock. */
-export function busy(): Error {
-  return Object.assign(new Error('Others were writing for too long.'), { code: 'SQLITE_BUSY' });
+/** Makes an error like SQLite's own for a lock that could not be acquired. */
+export function busyError(message: string): Error {
+  return Object.assign(new Error(message), { code: 'SQLITE_BUSY' });
 }
 
-/** What SQLite says when the disk is full. */
-export function full(): Error {
-  return Object.assign(new Error('The disk is full.'), { code: 'SQLITE_FULL' });
+/** Makes an error like SQLite's own for a full disk. */
+export function diskFullError(message: string): Error {
+  return Object.assign(new Error(message), { code: 'SQLITE_FULL' });
 }
 
 export function isUnavailable(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(codeOf(error));
 }
 
-/** What the operator has to know of a database that cannot be opened; other errors as they are. */
+/** Returns what the operator can do about a database that cannot be opened. Other errors are returned unchanged. */
 export function explainFailure(error: unknown, file: string): unknown {
-  const found = failures.find(([code]) => code.test(codeOf(error)));
+  const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
   return found ? new OperatorError(`${file} ${found[1]}`, { cause: error }) : error;
 }
 
-const failures: readonly [RegExp, string][] = [
+const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^SQLITE_NOTADB/, 'is not a SQLite database.'],
   [/^SQLITE_CORRUPT/, 'is damaged. Restore it from a backup.'],
-  [/^SQLITE_(CANTOPEN|READONLY|PERM)/, "cannot be written: it and its folder must be this user's."],
-  [/^SQLITE_(FULL|IOERR)/, 'cannot be read or written: its disk is full, or fails.'],
-  [/^SQLITE_(BUSY|LOCKED)/, 'is locked by another program.'],
+  [
+    /^SQLITE_(CANTOPEN|READONLY|PERM)/,
+    'cannot be written. Give this user write access to the file and its folder.',
+  ],
+  [
+    /^SQLITE_(FULL|IOERR)/,
+    'cannot be read or written, because its disk is full or faulty. Free some space or replace the disk.',
+  ],
+  [/^SQLITE_(BUSY|LOCKED)/, 'is locked by another program. Try again when it has finished.'],
 ];
 
 function codeOf(error: unknown): string {

@@ -1,41 +1,48 @@
 import type Sqlite from 'better-sqlite3';
-import { openFile } from './connection.ts';
-import { explainFailure } from './errors.ts';
+import { busyError, explainFailure } from './errors.ts';
+import { openFile } from './open-file.ts';
+import { vacuum } from './vacuum.ts';
+import { truncateWal } from './wal.ts';
 
-/** How long to wait for others' locks, in milliseconds. */
-const PATIENCE = 30_000;
-
-/**
- * Copies a database as it is at one moment, whoever writes to it meanwhile.
- * @param to a file that is not there, or empty
- * @throws OperatorError
- */
-export function copyFile(file: string, to: string): void {
-  withFile(file, (handle) => handle.prepare('VACUUM INTO ?').run(to));
-}
+/** How long to wait for locks that other processes hold. */
+const LOCK_TIMEOUT_MS = 30_000;
 
 /**
- * Writes a database anew, without what SQLite left in the gaps of its pages when rows moved. Writers wait.
- * @throws OperatorError
+ * Copies a database as of one moment, while other processes write to it.
+ * @param target a file that is missing or empty
+ * @throws OperatorError if the database or the copy cannot be read or written
  */
-export function rewriteFile(file: string): void {
-  withFile(file, (handle) => {
-    // The new file is made in SQLite's folder for temporary files, and would else be made in memory.
-    handle.pragma('temp_store = FILE');
-    handle.exec('VACUUM');
-    handle.pragma('wal_checkpoint(TRUNCATE)');
+export async function copyFile(file: string, target: string): Promise<void> {
+  await withFile(file, async (sqlite) => {
+    sqlite.pragma(`busy_timeout = ${LOCK_TIMEOUT_MS}`);
+    sqlite.prepare('VACUUM INTO ?').run(target);
   });
 }
 
-function withFile(file: string, work: (handle: Sqlite.Database) => void): void {
-  let handle: Sqlite.Database | undefined;
+/**
+ * Rewrites a database, so that nothing deleted is left in its files. Writers wait.
+ * @throws OperatorError if the database cannot be read or written, or if others use it for too long
+ */
+export async function compactFile(file: string): Promise<void> {
+  await withFile(file, async (sqlite) => {
+    const isDone =
+      (await vacuum(sqlite, AbortSignal.timeout(LOCK_TIMEOUT_MS))) &&
+      (await truncateWal(sqlite, AbortSignal.timeout(LOCK_TIMEOUT_MS)));
+    if (!isDone) throw busyError('Other processes used the database for too long.');
+  });
+}
+
+async function withFile(
+  file: string,
+  work: (sqlite: Sqlite.Database) => Promise<void>,
+): Promise<void> {
+  let sqlite: Sqlite.Database | undefined;
   try {
-    handle = openFile(file);
-    handle.pragma(`busy_timeout = ${PATIENCE}`);
-    work(handle);
+    sqlite = openFile(file);
+    await work(sqlite);
   } catch (error) {
     throw explainFailure(error, file);
   } finally {
-    handle?.close();
+    sqlite?.close();
   }
 }

@@ -1,38 +1,36 @@
 import type { Activity } from '../engine.ts';
 
-/** Measures what this thread does with a database, and how long its writers wait to do it. */
+/** Measures how long this thread works inside SQLite, and how long its writers wait. */
 export interface Meter {
   activity(): Activity;
-  /** Counts the time of what runs inside SQLite, which nothing else in this thread can use. */
-  busy<T>(work: () => T): T;
-  /** Counts the time that a writer waits. */
-  wait(turn: Promise<unknown>): Promise<void>;
+  /** Runs synchronous work inside SQLite, which blocks this thread, and adds its duration. */
+  measureBusy<T>(work: () => T): T;
+  /** Counts a waiting writer until the promise settles, and adds the duration. */
+  measureWait(waiting: Promise<unknown>): Promise<void>;
 }
 
 export function startMeter(): Meter {
-  let [busy, waited, waiting] = [0, 0, 0];
+  let busyMs = 0;
+  let waitMs = 0;
+  let waitingWriters = 0;
   return {
-    activity: () => ({
-      busySeconds: busy / 1000,
-      waitSeconds: waited / 1000,
-      waitingWriters: waiting,
-    }),
-    busy(work) {
-      const begun = performance.now();
+    activity: () => ({ busySeconds: busyMs / 1000, waitSeconds: waitMs / 1000, waitingWriters }),
+    measureBusy(work) {
+      const startedAt = performance.now();
       try {
         return work();
       } finally {
-        busy += performance.now() - begun;
+        busyMs += performance.now() - startedAt;
       }
     },
-    async wait(turn) {
-      const begun = performance.now();
-      waiting += 1;
+    async measureWait(waiting) {
+      const startedAt = performance.now();
+      waitingWriters += 1;
       try {
-        await turn;
+        await waiting;
       } finally {
-        waiting -= 1;
-        waited += performance.now() - begun;
+        waitingWriters -= 1;
+        waitMs += performance.now() - startedAt;
       }
     },
   };

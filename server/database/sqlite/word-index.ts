@@ -1,43 +1,43 @@
 import { CompiledQuery, sql } from 'kysely';
 import type { QueryWord, Term } from '../../search/words/words.ts';
-import type { TextIndex } from '../engine.ts';
+import type { WordIndex } from '../engine.ts';
 
-/** A word of a title is indexed twice: as it is, and behind this sign, which no word holds. */
-const IN_TITLE = '=';
+/** Each word of a title is indexed twice: as it is, and with this prefix. No word starts with it. */
+const TITLE_PREFIX = '=';
 
-// A bound number is a floating-point one, which FTS5 does not take for a rowid.
-const INSERT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
-const DELETE = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
+// better-sqlite3 binds numbers as floating-point, which FTS5 rejects as a rowid.
+const INSERT_DOCUMENT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
+const DELETE_DOCUMENT = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
 
-/** The word index as an FTS5 table whose rowids are the keys, so that matches come in the order of results. */
-export const textIndex: TextIndex = {
+/** An FTS5 table whose rowids are the keys, so that FTS5 returns matches in the order of results. */
+export const wordIndex: WordIndex = {
   async add(db, key, { title, all }) {
-    const words = [...all, ...title.map((word) => IN_TITLE + word)].join(' ');
-    await db.executeQuery(CompiledQuery.raw(INSERT, [key, words]));
+    const words = [...all, ...title.map((word) => TITLE_PREFIX + word)].join(' ');
+    await db.executeQuery(CompiledQuery.raw(INSERT_DOCUMENT, [key, words]));
   },
 
   async remove(db, key) {
-    await db.executeQuery(CompiledQuery.raw(DELETE, [key]));
+    await db.executeQuery(CompiledQuery.raw(DELETE_DOCUMENT, [key]));
   },
 
-  async compact(db) {
+  async optimize(db) {
     await sql`INSERT INTO word_index (word_index) VALUES ('optimize')`.execute(db);
   },
 
   pattern(words, scope) {
-    if (scope === 'title') return pattern(words, IN_TITLE);
-    if (scope === 'all') return pattern(words, '');
-    return `(${pattern(words, '')}) NOT (${pattern(words, IN_TITLE)})`;
+    if (scope === 'title') return fts5Query(words, TITLE_PREFIX);
+    if (scope === 'all') return fts5Query(words, '');
+    return `(${fts5Query(words, '')}) NOT (${fts5Query(words, TITLE_PREFIX)})`;
   },
 
   matches: (pattern, after) => sql`(SELECT rowid AS key FROM word_index
     WHERE word_index MATCH ${pattern} AND rowid > ${after} ORDER BY rowid)`,
 };
 
-/** Words in FTS5's query language: quoted, so that nothing in them is syntax. */
-function pattern(words: readonly QueryWord[], mark: string): string {
+/** Translates words into FTS5's query language. Every term is quoted, so that nothing in it is syntax. */
+function fts5Query(words: readonly QueryWord[], prefix: string): string {
   const allOf = (terms: readonly Term[]) =>
-    terms.map(({ text, beginning }) => `"${mark}${text}"${beginning ? '*' : ''}`).join(' AND ');
+    terms.map(({ text, beginning }) => `"${prefix}${text}"${beginning ? '*' : ''}`).join(' AND ');
   return words
     .map(({ anyOf }) => `(${anyOf.map((terms) => `(${allOf(terms)})`).join(' OR ')})`)
     .join(' AND ');

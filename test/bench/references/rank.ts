@@ -35,8 +35,8 @@ export async function measureRank(
   const own = Sqlite(join(dataDir, 'space-service.sqlite'), { readonly: true });
   const statements = new Map(
     words.map((word) => {
-      const pattern = sql<string>`${engine.text.pattern(queryWords(word), 'all')}`;
-      const matches = engine.text.matches(pattern, sql<number>`-1`);
+      const pattern = sql<string>`${engine.wordIndex.pattern(queryWords(word), 'all')}`;
+      const matches = engine.wordIndex.matches(pattern, sql<number>`-1`);
       const compiled = sql`SELECT key FROM ${matches} LIMIT 20`.compile(engine.readDb);
       return [word, [own.prepare(compiled.sql), compiled.parameters] as const];
     }),

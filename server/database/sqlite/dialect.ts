@@ -1,0 +1,44 @@
+import {
+  type Dialect,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import type { Database } from '../engine.ts';
+import type { Schema } from '../schema.ts';
+import { SqliteDriver } from './driver.ts';
+import { type Meter, startMeter } from './meter.ts';
+
+/** Connects Kysely to a SQLite file. */
+export function connect(file: string, meter?: Meter): Database {
+  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter) });
+}
+
+/**
+ * A Kysely dialect for one SQLite file. Unlike Kysely's own, it
+ * - acquires the write lock when a transaction begins,
+ * - waits for a locked file without blocking the event loop,
+ * - prepares each statement once,
+ * - runs reads outside transactions on a handle of their own, so that they never wait for a writer.
+ */
+export function sqliteDialect(file: string, meter: Meter = startMeter()): Dialect {
+  return {
+    createAdapter: () => new ConcurrentSqliteAdapter(),
+    createDriver: () => new SqliteDriver(file, meter),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+class ConcurrentSqliteAdapter extends SqliteAdapter {
+  /** Otherwise Kysely lets only one query or transaction run at a time. */
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+
+  /** Otherwise Kysely runs migrations without a transaction, and an interrupted one stays half done. */
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}

@@ -1,0 +1,58 @@
+import type { Driver, TransactionSettings } from 'kysely';
+import { assertOutsideTransaction } from '../transaction.ts';
+import { type SharedResources, SqliteConnection } from './connection.ts';
+import { SqliteHandle } from './handle.ts';
+import type { Meter } from './meter.ts';
+import { Mutex } from './mutex.ts';
+
+export class SqliteDriver implements Driver {
+  readonly #file: string;
+  readonly #meter: Meter;
+  #shared: SharedResources | undefined;
+
+  constructor(file: string, meter: Meter) {
+    this.#file = file;
+    this.#meter = meter;
+  }
+
+  async init(): Promise<void> {
+    const [file, meter] = [this.#file, this.#meter];
+    this.#shared = {
+      file,
+      writer: new SqliteHandle(file, 'read write', meter),
+      writeMutex: new Mutex(meter),
+      reader: new SqliteHandle(file, 'read only', meter),
+      meter,
+    };
+  }
+
+  async acquireConnection(): Promise<SqliteConnection> {
+    assertOutsideTransaction();
+    if (!this.#shared) throw new Error('The database is closed.');
+    return new SqliteConnection(this.#shared);
+  }
+
+  async beginTransaction(
+    connection: SqliteConnection,
+    { accessMode }: TransactionSettings,
+  ): Promise<void> {
+    if (accessMode === 'read only') connection.beginReadOnly();
+    else await connection.beginReadWrite();
+  }
+
+  async commitTransaction(connection: SqliteConnection): Promise<void> {
+    connection.commit();
+  }
+
+  async rollbackTransaction(connection: SqliteConnection): Promise<void> {
+    connection.rollback();
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.#shared?.writer.close();
+    this.#shared?.reader.close();
+    this.#shared = undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import type Sqlite from 'better-sqlite3';
+import type { AccessMode, CompiledQuery, QueryResult } from 'kysely';
+import type { Meter } from './meter.ts';
+import { openFile } from './open-file.ts';
+import { StatementCache } from './statement-cache.ts';
+
+/** A SQLite database handle that runs Kysely's queries, with its prepared statements. Measures the time they take. */
+export class SqliteHandle {
+  readonly #sqlite: Sqlite.Database;
+  readonly #statements: StatementCache;
+  readonly #meter: Meter;
+
+  constructor(file: string, accessMode: AccessMode, meter: Meter) {
+    this.#sqlite = openFile(file);
+    if (accessMode === 'read only') this.#sqlite.pragma('query_only = ON');
+    this.#statements = new StatementCache(this.#sqlite);
+    this.#meter = meter;
+  }
+
+  get isInTransaction(): boolean {
+    return this.#sqlite.inTransaction;
+  }
+
+  isReadOnly(sql: string): boolean {
+    return this.#statements.prepare(sql).readonly;
+  }
+
+  exec(sql: string): void {
+    this.#meter.measureBusy(() => this.#sqlite.exec(sql));
+  }
+
+  execute<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
+    const statement = this.#statements.prepare(sql);
+    return this.#meter.measureBusy(() => {
+      if (statement.reader) return { rows: statement.all(parameters) as R[] };
+      const { changes, lastInsertRowid } = statement.run(parameters);
+      return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
+    });
+  }
+
+  /** Returns the rows one by one. The statement is not cached, because it stays busy until the last row is read. */
+  iterate<R>({ sql, parameters }: CompiledQuery): IterableIterator<R> {
+    return this.#sqlite.prepare(sql).iterate(parameters) as IterableIterator<R>;
+  }
+
+  close(): void {
+    this.#sqlite.close();
+  }
+}

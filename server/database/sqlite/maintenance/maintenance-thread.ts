@@ -1,0 +1,75 @@
+import { Worker } from 'node:worker_threads';
+import type { TaskName, TaskTarget } from '../../engine.ts';
+import {
+  deserializeError,
+  type TaskResponse,
+  type ThreadRequest,
+  type ThreadSettings,
+} from './thread-messages.ts';
+
+interface RunningWorker {
+  worker: Worker;
+  exited: Promise<void>;
+}
+
+/** A worker thread for tasks and maintenance, which would block the event loop for too long. Restarts if it crashes. */
+export class MaintenanceThread {
+  readonly #settings: ThreadSettings;
+  readonly #pendingTasks = new Map<number, PromiseWithResolvers<void>>();
+  #lastRequestId = 0;
+  #isStopping = false;
+  #running: RunningWorker;
+
+  constructor(settings: ThreadSettings) {
+    this.#settings = settings;
+    this.#running = this.#start();
+  }
+
+  /** @throws what the task throws, or `SQLITE_BUSY` if the thread stops before the task has begun */
+  runTask(task: TaskName, target: TaskTarget): Promise<void> {
+    const requestId = ++this.#lastRequestId;
+    const pending = Promise.withResolvers<void>();
+    this.#pendingTasks.set(requestId, pending);
+    this.#send({ kind: 'run task', requestId, task, target });
+    return pending.promise;
+  }
+
+  /** Resolves when the running task has ended and the thread has exited. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#send({ kind: 'stop' });
+    await this.#running.exited;
+  }
+
+  #send(request: ThreadRequest): void {
+    this.#running.worker.postMessage(request);
+  }
+
+  #start(): RunningWorker {
+    const worker = new Worker(new URL('./thread-entry.ts', import.meta.url), {
+      workerData: this.#settings,
+    });
+    let failure = new Error('The maintenance thread has exited.');
+    worker.on('message', (response: TaskResponse) => this.#settleTask(response));
+    worker.on('error', (error: Error) => {
+      failure = error;
+      process.emitWarning(error);
+    });
+    const exited = new Promise<void>((resolve) => {
+      worker.on('exit', () => {
+        for (const { reject } of this.#pendingTasks.values()) reject(failure);
+        this.#pendingTasks.clear();
+        if (!this.#isStopping) this.#running = this.#start();
+        resolve();
+      });
+    });
+    return { worker, exited };
+  }
+
+  #settleTask({ requestId, error }: TaskResponse): void {
+    const pending = this.#pendingTasks.get(requestId);
+    this.#pendingTasks.delete(requestId);
+    if (error) pending?.reject(deserializeError(error));
+    else pending?.resolve();
+  }
+}

@@ -1,0 +1,51 @@
+import { sql } from 'kysely';
+import type { Database } from '../../engine.ts';
+import { isUnavailable } from '../errors.ts';
+import { checkpointWal } from '../wal.ts';
+import { Purger } from './purge.ts';
+import { mergeWordIndex } from './word-index-merge.ts';
+
+/** Keeps a database's files in order. One process per database does this. */
+export class Maintenance {
+  readonly #db: Database;
+  readonly #stopping: AbortSignal;
+  readonly #purger: Purger;
+  /** The data version after which nothing was left to do. */
+  #handledVersion: number | undefined;
+
+  constructor(db: Database, file: string, stopping: AbortSignal) {
+    this.#db = db;
+    this.#stopping = stopping;
+    this.#purger = new Purger(db, file, stopping);
+  }
+
+  /** Does what is due. If the disk is full or the file is locked for long, the next round tries again. */
+  async runRound(): Promise<void> {
+    try {
+      await this.#runRound();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    }
+  }
+
+  async #runRound(): Promise<void> {
+    // Read before the work, so that a write during this round starts another one.
+    const version = await dataVersion(this.#db);
+    if (version === this.#handledVersion) return;
+    const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
+    const isPurgePostponed = requests.length > 0 && this.#purger.isPausing;
+    if (requests.length > 0 && !isPurgePostponed) {
+      await this.#purger.purge(requests.map(({ id }) => id));
+    } else {
+      await mergeWordIndex(this.#db, this.#stopping);
+    }
+    await checkpointWal(this.#db);
+    if (!this.#stopping.aborted && !isPurgePostponed) this.#handledVersion = version;
+  }
+}
+
+/** A number that changes when another connection has written to the database. */
+async function dataVersion(db: Database): Promise<number | undefined> {
+  const { rows } = await sql<{ data_version: number }>`PRAGMA data_version`.execute(db);
+  return rows[0]?.data_version;
+}

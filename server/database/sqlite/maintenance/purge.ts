@@ -1,0 +1,106 @@
+import { statfs } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Sqlite from 'better-sqlite3';
+import type { Database } from '../../engine.ts';
+import { diskFullError } from '../errors.ts';
+import { openFile } from '../open-file.ts';
+import { vacuum } from '../vacuum.ts';
+import { truncateWal } from '../wal.ts';
+import { rewriteWordIndex } from './word-index-merge.ts';
+
+/** Writers wait a second or two while a file of this size is rewritten. Larger ones are left to `npm run compact`. */
+const MAX_VACUUM_BYTES = 256 * 2 ** 20;
+
+/** Free disk space for each byte of the file: one for the temporary copy, one for the log, and some for other writers. */
+const VACUUM_SPACE_FACTOR = 2.5;
+
+const RETRY_INTERVAL_MS = 60_000;
+
+/** After a rewrite, writers are left alone for this many times its duration. */
+const VACUUM_PAUSE_FACTOR = 10;
+
+/** How long to wait until the files of discarded avatars are deleted. */
+const AVATAR_TIMEOUT_MS = 5_000;
+
+const AVATAR_POLL_INTERVAL_MS = 5;
+
+/** Overwrites what was deleted, so that no byte of it remains in the database's files. */
+export class Purger {
+  readonly #db: Database;
+  readonly #file: string;
+  readonly #stopping: AbortSignal;
+  #pausesUntil = 0;
+
+  constructor(db: Database, file: string, stopping: AbortSignal) {
+    this.#db = db;
+    this.#file = file;
+    this.#stopping = stopping;
+  }
+
+  /** Whether the last rewrite of the file, or the last failed one, is too recent for another purge. */
+  get isPausing(): boolean {
+    return performance.now() < this.#pausesUntil;
+  }
+
+  async purge(requestIds: number[]): Promise<void> {
+    await rewriteWordIndex(this.#db, this.#stopping);
+    await this.#waitForDiscardedAvatars();
+    if (this.#stopping.aborted) return;
+    const sqlite = openFile(this.#file);
+    try {
+      // After the steps above, because what they delete can leave copies in unused parts of its pages, too.
+      const bytes = fileBytes(sqlite);
+      if (bytes <= MAX_VACUUM_BYTES) await this.#rewriteFile(sqlite, bytes);
+      // Last, because the log still holds earlier versions of every page that has changed.
+      await truncateWal(sqlite, this.#stopping);
+    } finally {
+      sqlite.close();
+    }
+    if (this.#stopping.aborted) return;
+    await this.#db.deleteFrom('pending_purges').where('id', 'in', requestIds).execute();
+  }
+
+  /** Housekeeping deletes a discarded avatar's file first and its row, which has the file's name, afterwards. */
+  async #waitForDiscardedAvatars(): Promise<void> {
+    const deadline = performance.now() + AVATAR_TIMEOUT_MS;
+    while (!this.#stopping.aborted && performance.now() < deadline) {
+      const due = await this.#db
+        .selectFrom('discarded_avatars')
+        .select('avatar')
+        .where('remove_after', '<=', new Date().toISOString())
+        .limit(1)
+        .execute();
+      if (due.length === 0) return;
+      await sleep(AVATAR_POLL_INTERVAL_MS);
+    }
+  }
+
+  async #rewriteFile(sqlite: Sqlite.Database, bytes: number): Promise<void> {
+    this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
+    await assertRoomToRewrite(this.#file, bytes);
+    const startedAt = performance.now();
+    await vacuum(sqlite, this.#stopping);
+    const endedAt = performance.now();
+    this.#pausesUntil = endedAt + VACUUM_PAUSE_FACTOR * (endedAt - startedAt);
+  }
+}
+
+function fileBytes(sqlite: Sqlite.Database): number {
+  const pages = sqlite.pragma('page_count', { simple: true }) as number;
+  const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
+  return pages * pageBytes;
+}
+
+async function assertRoomToRewrite(file: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(file);
+  const required = VACUUM_SPACE_FACTOR * bytes;
+  const available = bavail * bsize;
+  if (available >= required) return;
+  const message = `Rewriting ${file} needs ${inMebibytes(required)} of free disk space, and there are ${inMebibytes(available)}. Until there is enough, parts of deleted accounts may remain in the file.`;
+  process.emitWarning(message);
+  throw diskFullError(message);
+}
+
+function inMebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
+}

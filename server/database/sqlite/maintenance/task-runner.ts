@@ -1,0 +1,48 @@
+import type { Engine, Tasks } from '../../engine.ts';
+import { missingTask } from '../engine.ts';
+import { busyError } from '../errors.ts';
+import { serializeError, type TaskRequest, type TaskResponse } from './thread-messages.ts';
+
+/** Runs the requested tasks one after the other. */
+export class TaskRunner {
+  readonly #engine: Engine;
+  readonly #tasks: Partial<Tasks>;
+  readonly #stopping: AbortSignal;
+  readonly #respond: (response: TaskResponse) => void;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(
+    engine: Engine,
+    tasks: Partial<Tasks>,
+    stopping: AbortSignal,
+    respond: (response: TaskResponse) => void,
+  ) {
+    this.#engine = engine;
+    this.#tasks = tasks;
+    this.#stopping = stopping;
+    this.#respond = respond;
+  }
+
+  enqueue(request: TaskRequest): void {
+    this.#last = this.#last.then(() => this.#run(request));
+  }
+
+  /** Resolves when every enqueued task has ended. */
+  async drain(): Promise<void> {
+    await this.#last;
+  }
+
+  async #run({ requestId, task: name, target }: TaskRequest): Promise<void> {
+    const response: TaskResponse = { requestId };
+    try {
+      // A stopping service has already closed its connections, so nobody waits for the task.
+      if (this.#stopping.aborted) throw busyError('The service is stopping.');
+      const task = this.#tasks[name];
+      if (!task) throw missingTask(name);
+      await task(this.#engine, target);
+    } catch (error) {
+      response.error = serializeError(error);
+    }
+    this.#respond(response);
+  }
+}

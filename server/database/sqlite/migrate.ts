@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { Migrator } from 'kysely/migration';
+import { OperatorError } from '../../errors.ts';
+import type { Database } from '../engine.ts';
+import { migrations } from './migrations/index.ts';
+import { OPEN_TIMEOUT_MS } from './open-file.ts';
+
+/**
+ * Returns whether a file is a database with all migrations. A missing or empty one is not. Changes nothing in the file.
+ * @throws OperatorError if it belongs to a newer version or to another program
+ */
+export function isMigrated(file: string): boolean {
+  if (!existsSync(file)) return false;
+  const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+  try {
+    const tables = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
+    if (tables.length === 0) return false;
+    if (!tables.includes('kysely_migration')) {
+      throw new OperatorError(`${file} is the database of another program.`);
+    }
+    const applied = sqlite.prepare('SELECT name FROM kysely_migration').pluck().all() as string[];
+    if (applied.some((name) => !Object.hasOwn(migrations, name))) {
+      throw new OperatorError(
+        `${file} was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.`,
+      );
+    }
+    return applied.length === Object.keys(migrations).length;
+  } finally {
+    sqlite.close();
+  }
+}
+
+export async function migrateToLatest(db: Database): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error) throw error;
+}

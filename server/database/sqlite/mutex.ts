@@ -1,0 +1,51 @@
+import { busyError } from './errors.ts';
+import type { Meter } from './meter.ts';
+
+/** A mutex for the writers of this process. They acquire it in the order of their calls. */
+export class Mutex {
+  #isLocked = false;
+  readonly #waiters = new Set<() => void>();
+  readonly #meter: Meter;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
+  get hasWaiters(): boolean {
+    return this.#waiters.size > 0;
+  }
+
+  /**
+   * Waits until the mutex is free, and locks it.
+   * @param deadline as of `performance.now()`
+   * @throws `SQLITE_BUSY` after the deadline
+   */
+  async acquire(deadline: number): Promise<void> {
+    if (this.#isLocked) await this.#meter.measureWait(this.#enqueue(deadline));
+    else this.#isLocked = true;
+  }
+
+  /** Unlocks the mutex, or passes it on to the first waiter. It stays locked then, so that no other caller gets ahead. */
+  release(): void {
+    const [next] = this.#waiters;
+    if (next) {
+      this.#waiters.delete(next);
+      next();
+    } else this.#isLocked = false;
+  }
+
+  #enqueue(deadline: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const giveUp = () => {
+        this.#waiters.delete(wake);
+        reject(busyError('The database was locked by other writers for too long.'));
+      };
+      const timer = setTimeout(giveUp, deadline - performance.now());
+      this.#waiters.add(wake);
+    });
+  }
+}

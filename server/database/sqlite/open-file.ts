@@ -1,0 +1,40 @@
+import Sqlite from 'better-sqlite3';
+
+/** Older versions can lose committed data in WAL mode: https://sqlite.org/wal.html#walresetbug */
+const MIN_SQLITE_VERSION = '3.51.3';
+
+/** How long opening a file waits for other processes that open or create it. It blocks the event loop. */
+export const OPEN_TIMEOUT_MS = 2_000;
+
+const CACHE_KIB = 8_192;
+
+/**
+ * Pages in the write-ahead log from which a commit checkpoints it, which blocks the committing thread. The maintenance
+ * thread checkpoints far earlier, so this limit matters only if no process runs maintenance.
+ */
+const AUTOCHECKPOINT_PAGES = 10_000;
+
+/**
+ * Opens a database file for reading and writing, and creates it if it is missing. Commits are durable, and deleted
+ * content is overwritten with zeros. A locked file makes statements fail at once, because waiting inside SQLite would
+ * block the event loop.
+ * @throws SqliteError if the file cannot be opened
+ */
+export function openFile(file: string): Sqlite.Database {
+  const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+  const version = sqlite.prepare('SELECT sqlite_version()').pluck().get() as string;
+  if (version.localeCompare(MIN_SQLITE_VERSION, 'en', { numeric: true }) < 0) {
+    throw new Error(`SQLite ${version} is too old. Version ${MIN_SQLITE_VERSION} is required.`);
+  }
+  sqlite.pragma('journal_mode = WAL');
+  // better-sqlite3 is compiled with NORMAL as the default of WAL mode. It takes effect at the first write.
+  sqlite.pragma('synchronous = FULL');
+  sqlite.pragma('foreign_keys = ON');
+  sqlite.pragma('secure_delete = ON');
+  sqlite.pragma(`cache_size = -${CACHE_KIB}`);
+  sqlite.pragma('temp_store = MEMORY');
+  sqlite.pragma(`wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`);
+  // Last, because creating the file and changing its journal mode still need the timeout.
+  sqlite.pragma('busy_timeout = 0');
+  return sqlite;
+}

@@ -1,0 +1,49 @@
+import { OperatorError } from '../../errors.ts';
+import type { Engine } from '../engine.ts';
+import { connect } from './dialect.ts';
+import { createEngine } from './engine.ts';
+import { explainFailure } from './errors.ts';
+import { MaintenanceThread } from './maintenance/maintenance-thread.ts';
+import { startMeter } from './meter.ts';
+import { isMigrated, migrateToLatest } from './migrate.ts';
+
+export interface SqliteOptions {
+  /** Whether to create a missing file and to migrate an older one. Otherwise both are errors. */
+  migrate: boolean;
+  /** Whether this process merges the word index and overwrites deleted content. Only one process per file should. */
+  runsMaintenance: boolean;
+  /** The module whose tasks `runTask` can run. */
+  tasksModule?: URL | undefined;
+}
+
+/**
+ * Opens a SQLite file as the service's database.
+ * @throws OperatorError if the file cannot be used, or belongs to another version or another program
+ */
+export async function openSqlite(
+  file: string,
+  { migrate, runsMaintenance, tasksModule }: SqliteOptions,
+): Promise<Engine> {
+  const meter = startMeter();
+  const db = connect(file, meter);
+  try {
+    // Before anything else, because it recognises files that must not be migrated.
+    const isCurrent = isMigrated(file);
+    if (migrate) await migrateToLatest(db);
+    else if (!isCurrent) {
+      throw new OperatorError(
+        `${file} was written by an older version. Start the service to migrate it.`,
+      );
+    }
+  } catch (error) {
+    await db.destroy();
+    throw explainFailure(error, file);
+  }
+  if (!runsMaintenance && !tasksModule) return createEngine(db, { activity: meter.activity });
+  const thread = new MaintenanceThread({ file, runsMaintenance, tasksModule: tasksModule?.href });
+  return createEngine(db, {
+    activity: meter.activity,
+    runTask: (task, target) => thread.runTask(task, target),
+    beforeClose: () => thread.stop(),
+  });
+}

@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Engine } from '../../server/database/engine.ts';
+import { openDatabase } from '../../server/database/open.ts';
+import { transact } from '../../server/database/transaction.ts';
+import { DomainError } from '../../server/errors.ts';
+import { tasksModule } from '../../server/process/tasks.ts';
+import { insertUser, usernames, userRow } from './users.ts';
+
+let dataDir: string;
+let file: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'maintenance-'));
+  file = join(dataDir, 'space-service.sqlite');
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+describe('Maintenance', () => {
+  test('checkpoints the write-ahead log', async () => {
+    await using engine = await openDatabase({ dataDir });
+    const bio = 'x'.repeat(400_000);
+    for (let i = 0; i < 20; i += 1) {
+      const row = { ...userRow(`u${i}`), bio };
+      await engine.db.insertInto('users').values(row).execute();
+    }
+    const sqlite = new Sqlite(file);
+    const checkpointedPages = () => {
+      const [result] = sqlite.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[];
+      return result?.checkpointed;
+    };
+    await expect.poll(checkpointedPages, { timeout: 10_000 }).toBeGreaterThan(1_000);
+    sqlite.close();
+  });
+
+  test('merges the segments that many small writes add to the word index', async () => {
+    await addSegments();
+    await using engine = await openDatabase({ dataDir });
+    await expect.poll(() => countSegments(engine), { timeout: 15_000 }).toBeLessThanOrEqual(4);
+  });
+
+  test('performs a purge that was pending when the database was closed', async () => {
+    await addSegments();
+    {
+      await using idle = await openDatabase({ dataDir }, { runsMaintenance: false });
+      await idle.db.insertInto('pending_purges').values({ requested_at: 'now' }).execute();
+    }
+    await using engine = await openDatabase({ dataDir });
+    const pending = engine.db.selectFrom('pending_purges').select('id');
+    await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
+    expect(await countSegments(engine)).toBeLessThanOrEqual(4);
+  });
+});
+
+describe('runTask', () => {
+  test('reports the error of a failed task with its code, and runs the next task', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false, tasksModule });
+    await insertUser(engine.db, 'ada');
+    const sessionPk = await openSession(engine, 1);
+    const sqlite = new Sqlite(file);
+    sqlite.exec(
+      `CREATE TRIGGER refusal BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'no'); END`,
+    );
+    const failing = engine.runTask('eraseAccount', { pk: 1, sessionPk });
+    await expect(failing).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_TRIGGER' });
+    expect(await usernames(engine.db)).toEqual(['ada']);
+    sqlite.exec('DROP TRIGGER refusal');
+    sqlite.close();
+    await engine.runTask('eraseAccount', { pk: 1, sessionPk });
+    expect(await usernames(engine.db)).toEqual([]);
+  });
+
+  test('rejects with the DomainError of a task, such as for a session that has ended', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false, tasksModule });
+    await insertUser(engine.db, 'ada');
+    const endedSession = (await openSession(engine, 1)) + 1;
+    const failing = engine.runTask('eraseAccount', { pk: 1, sessionPk: endedSession });
+    await expect(failing).rejects.toBeInstanceOf(DomainError);
+    await expect(failing).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(await usernames(engine.db)).toEqual(['ada']);
+  });
+});
+
+/** Adds 300 documents to the word index, each in a transaction of its own, which adds a segment. */
+async function addSegments(): Promise<void> {
+  await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+  for (let key = 1; key <= 300; key += 1) {
+    const words = [`word${key}`, 'common'];
+    await transact(engine.db, (trx) =>
+      engine.wordIndex.add(trx, key, { title: words, all: words }),
+    );
+  }
+  expect(await countSegments(engine)).toBeGreaterThan(40);
+}
+
+async function countSegments({ db }: Engine): Promise<number> {
+  const { rows } = await sql<{
+    count: number;
+  }>`SELECT count(DISTINCT segid) AS count FROM word_index_idx`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+/** @returns the session's primary key */
+async function openSession({ db }: Engine, userPk: number): Promise<number> {
+  const time = '2026-01-01T00:00:00.000Z';
+  const { pk } = await db
+    .insertInto('sessions')
+    .values({ token_hash: 'none', user_pk: userPk, created_at: time, last_used_at: time })
+    .returning('pk')
+    .executeTakeFirstOrThrow();
+  return pk;
+}

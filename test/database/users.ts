@@ -1,0 +1,29 @@
+import type { Database } from '../../server/database/engine.ts';
+
+/** A row of `users` in which everything unique is derived from the name. */
+export function userRow(name: string) {
+  return {
+    user_id: name,
+    username: name,
+    username_key: name,
+    username_skeleton: name,
+    email: name,
+    email_key: name,
+    password_hash: null,
+    bio: '',
+    avatar: null,
+    is_verified: 0,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+  };
+}
+
+export async function insertUser(db: Database, name: string): Promise<void> {
+  await db.insertInto('users').values(userRow(name)).execute();
+}
+
+/** The usernames in the order of their insertion. */
+export async function usernames(db: Database): Promise<string[]> {
+  const rows = await db.selectFrom('users').select('username').orderBy('pk').execute();
+  return rows.map(({ username }) => username);
+}
