@@ -146,8 +146,8 @@ async function fill(): Promise<void> {
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
-      await setTags(engine, trx, id, parseTags(['everything', `own ${i}`]));
-      await indexSpace(engine, trx, id);
+      await setTags(engine, trx, pk, parseTags(['everything', `own ${i}`]));
+      await indexSpace(engine, trx, pk);
     }
   });
 }
