@@ -1,5 +1,4 @@
-import type { Kysely, RawBuilder, Transaction } from 'kysely';
-import type { QueryWord } from '../search/words/words.ts';
+import type { Kysely, Transaction } from 'kysely';
 import type { Schema } from './schema.ts';
 
 export type Database = Kysely<Schema>;
@@ -19,7 +18,8 @@ export interface Engine {
    * Runs a long task without blocking this thread. Tasks run one after the other.
    * @throws what the task throws. A `DomainError` keeps its class, and other errors keep their name, message and code.
    */
-  runTask(task: TaskName, target: TaskTarget): Promise<void>;
+  runTask(task: 'eraseAccount' | 'eraseSpace', target: TaskTarget): Promise<void>;
+  runTask(task: 'refreshDictionary'): Promise<void>;
   activity(): Activity;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -35,8 +35,6 @@ export interface Activity {
   waitingWriters: number;
 }
 
-export type TaskName = 'eraseAccount' | 'eraseSpace';
-
 /** The row that a task deletes, and the session of the caller who asked for it. */
 export interface TaskTarget {
   pk: number;
@@ -44,13 +42,39 @@ export interface TaskTarget {
 }
 
 /** What a tasks module exports as `tasks`. */
-export type Tasks = Record<TaskName, (engine: Engine, target: TaskTarget) => Promise<void>>;
+export interface Tasks {
+  eraseAccount(engine: Engine, target: TaskTarget): Promise<void>;
+  eraseSpace(engine: Engine, target: TaskTarget): Promise<void>;
+  /** Replaces the dictionary of search if the word index has changed since it was built. */
+  refreshDictionary(engine: Engine): Promise<void>;
+}
 
-/**
- * Which public spaces match: those with all words in the title, those with all words in title and description together,
- * or the second kind without the first.
- */
-export type TextScope = 'title' | 'all' | 'rest';
+export type TaskName = keyof Tasks;
+
+/** A condition on the words of a document. */
+export type WordPattern =
+  | { term: string; isPrefix: boolean }
+  | { allOf: WordPattern[] }
+  | { anyOf: WordPattern[] };
+
+/** Which words a pattern is about: those of the title, or those of title and description together. */
+export type WordScope = 'title' | 'all';
+
+/** A search of the word index. It finds the documents that match the pattern in the scope, and none of `except`. */
+export interface WordQuery {
+  pattern: WordPattern;
+  scope: WordScope;
+  except?: { pattern: WordPattern; scope: WordScope }[];
+}
+
+/** A part of a word index to search. */
+export interface WordRange {
+  /** Only keys greater than this. */
+  after: number;
+  limit: number;
+  /** If set, only documents that have a term with one of these prefixes, which also bounds the cost of the search. */
+  within?: readonly string[];
+}
 
 /** The full-text index of public spaces. Its documents are identified by `public_spaces.key`. */
 export interface WordIndex {
@@ -58,8 +82,10 @@ export interface WordIndex {
   remove(db: Database, key: number): Promise<void>;
   /** Makes searches fast at once after many additions. Otherwise maintenance does so in small steps. */
   optimize(db: Database): Promise<void>;
-  /** Returns a pattern for `matches`: the spaces that have all `words` in the scope. */
-  pattern(words: readonly QueryWord[], scope: TextScope): string;
-  /** Returns a subquery of the keys greater than `after` that match the pattern, in ascending order. */
-  matches(pattern: RawBuilder<string>, after: RawBuilder<number>): RawBuilder<{ key: number }>;
+  /** Removes all documents. */
+  clear(db: Database): Promise<void>;
+  /** Returns the keys of matching documents in ascending order. */
+  find(db: Database, query: WordQuery, range: WordRange): Promise<number[]>;
+  /** Returns each term of scope `all` with the number of its documents, ordered by the bytes of the term. */
+  terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

@@ -1,6 +1,5 @@
 import { CompiledQuery, sql } from 'kysely';
-import type { QueryWord, Term } from '../../search/words/words.ts';
-import type { WordIndex } from '../engine.ts';
+import type { WordIndex, WordPattern, WordQuery } from '../engine.ts';
 
 /** Each word of a title is indexed twice: as it is, and with this prefix. No word starts with it. */
 const TITLE_PREFIX = '=';
@@ -8,6 +7,11 @@ const TITLE_PREFIX = '=';
 // better-sqlite3 binds numbers as floating-point, which FTS5 rejects as a rowid.
 const INSERT_DOCUMENT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
 const DELETE_DOCUMENT = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
+
+// Without the casts, SQLite would plan the statement again for every new value.
+const FIND = `SELECT rowid AS key FROM word_index
+  WHERE word_index MATCH CAST(? AS TEXT) AND rowid > CAST(? AS INTEGER)
+  ORDER BY rowid LIMIT CAST(? AS INTEGER)`;
 
 /** An FTS5 table whose rowids are the keys, so that FTS5 returns matches in the order of results. */
 export const wordIndex: WordIndex = {
@@ -24,21 +28,50 @@ export const wordIndex: WordIndex = {
     await sql`INSERT INTO word_index (word_index) VALUES ('optimize')`.execute(db);
   },
 
-  pattern(words, scope) {
-    if (scope === 'title') return fts5Query(words, TITLE_PREFIX);
-    if (scope === 'all') return fts5Query(words, '');
-    return `(${fts5Query(words, '')}) NOT (${fts5Query(words, TITLE_PREFIX)})`;
+  async clear(db) {
+    await sql`INSERT INTO word_index (word_index) VALUES ('delete-all')`.execute(db);
   },
 
-  matches: (pattern, after) => sql`(SELECT rowid AS key FROM word_index
-    WHERE word_index MATCH ${pattern} AND rowid > ${after} ORDER BY rowid)`,
+  async find(db, query, { after, limit, within }) {
+    const parameters = [fts5Query(query, within), after, limit];
+    const { rows } = await db.executeQuery<{ key: number }>(CompiledQuery.raw(FIND, parameters));
+    return rows.map(({ key }) => key);
+  },
+
+  async *terms(db) {
+    const rows = db
+      .selectFrom(sql<{ term: string; documents: number }>`word_index_terms`.as('terms'))
+      .select(['term', sql<number>`doc`.as('documents')])
+      .stream();
+    for await (const row of rows) if (!row.term.startsWith(TITLE_PREFIX)) yield row;
+  },
 };
 
-/** Translates words into FTS5's query language. Every term is quoted, so that nothing in it is syntax. */
-function fts5Query(words: readonly QueryWord[], prefix: string): string {
-  const allOf = (terms: readonly Term[]) =>
-    terms.map(({ text, beginning }) => `"${prefix}${text}"${beginning ? '*' : ''}`).join(' AND ');
-  return words
-    .map(({ anyOf }) => `(${anyOf.map((terms) => `(${allOf(terms)})`).join(' OR ')})`)
-    .join(' AND ');
+function fts5Query({ pattern, scope, except = [] }: WordQuery, within?: readonly string[]): string {
+  const bound = within?.map((prefix) => `"${prefix}"*`).join(' OR ');
+  const expression = (of: WordPattern, prefix: string) => {
+    const found = fts5Expression(of, prefix, bound);
+    return bound === undefined ? found : `((${bound}) AND ${found})`;
+  };
+  const prefixOf = (of: WordQuery['scope']) => (of === 'title' ? TITLE_PREFIX : '');
+  return [
+    expression(pattern, prefixOf(scope)),
+    ...except.map((each) => expression(each.pattern, prefixOf(each.scope))),
+  ].join(' NOT ');
+}
+
+/**
+ * Translates a pattern into FTS5's query language. Every term is quoted, so that nothing in it is syntax.
+ * @param bound is repeated in every conjunction: FTS5 looks for the next match of each without an upper limit, and stops
+ *   only at the end of one of its terms
+ */
+function fts5Expression(pattern: WordPattern, prefix: string, bound?: string): string {
+  if ('term' in pattern) return `"${prefix}${pattern.term}"${pattern.isPrefix ? '*' : ''}`;
+  const isConjunction = 'allOf' in pattern;
+  const parts = (isConjunction ? pattern.allOf : pattern.anyOf).map((each) =>
+    fts5Expression(each, prefix, bound),
+  );
+  if (parts.length === 1) return parts[0] as string;
+  if (!isConjunction) return `(${parts.join(' OR ')})`;
+  return `(${[...(bound === undefined ? [] : [`(${bound})`]), ...parts].join(' AND ')})`;
 }
