@@ -33,7 +33,7 @@ export async function openContext(
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(await openDatabase(config, { runsMaintenance, tasksModule }));
-  const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
+  const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBase);
   const limits = opened.adopt(await openLimits(config), (each) => each.close());
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(

@@ -1,25 +1,33 @@
 import { mkdir, opendir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { replaceFile, syncFolder } from '../system/durable-files.ts';
-import { type AvatarStore, assertAvatarName, defaultAvatarName, newAvatarName } from './store.ts';
+import {
+  type AvatarStore,
+  assertAvatarName,
+  avatarUrls,
+  DEFAULT_AVATAR_NAME,
+  newAvatarName,
+} from './store.ts';
 
 /** Other processes may be writing to the same folder: only what none of them can still be at is a leftover. */
 const leftoverAfterMs = 10 * 60 * 1000;
 
 /**
- * Keeps avatars as files of one folder, which is made if need be. The default avatar is put beside them, so
- * that whatever serves the folder can serve every avatar URL. Several processes may share the folder.
+ * Stores avatars as files in one folder, which it creates if it is missing. It writes the default avatar beside them, so
+ * that a server of the folder serves every avatar URL. Several processes may share the folder.
  *
- * @param path  of the folder
+ * @param baseUrl absolute URL without a trailing slash, under which the folder is served
  * @throws the file system's errors
  */
-export async function openAvatarFolder(path: string): Promise<AvatarStore> {
+export async function openAvatarFolder(path: string, baseUrl: string): Promise<AvatarStore> {
   await mkdir(path, { recursive: true });
   await syncFolder(dirname(path));
   await removeLeftovers(path);
   await putDefault(path);
 
   return {
+    ...avatarUrls(baseUrl),
+
     async put(name, bytes) {
       assertAvatarName(name);
       await write(path, name, bytes);
@@ -42,13 +50,13 @@ export async function openAvatarFolder(path: string): Promise<AvatarStore> {
 
 /** Only where it is not there yet: a full disk must not keep the service from starting. */
 async function putDefault(folder: string): Promise<void> {
-  const bytes = await readFile(new URL(defaultAvatarName, import.meta.url));
+  const bytes = await readFile(new URL(DEFAULT_AVATAR_NAME, import.meta.url));
   try {
-    if (bytes.equals(await readFile(join(folder, defaultAvatarName)))) return;
+    if (bytes.equals(await readFile(join(folder, DEFAULT_AVATAR_NAME)))) return;
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
-  await write(folder, defaultAvatarName, bytes);
+  await write(folder, DEFAULT_AVATAR_NAME, bytes);
 }
 
 async function write(folder: string, name: string, bytes: Uint8Array): Promise<void> {

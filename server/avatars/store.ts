@@ -1,22 +1,30 @@
 import { randomBytes } from 'node:crypto';
 
+/** The URLs of avatars. */
+export interface AvatarUrls {
+  /** Absolute URL without a trailing slash, under which the store's files are served. */
+  readonly baseUrl: string;
+  /** Returns the URL of an avatar; of the default avatar for null. */
+  url(name: string | null): string;
+}
+
 /**
- * Where rendered avatars are kept, under names that nobody can guess and that never change their content. Names
- * come from `newAvatarName`, so that one can be noted before its file exists; for others both throw a RangeError.
+ * Stores rendered avatars under unguessable names whose content never changes. Names come from `newAvatarName`, so that
+ * a name can be recorded before its file exists. `put` and `remove` throw a RangeError for any other name.
  */
-export interface AvatarStore {
+export interface AvatarStore extends AvatarUrls {
   /** Resolves once the avatar would survive a power cut. */
   put(name: string, bytes: Uint8Array): Promise<void>;
-  /** Resolves once it is gone. Removing what is not there does nothing. */
+  /** Resolves once the avatar is deleted. Does nothing if it does not exist. */
   remove(name: string): Promise<void>;
-  /** Whether the error says that the store cannot keep or give now (full, gone), rather than that it was asked wrongly. */
+  /** Whether the error means that the store cannot serve now (full, gone), rather than that the call is wrong. */
   isUnavailable(error: unknown): boolean;
 }
 
-/** What everyone without an avatar shows. It ships with the server and has no avatar's name. */
-export const defaultAvatarName = 'default.webp';
+/** The avatar of users without one of their own. It ships with the server, and `isAvatarName` is false for it. */
+export const DEFAULT_AVATAR_NAME = 'default.webp';
 
-/** 128 random bits in base64url. */
+/** Returns a new name: 128 random bits in base64url. */
 export function newAvatarName(): string {
   return `${randomBytes(16).toString('base64url')}.webp`;
 }
@@ -30,10 +38,7 @@ export function assertAvatarName(name: string): void {
   if (!isAvatarName(name)) throw new RangeError(`Not the name of an avatar: ${name}`);
 }
 
-/**
- * @param base absolute URL without a trailing slash under which the store's files are served
- * @param name null for the default avatar
- */
-export function avatarUrl(base: string, name: string | null): string {
-  return `${base}/${name ?? defaultAvatarName}`;
+/** @param baseUrl absolute URL without a trailing slash, under which avatars are served */
+export function avatarUrls(baseUrl: string): AvatarUrls {
+  return { baseUrl, url: (name) => `${baseUrl}/${name ?? DEFAULT_AVATAR_NAME}` };
 }

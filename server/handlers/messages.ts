@@ -12,30 +12,19 @@ type Operations =
   | 'appreciateMessage'
   | 'withdrawAppreciation';
 
-export function messagesHandlers({ config, engine }: Context): Pick<RouteHandlers, Operations> {
+export function messagesHandlers(context: Context): Pick<RouteHandlers, Operations> {
+  const { config, engine } = context;
   return {
     listMessages: async (request, reply) => {
       const { space_id, limit = 20, cursor } = request.query;
-      const page = await listMessages(
-        engine,
-        request.caller,
-        space_id,
-        { limit, cursor },
-        config.avatarBase,
-      );
+      const page = await listMessages(context, request.caller, space_id, { limit, cursor });
       linkNextPage(config, request, reply, page.next);
       return reply.code(200).send(page.items);
     },
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
-      const message = await sendMessage(
-        engine,
-        callerOf(request),
-        space_id,
-        text,
-        config.avatarBase,
-      );
+      const message = await sendMessage(context, callerOf(request), space_id, text);
       return reply.code(201).send(message);
     },
 
@@ -46,18 +35,13 @@ export function messagesHandlers({ config, engine }: Context): Pick<RouteHandler
 
     appreciateMessage: async (request, reply) => {
       const { message_id } = request.params;
-      const message = await appreciate(engine, callerOf(request), message_id, config.avatarBase);
+      const message = await appreciate(context, callerOf(request), message_id);
       return reply.code(200).send(message);
     },
 
     withdrawAppreciation: async (request, reply) => {
       const { message_id } = request.params;
-      const message = await withdrawAppreciation(
-        engine,
-        callerOf(request),
-        message_id,
-        config.avatarBase,
-      );
+      const message = await withdrawAppreciation(context, callerOf(request), message_id);
       return reply.code(200).send(message);
     },
   };

@@ -18,16 +18,11 @@ type Operations =
   | 'changePassword'
   | 'deleteAccount';
 
-export function profileHandlers({
-  config,
-  engine,
-  avatars,
-  limits,
-  housekeeping,
-}: Context): Pick<RouteHandlers, Operations> {
+export function profileHandlers(context: Context): Pick<RouteHandlers, Operations> {
+  const { engine, limits, housekeeping } = context;
   return {
     getProfile: async (request, reply) => {
-      const profile = await readProfile(engine, callerOf(request), config.avatarBase);
+      const profile = await readProfile(context, callerOf(request));
       return reply.code(200).send(profile);
     },
 
@@ -46,12 +41,12 @@ export function profileHandlers({
 
     changeProfilePicture: async (request, reply) => {
       const caller = callerOf(request);
-      const image = await readAvatarUpload(request, reply);
+      const file = await readAvatarUpload(request, reply);
       const profile_picture = await limits.picture(reply, caller.userId, async () => {
         try {
-          return await changeAvatar(engine, avatars, caller, image, config.avatarBase);
+          return await changeAvatar(context, caller, file);
         } finally {
-          // One of the two avatars is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
+          // Either the old avatar or, after a failure, the new one is due. The response does not wait for its deletion.
           void housekeeping.removePictures();
         }
       });
@@ -59,7 +54,7 @@ export function profileHandlers({
     },
 
     removeProfilePicture: async (request, reply) => {
-      const profile_picture = await removeAvatar(engine, callerOf(request), config.avatarBase);
+      const profile_picture = await removeAvatar(context, callerOf(request));
       await housekeeping.removePictures();
       return reply.code(200).send({ profile_picture });
     },

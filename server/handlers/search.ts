@@ -9,12 +9,10 @@ import type { SearchResultJson } from '../search/results.ts';
 import { searchTag } from '../search/tag-search.ts';
 import { searchText } from '../search/text-search.ts';
 
-export function searchHandlers({
-  config,
-  engine,
-  metrics,
-  recentAnswers,
-}: Context): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
+export function searchHandlers(
+  context: Context,
+): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
+  const { config, engine, metrics, recentAnswers } = context;
   /** Equal URLs ask the same, whoever asks. */
   const answer = (
     url: string,
@@ -29,9 +27,7 @@ export function searchHandlers({
     searchSpaces: async ({ query, url }, reply) => {
       const { q, limit = 20, cursor } = query;
       const found = await metrics.timeSearch('text', () =>
-        answer(url, (revision) =>
-          searchText(engine, q, { limit, cursor }, config.avatarBase, revision),
-        ),
+        answer(url, (revision) => searchText(context, q, { limit, cursor }, revision)),
       );
       return send(reply, found);
     },
@@ -44,9 +40,7 @@ export function searchHandlers({
         );
       const { limit = 20, cursor } = query ?? {};
       const found = await metrics.timeSearch('tag', () =>
-        answer(url, (revision) =>
-          searchTag(engine, tag, { limit, cursor }, config.avatarBase, revision),
-        ),
+        answer(url, (revision) => searchTag(context, tag, { limit, cursor }, revision)),
       );
       return send(reply, found);
     },

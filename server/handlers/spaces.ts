@@ -15,32 +15,22 @@ type Operations =
   | 'joinSpace'
   | 'leaveSpace';
 
-export function spacesHandlers({ config, engine }: Context): Pick<RouteHandlers, Operations> {
+export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
+  const { config, engine } = context;
   return {
     createSpace: async (request, reply) => {
-      const space = await createSpace(engine, callerOf(request), request.body, config.avatarBase);
+      const space = await createSpace(context, callerOf(request), request.body);
       return reply.code(201).send(space);
     },
 
     getSpace: async (request, reply) => {
-      const space = await readSpace(
-        engine,
-        request.caller,
-        request.params.space_id,
-        config.avatarBase,
-      );
+      const space = await readSpace(context, request.caller, request.params.space_id);
       return reply.code(200).send(space);
     },
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await updateSpace(
-        engine,
-        callerOf(request),
-        space_id,
-        request.body,
-        config.avatarBase,
-      );
+      const space = await updateSpace(context, callerOf(request), space_id, request.body);
       return reply.code(200).send(space);
     },
 
@@ -51,12 +41,7 @@ export function spacesHandlers({ config, engine }: Context): Pick<RouteHandlers,
 
     listParticipations: async (request, reply) => {
       const { limit = 20, cursor } = request.query ?? {};
-      const page = await listParticipations(
-        engine,
-        callerOf(request),
-        { limit, cursor },
-        config.avatarBase,
-      );
+      const page = await listParticipations(context, callerOf(request), { limit, cursor });
       linkNextPage(config, request, reply, page.next);
       return reply.code(200).send(page.items);
     },
@@ -64,13 +49,7 @@ export function spacesHandlers({ config, engine }: Context): Pick<RouteHandlers,
     joinSpace: async (request, reply) => {
       const { space_id } = request.params;
       const invitation = request.body?.invitation_code;
-      const participation = await joinSpace(
-        engine,
-        callerOf(request),
-        space_id,
-        invitation,
-        config.avatarBase,
-      );
+      const participation = await joinSpace(context, callerOf(request), space_id, invitation);
       return reply.code(200).send(participation);
     },
 

@@ -2,10 +2,10 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { readUser } from '../users/user.ts';
 
-export function usersHandlers({ config, engine }: Context): Pick<RouteHandlers, 'getUser'> {
+export function usersHandlers(context: Context): Pick<RouteHandlers, 'getUser'> {
   return {
     getUser: async (request, reply) => {
-      const user = await readUser(engine, request.params.user_id, config.avatarBase);
+      const user = await readUser(context, request.params.user_id);
       return reply.code(200).send(user);
     },
   };

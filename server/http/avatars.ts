@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { defaultAvatarName, isAvatarName } from '../avatars/store.ts';
+import { DEFAULT_AVATAR_NAME, isAvatarName } from '../avatars/store.ts';
 import type { Context } from '../context.ts';
 
 /** Serves pictures at `/avatars/…`, for any site to show. A picture never changes under its name. */
@@ -15,12 +15,12 @@ export async function serveAvatars(
     index: false,
     redirect: false,
     cacheControl: false,
-    allowedPath: (path) => isAvatarName(path.slice(1)) || path === `/${defaultAvatarName}`,
+    allowedPath: (path) => isAvatarName(path.slice(1)) || path === `/${DEFAULT_AVATAR_NAME}`,
     setHeaders: (reply, path) => {
       reply.header('cross-origin-resource-policy', 'cross-origin');
       reply.header(
         'cache-control',
-        path.endsWith(defaultAvatarName)
+        path.endsWith(DEFAULT_AVATAR_NAME)
           ? 'public, max-age=86400'
           : 'public, max-age=31536000, immutable',
       );

@@ -1,19 +1,18 @@
 import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import type { Stores } from '../stores.ts';
 import { findMessage, readMessage } from './messages.ts';
 
 /**
- * Marks a message of someone else's with the caller's appreciation; does nothing if it is.
+ * Adds the caller's appreciation to someone else's message. Does nothing if it exists.
  * @throws DomainError `message_not_found`, `own_message`
  */
 export async function appreciate(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   messageId: string,
-  avatarBase: string,
 ): Promise<Message> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
@@ -34,19 +33,18 @@ export async function appreciate(
       })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    return readMessage(trx, pk, avatarBase);
+    return readMessage(trx, avatars, pk);
   });
 }
 
 /**
- * Takes the caller's appreciation back; does nothing if there is none.
+ * Withdraws the caller's appreciation. Does nothing if there is none.
  * @throws DomainError `message_not_found`
  */
 export async function withdrawAppreciation(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   messageId: string,
-  avatarBase: string,
 ): Promise<Message> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
@@ -56,6 +54,6 @@ export async function withdrawAppreciation(
       .where('message_pk', '=', pk)
       .where('user_pk', '=', caller.userPk)
       .execute();
-    return readMessage(trx, pk, avatarBase);
+    return readMessage(trx, avatars, pk);
   });
 }

@@ -2,24 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { avatarUrl } from '../avatars/store.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { countWords } from '../search/words/words.ts';
 import { findSpace } from '../spaces/spaces.ts';
+import type { Stores } from '../stores.ts';
+import { describeCreator } from '../users/creator.ts';
 
 /**
- * The messages of a space that the caller may see, newest first.
+ * Returns a page of the messages of a space that the caller may see, newest first.
  * @throws DomainError `space_not_found`, `invalid_cursor`
  */
 export async function listMessages(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller | null,
   spaceId: string,
   { limit, cursor }: PageRequest,
-  avatarBase: string,
 ): Promise<Page<Message>> {
   const space = await findSpace(engine.db, caller, spaceId);
   let query = selectMessages(engine.db)
@@ -32,19 +33,18 @@ export async function listMessages(
     query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);
-  return { next: page.next, items: page.items.map((row) => describe(row, avatarBase)) };
+  return { next: page.next, items: page.items.map((row) => describeMessage(avatars, row)) };
 }
 
 /**
- * Sends a message to a space that the caller takes part in.
+ * Sends a message to a space in which the caller is a participant.
  * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`
  */
 export async function sendMessage(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   spaceId: string,
   text: string,
-  avatarBase: string,
 ): Promise<Message> {
   refuseUnreadable(text);
   return transact(engine.db, async (trx) => {
@@ -68,12 +68,12 @@ export async function sendMessage(
       })
       .returning('pk')
       .executeTakeFirstOrThrow();
-    return readMessage(trx, pk, avatarBase);
+    return readMessage(trx, avatars, pk);
   });
 }
 
 /**
- * Deletes a message of the caller's, and its appreciations.
+ * Deletes a message that the caller wrote, and its appreciations.
  * @throws DomainError `message_not_found`, `not_message_author`
  */
 export async function deleteMessage(
@@ -93,7 +93,7 @@ export async function deleteMessage(
 }
 
 /**
- * Finds a message that the caller may see: their own, and those in spaces that they may see.
+ * Finds a message that the caller may see: their own, and any in a space that they may see.
  * @throws DomainError `message_not_found`
  */
 export async function findMessage(
@@ -125,11 +125,11 @@ export async function findMessage(
   return message;
 }
 
-/** A message by its internal key. */
-export async function readMessage(db: Database, pk: number, avatarBase: string): Promise<Message> {
+/** Returns a message by its key. */
+export async function readMessage(db: Database, avatars: AvatarUrls, pk: number): Promise<Message> {
   const row = await selectMessages(db).where('messages.pk', '=', pk).executeTakeFirst();
   if (!row) throw messageNotFound();
-  return describe(row, avatarBase);
+  return describeMessage(avatars, row);
 }
 
 function messageNotFound(): DomainError {
@@ -163,15 +163,11 @@ function selectMessages(db: Database) {
 
 type MessageRow = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number];
 
-function describe(row: MessageRow, avatarBase: string): Message {
+function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
   return {
     message_id: row.message_id,
     space_id: row.space_id,
-    author: {
-      user_id: row.user_id,
-      username: row.username,
-      profile_picture: avatarUrl(avatarBase, row.avatar),
-    },
+    author: describeCreator(avatars, row),
     text: row.text,
     word_count: row.word_count,
     appreciation_count: row.appreciation_count ?? 0,

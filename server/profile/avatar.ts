@@ -1,31 +1,34 @@
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import { renderAvatar } from '../avatars/rendering.ts';
-import { type AvatarStore, avatarUrl, newAvatarName } from '../avatars/store.ts';
+import { type AvatarStore, newAvatarName } from '../avatars/store.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
+import type { Stores } from '../stores.ts';
 
-/** How long an upload may take from being stored to being claimed, in milliseconds. */
-const CLAIM_TIME = 60 * 60 * 1000;
+/** Maximum time between recording an upload's name and committing the change. */
+const CLAIM_TIMEOUT_MS = 60 * 60 * 1000;
 
 /**
- * Makes the image the caller's avatar, and answers with its URL. The file is noted as discarded before it exists and
- * claimed with the change, so that whatever fails in between leaves no file that nobody knows of.
- * @param image a JPEG, PNG, WebP or GIF file
+ * Renders an uploaded file as the caller's avatar.
+ *
+ * The name is recorded as discarded before the file exists, and the record is deleted in the transaction that sets the
+ * avatar. A failure in between therefore never leaves a file without an owner.
+ * @param file a JPEG, PNG, WebP or GIF
+ * @returns the avatar's URL
  * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`
  */
 export async function changeAvatar(
-  engine: Engine,
-  avatars: AvatarStore,
+  { engine, avatars }: { engine: Engine; avatars: AvatarStore },
   caller: Caller,
-  image: Uint8Array,
-  avatarBase: string,
+  file: Uint8Array,
 ): Promise<string> {
-  const bytes = await renderAvatar(image);
+  const bytes = await renderAvatar(file);
   const avatar = newAvatarName();
+  const claimUntil = new Date(Date.now() + CLAIM_TIMEOUT_MS).toISOString();
   await engine.db
     .insertInto('discarded_avatars')
-    .values({ avatar, remove_after: new Date(Date.now() + CLAIM_TIME).toISOString() })
+    .values({ avatar, remove_after: claimUntil })
     .execute();
   await avatars.put(avatar, bytes);
   try {
@@ -35,7 +38,7 @@ export async function changeAvatar(
       await replaceAvatar(trx, caller, avatar);
     });
   } catch (error) {
-    // The account may be gone by now: its avatar need not wait.
+    // The account may have been deleted meanwhile. Its avatar is due at once.
     await engine.db
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })
@@ -43,20 +46,16 @@ export async function changeAvatar(
       .execute();
     throw error;
   }
-  return avatarUrl(avatarBase, avatar);
+  return avatars.url(avatar);
 }
 
-/** Takes the caller back to the default avatar, and answers with its URL. */
-export async function removeAvatar(
-  engine: Engine,
-  caller: Caller,
-  avatarBase: string,
-): Promise<string> {
+/** Restores the caller's default avatar and returns its URL. */
+export async function removeAvatar({ engine, avatars }: Stores, caller: Caller): Promise<string> {
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     await replaceAvatar(trx, caller, null);
   });
-  return avatarUrl(avatarBase, null);
+  return avatars.url(null);
 }
 
 async function replaceAvatar(

@@ -1,18 +1,16 @@
 import type { Profile } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
-import { avatarUrl } from '../avatars/store.ts';
-import type { Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
+import type { Stores } from '../stores.ts';
 import { readStats } from './stats.ts';
 
 /**
- * The caller's own profile, with statistics as of now.
+ * Returns the caller's own profile, with their current statistics.
  * @throws DomainError `unauthenticated` if the account has just been deleted
  */
 export async function readProfile(
-  engine: Engine,
+  { engine, avatars }: Stores,
   { userPk }: Caller,
-  avatarBase: string,
 ): Promise<Profile> {
   const row = await engine.db
     .selectFrom('users')
@@ -32,7 +30,7 @@ export async function readProfile(
   const { avatar, is_verified, ...profile } = row;
   return {
     ...profile,
-    profile_picture: avatarUrl(avatarBase, avatar),
+    profile_picture: avatars.url(avatar),
     is_verified: is_verified === 1,
     stats: await readStats(engine.db, userPk),
   };

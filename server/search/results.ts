@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SearchResult } from '../../generated/types.gen.ts';
-import { defaultAvatarName } from '../avatars/store.ts';
+import { DEFAULT_AVATAR_NAME } from '../avatars/store.ts';
 
 /**
  * A SearchResult as JSON text. Most of it never changes between two edits of the space, so it is kept as text and
@@ -47,14 +47,15 @@ export function readFragments({ head, tail }: Fragments): Indexed {
 }
 
 /**
- * The result of the row at hand, of `public_spaces` and the creator's `users`. Ids, usernames and avatar
- * names need no escaping in JSON: their rules admit neither quotes nor backslashes nor control characters.
+ * Returns SQL for a search result, from a row of `public_spaces` and the creator's row of `users`. The creator is the
+ * same as from `describeCreator`. Ids, usernames and avatar names need no escaping in JSON: their rules admit neither
+ * quotes nor backslashes nor control characters.
  */
-export function resultJson(avatarBase: RawBuilder<string>): RawBuilder<SearchResultJson> {
+export function resultJson(avatarBaseUrl: RawBuilder<string>): RawBuilder<SearchResultJson> {
   return sql`public_spaces.head
     || '{"user_id":"' || users.user_id
     || '","username":"' || users.username
-    || '","profile_picture":"' || ${avatarBase} || '/' || coalesce(users.avatar, ${sql.lit(defaultAvatarName)})
+    || '","profile_picture":"' || ${avatarBaseUrl} || '/' || coalesce(users.avatar, ${sql.lit(DEFAULT_AVATAR_NAME)})
     || '"},"participant_count":' || public_spaces.participant_count
     || public_spaces.tail`;
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Engine } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { tagKey } from './words/words.ts';
@@ -9,22 +9,26 @@ import { tagKey } from './words/words.ts';
 /**
  * Finds the public spaces that carry a tag, popular ones first.
  * @param tag        its name in any spelling that folds to the same
- * @param avatarBase what the names of avatars are appended to
  * @param revision   the current one, if it is known
  * @throws DomainError `invalid_cursor`
  */
 export async function searchTag(
-  engine: Engine,
+  { engine, avatars }: Stores,
   tag: string,
   { limit, cursor }: PageRequest,
-  avatarBase: string,
   revision?: number,
 ): Promise<Page<SearchResultJson>> {
   const [after, began] =
     cursor === undefined
       ? [-1, revision ?? (await currentRevision(engine))]
       : decodeCursor<Position>(cursor, isPosition);
-  const values = { tag: tagKey(tag), after, revision: began, limit: limit + 1, avatarBase };
+  const values = {
+    tag: tagKey(tag),
+    after,
+    revision: began,
+    limit: limit + 1,
+    avatarBaseUrl: avatars.baseUrl,
+  };
   const page = pageOf(await readHits(engine, values), limit, ({ key }) => [key, began]);
   return { items: page.items.map(({ result }) => result), next: page.next };
 }
@@ -37,12 +41,12 @@ function isPosition(parts: unknown[]): parts is [number, number] {
 }
 
 const readHits = prepareRead(
-  { tag: 'text', after: 'bigint', revision: 'bigint', limit: 'bigint', avatarBase: 'text' },
-  (_, { tag, after, revision, limit, avatarBase }) => sql<{
+  { tag: 'text', after: 'bigint', revision: 'bigint', limit: 'bigint', avatarBaseUrl: 'text' },
+  (_, { tag, after, revision, limit, avatarBaseUrl }) => sql<{
     key: number;
     result: SearchResultJson;
   }>`
-    SELECT tag_hits.key, ${resultJson(avatarBase)} AS result
+    SELECT tag_hits.key, ${resultJson(avatarBaseUrl)} AS result
     FROM tags
     JOIN tag_hits ON tag_hits.tag_id = tags.tag_id
     JOIN public_spaces ON public_spaces.key = tag_hits.key

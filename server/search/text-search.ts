@@ -3,6 +3,7 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Engine, TextScope } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagination.ts';
+import type { Stores } from '../stores.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
@@ -31,35 +32,32 @@ interface Row {
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
  * @param query      any text; no more than its first 12 words count
- * @param avatarBase what the names of avatars are appended to
  * @param revision   the current one, if it is known
  * @throws DomainError `invalid_cursor`
  */
 export async function searchText(
-  engine: Engine,
+  stores: Stores,
   query: string,
   { limit, cursor }: PageRequest,
-  avatarBase: string,
   revision?: number,
 ): Promise<Page<SearchResultJson>> {
-  const search = (text: string, from: Position) => readPage(engine, text, from, limit, avatarBase);
+  const search = (text: string, from: Position) => readPage(stores, text, from, limit);
   if (cursor !== undefined) {
     const position = decodeCursor<Position>(cursor, isPosition);
     return search(position[3] || query, position);
   }
-  const began = revision ?? (await currentRevision(engine));
+  const began = revision ?? (await currentRevision(stores.engine));
   const page = await search(query, [0, -1, began, '']);
   if (page.items.length > 0 || page.next !== null) return page;
-  const corrected = await correctQuery(engine, query);
+  const corrected = await correctQuery(stores.engine, query);
   return corrected === undefined ? page : search(corrected, [0, -1, began, corrected]);
 }
 
 async function readPage(
-  engine: Engine,
+  { engine, avatars }: Stores,
   query: string,
   [firstTier, firstAfter, revision, corrected]: Position,
   limit: number,
-  avatarBase: string,
 ): Promise<Page<SearchResultJson>> {
   const words = queryWords(query);
   const hits: { position: Position; result: SearchResultJson }[] = [];
@@ -78,7 +76,7 @@ async function readPage(
     const isMixed = scope === 'all' && titled !== undefined;
     // The more were read in vain, the more are read at once.
     const wanted = Math.max(limit + 1 - hits.length + (isMixed ? titled.size : 0), inVain);
-    const place = { after, revision, limit: wanted, avatarBase };
+    const place = { after, revision, limit: wanted, avatarBaseUrl: avatars.baseUrl };
     const rows = await readTier(engine, scope, query, words, place);
     for (const row of rows) {
       after = row.key;
@@ -102,14 +100,14 @@ interface Place {
   after: number;
   revision: number;
   limit: number;
-  avatarBase: string;
+  avatarBaseUrl: string;
 }
 
 const placeTypes = {
   after: 'bigint',
   revision: 'bigint',
   limit: 'bigint',
-  avatarBase: 'text',
+  avatarBaseUrl: 'text',
 } as const;
 
 const readEqual = prepareRead({ ...placeTypes, title: 'text' }, (_, { title, after, ...rest }) =>
@@ -132,11 +130,11 @@ function rowsOf(
   {
     revision,
     limit,
-    avatarBase,
+    avatarBaseUrl,
   }: { [Name in Exclude<keyof Place, 'after'>]: RawBuilder<Place[Name]> },
 ): RawBuilder<Row> {
   return sql<Row>`
-    SELECT hits.key, ${resultJson(avatarBase)} AS result
+    SELECT hits.key, ${resultJson(avatarBaseUrl)} AS result
     FROM ${keys} AS hits
     JOIN public_spaces ON public_spaces.key = hits.key
     JOIN users ON users.pk = public_spaces.creator_pk

@@ -6,31 +6,34 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
-import { describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
+import type { Stores } from '../stores.ts';
+import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
- * Makes the caller take part in a space; does nothing if they do.
- * @param invitationCode what opens a private space
- * @throws DomainError `space_not_found`, also for a private space without its code
+ * Makes the caller a participant of a space. Does nothing if they already are.
+ * @param invitationCode required for a private space
+ * @throws DomainError `space_not_found`, also for a private space and a wrong code
  */
 export async function joinSpace(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   spaceId: string,
   invitationCode: string | undefined,
-  avatarBase: string,
 ): Promise<Participation> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const space = await findAnySpace(trx, caller, spaceId);
     if (!space.isParticipant) {
-      if (space.visibility === 'private' && space.invitationCode !== invitationCode)
+      if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
         throw spaceNotFound();
-      const joined = { joined_at: new Date().toISOString(), left_at: null };
+      }
+      const joined_at = new Date().toISOString();
       await trx
         .insertInto('participations')
-        .values({ space_pk: space.pk, user_pk: caller.userPk, ...joined })
-        .onConflict((conflict) => conflict.columns(['space_pk', 'user_pk']).doUpdateSet(joined))
+        .values({ space_pk: space.pk, user_pk: caller.userPk, joined_at, left_at: null })
+        .onConflict((conflict) =>
+          conflict.columns(['space_pk', 'user_pk']).doUpdateSet({ joined_at, left_at: null }),
+        )
         .execute();
       await changeParticipantCount(engine, trx, space.pk, 1);
     }
@@ -40,14 +43,12 @@ export async function joinSpace(
       .where('space_pk', '=', space.pk)
       .where('user_pk', '=', caller.userPk)
       .executeTakeFirstOrThrow();
-    const described = (await describeSpaces(trx, [space.pk], caller, avatarBase)).get(space.pk);
-    if (!described) throw spaceNotFound();
-    return { space: described, joined_at };
+    return { space: await describeSpace(trx, avatars, space.pk, caller), joined_at };
   });
 }
 
 /**
- * Ends the caller's part in a space; does nothing if they have none. That they had joined is kept.
+ * Ends the caller's participation in a space but keeps the record of it. Does nothing if they are not a participant.
  * @throws DomainError `space_not_found`, `creator_cannot_leave`
  */
 export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
@@ -71,7 +72,7 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   });
 }
 
-/** Notes that so many have come or gone, and moves the space in the order of search results if that is enough. */
+/** Adds to a space's number of participants, and moves the space in the order of search results if necessary. */
 export async function changeParticipantCount(
   engine: Engine,
   trx: Database,
@@ -87,14 +88,13 @@ export async function changeParticipantCount(
 }
 
 /**
- * The spaces that the caller takes part in, the last joined first.
+ * Returns a page of the caller's participations, the most recent first.
  * @throws DomainError `invalid_cursor`
  */
 export async function listParticipations(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   { limit, cursor }: PageRequest,
-  avatarBase: string,
 ): Promise<Page<Participation>> {
   let query = engine.db
     .selectFrom('participations')
@@ -108,21 +108,14 @@ export async function listParticipations(
     const [joinedAt, spacePk] = decodeCursor<readonly [string, number]>(cursor, isMoment);
     query = query.where(sql<boolean>`(joined_at, space_pk) < (${joinedAt}, ${spacePk})`);
   }
-  const page = pageOf(await query.execute(), limit, ({ joined_at, space_pk }) => [
-    joined_at,
-    space_pk,
-  ]);
-  const spaces = await describeSpaces(
-    engine.db,
-    page.items.map(({ space_pk }) => space_pk),
-    caller,
-    avatarBase,
-  );
-  return {
-    next: page.next,
-    items: page.items.flatMap(({ space_pk, joined_at }) => {
-      const described = spaces.get(space_pk);
-      return described ? [{ space: described, joined_at }] : [];
-    }),
-  };
+  const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.space_pk]);
+  const spacePks = page.items.map(({ space_pk }) => space_pk);
+  const spaces = await describeSpaces(engine.db, avatars, spacePks, caller);
+  const items: Participation[] = [];
+  for (const { space_pk, joined_at } of page.items) {
+    const space = spaces.get(space_pk);
+    // It may have been deleted since the first query.
+    if (space) items.push({ space, joined_at });
+  }
+  return { items, next: page.next };
 }

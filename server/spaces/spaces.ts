@@ -1,22 +1,23 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { avatarUrl } from '../avatars/store.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
+import type { Database } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
+import type { Stores } from '../stores.ts';
+import { describeCreator } from '../users/creator.ts';
 import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
 
 /**
- * Creates a space, whose first participant the caller becomes.
+ * Creates a space with the caller as its first participant.
  * @throws DomainError `invalid_request`
  */
 export async function createSpace(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   creation: SpaceCreation,
-  avatarBase: string,
 ): Promise<Space> {
   const title = parseTitle(creation.title);
   const description = parseDescription(creation.description);
@@ -31,7 +32,8 @@ export async function createSpace(
         creator_pk: caller.userPk,
         title,
         description,
-        ...visibilityOf(creation.visibility),
+        visibility: creation.visibility,
+        invitation_code: invitationCodeFor(creation.visibility),
         participant_count: 1,
         created_at: now,
       })
@@ -43,72 +45,82 @@ export async function createSpace(
       .execute();
     await setTags(engine, trx, pk, tags);
     await indexSpace(engine, trx, pk);
-    return describeSpace(trx, pk, caller, avatarBase);
+    return describeSpace(trx, avatars, pk, caller);
   });
 }
 
 /**
- * A space that the caller may see: any public one, and private ones they take part in.
+ * Returns a space that the caller may see.
  * @throws DomainError `space_not_found`
  */
 export async function readSpace(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller | null,
   spaceId: string,
-  avatarBase: string,
 ): Promise<Space> {
   const { pk } = await findSpace(engine.db, caller, spaceId);
-  return describeSpace(engine.db, pk, caller, avatarBase);
+  return describeSpace(engine.db, avatars, pk, caller);
 }
 
 /**
- * Changes the given fields of a space of the caller's.
+ * Changes the given fields of a space that the caller created.
  * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`
  */
 export async function updateSpace(
-  engine: Engine,
+  { engine, avatars }: Stores,
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
-  avatarBase: string,
 ): Promise<Space> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    const space = await findOwnSpace(trx, caller, spaceId);
-    const changes = {
-      ...(update.title !== undefined && { title: parseTitle(update.title) }),
-      ...(update.description !== undefined && {
-        description: parseDescription(update.description),
-      }),
-      // A space that stays private keeps its invitation code.
-      ...(update.visibility !== undefined &&
-        update.visibility !== space.visibility &&
-        visibilityOf(update.visibility)),
-    };
-    if (Object.keys(changes).length > 0) {
-      await trx.updateTable('spaces').set(changes).where('pk', '=', space.pk).execute();
-    }
-    const formerTags = update.tags
-      ? await setTags(engine, trx, space.pk, parseTags(update.tags))
-      : [];
-    await indexSpace(engine, trx, space.pk);
+    const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
+    await updateRow(trx, pk, visibility, update);
+    let formerTags: number[] = [];
+    if (update.tags) formerTags = await setTags(engine, trx, pk, parseTags(update.tags));
+    await indexSpace(engine, trx, pk);
     await deleteUnusedTags(trx, formerTags);
-    return describeSpace(trx, space.pk, caller, avatarBase);
+    return describeSpace(trx, avatars, pk, caller);
   });
 }
 
-/** A space as other domains need to know it. */
+async function updateRow(
+  trx: Database,
+  spacePk: number,
+  oldVisibility: Visibility,
+  { title, description, visibility }: SpaceUpdate,
+): Promise<void> {
+  const changes: {
+    title?: string;
+    description?: string;
+    visibility?: Visibility;
+    invitation_code?: string | null;
+  } = {};
+  if (title !== undefined) changes.title = parseTitle(title);
+  if (description !== undefined) changes.description = parseDescription(description);
+  // A space that stays private keeps its invitation code.
+  if (visibility !== undefined && visibility !== oldVisibility) {
+    changes.visibility = visibility;
+    changes.invitation_code = invitationCodeFor(visibility);
+  }
+  if (Object.keys(changes).length === 0) return;
+  await trx.updateTable('spaces').set(changes).where('pk', '=', spacePk).execute();
+}
+
+type Visibility = Space['visibility'];
+
+/** The columns of a space on which access to it depends. */
 export interface FoundSpace {
   pk: number;
   creatorPk: number;
-  visibility: 'public' | 'private';
+  visibility: Visibility;
   invitationCode: string | null;
-  /** Whether the caller takes part now. */
+  /** Whether the caller is a participant now. */
   isParticipant: boolean;
 }
 
 /**
- * Finds a space that the caller may see.
+ * Finds a space that the caller may see: any public one, and a private one if they are a participant.
  * @throws DomainError `space_not_found`
  */
 export async function findSpace(
@@ -172,12 +184,12 @@ export function spaceNotFound(): DomainError {
   return new DomainError('space_not_found', 'There is no such space, or it is private.');
 }
 
-/** Spaces by their internal keys, as `viewer` sees them. */
+/** Returns spaces by their keys, as the viewer sees them. */
 export async function describeSpaces(
   db: Database,
+  avatars: AvatarUrls,
   spacePks: readonly number[],
   viewer: Caller | null,
-  avatarBase: string,
 ): Promise<Map<number, Space>> {
   if (spacePks.length === 0) return new Map();
   const rows = await db
@@ -208,11 +220,7 @@ export async function describeSpaces(
         title: row.title,
         description: row.description,
         visibility: row.visibility,
-        creator: {
-          user_id: row.user_id,
-          username: row.username,
-          profile_picture: avatarUrl(avatarBase, row.avatar),
-        },
+        creator: describeCreator(avatars, row),
         participant_count: row.participant_count,
         tags: tags.get(row.pk) ?? [],
         created_at: row.created_at,
@@ -222,25 +230,27 @@ export async function describeSpaces(
   );
 }
 
-async function describeSpace(
+/**
+ * Returns one space as the viewer sees it.
+ * @throws DomainError `space_not_found`
+ */
+export async function describeSpace(
   db: Database,
+  avatars: AvatarUrls,
   spacePk: number,
   viewer: Caller | null,
-  avatarBase: string,
 ): Promise<Space> {
-  const space = (await describeSpaces(db, [spacePk], viewer, avatarBase)).get(spacePk);
+  const spaces = await describeSpaces(db, avatars, [spacePk], viewer);
+  const space = spaces.get(spacePk);
   if (!space) throw spaceNotFound();
   return space;
 }
 
-function visibilityOf(visibility: 'public' | 'private') {
-  return {
-    visibility,
-    invitation_code: visibility === 'private' ? newInvitationCode() : null,
-  };
+function invitationCodeFor(visibility: Visibility): string | null {
+  return visibility === 'private' ? newInvitationCode() : null;
 }
 
-/** 128 random bits in base64url. */
+/** Returns 128 random bits in base64url. */
 export function newInvitationCode(): string {
   return randomBytes(16).toString('base64url');
 }

@@ -1,13 +1,12 @@
 import type { User } from '../../generated/types.gen.ts';
-import { avatarUrl } from '../avatars/store.ts';
-import type { Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
+import type { Stores } from '../stores.ts';
 
 /**
- * What others see of a user.
+ * Returns the part of a user that others see.
  * @throws DomainError `user_not_found`
  */
-export async function readUser(engine: Engine, userId: string, avatarBase: string): Promise<User> {
+export async function readUser({ engine, avatars }: Stores, userId: string): Promise<User> {
   const row = await engine.readDb
     .selectFrom('users')
     .select(['user_id', 'username', 'bio', 'avatar', 'created_at'])
@@ -15,5 +14,5 @@ export async function readUser(engine: Engine, userId: string, avatarBase: strin
     .executeTakeFirst();
   if (!row) throw new DomainError('user_not_found', 'There is no such user.');
   const { avatar, ...user } = row;
-  return { ...user, profile_picture: avatarUrl(avatarBase, avatar) };
+  return { ...user, profile_picture: avatars.url(avatar) };
 }

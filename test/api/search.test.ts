@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Problem, SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { createSpace, join } from '../support/spaces.ts';
@@ -50,6 +51,19 @@ describe('A result', () => {
     });
     expect(await search('kombucha')).toEqual([result]);
     expect(await searchTag('fermented')).toEqual([result]);
+  });
+
+  test('shows its creator exactly as the space itself does', async () => {
+    const creator = await app.register('zephyr_creator.1');
+    const { space_id } = await createSpace(creator, { title: 'Zephyr', tags: ['zephyr'] });
+    const { client } = creator;
+    for (const avatar of [undefined, await avatarFile()]) {
+      if (avatar) await api.changeProfilePicture({ client, body: { avatar }, throwOnError: true });
+      const space = await api.getSpace({ client, path: { space_id }, throwOnError: true });
+      for (const [result] of [await search('zephyr'), await searchTag('zephyr')]) {
+        expect(JSON.stringify(result?.creator)).toBe(JSON.stringify(space.data.creator));
+      }
+    }
   });
 
   test('tells how many take part now', async () => {

@@ -6,11 +6,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openAvatarFolder } from '../../server/avatars/folder-store.ts';
 import {
   type AvatarStore,
-  avatarUrl,
-  defaultAvatarName,
+  avatarUrls,
+  DEFAULT_AVATAR_NAME,
   isAvatarName,
   newAvatarName,
 } from '../../server/avatars/store.ts';
+
+const BASE_URL = 'https://cdn.example.org/avatars';
 
 let parent: string;
 let path: string;
@@ -19,7 +21,7 @@ let store: AvatarStore;
 beforeEach(async () => {
   parent = await mkdtemp(join(tmpdir(), 'avatars-'));
   path = join(parent, 'data', 'avatars');
-  store = await openAvatarFolder(path);
+  store = await openAvatarFolder(path, BASE_URL);
 });
 
 afterEach(() => rm(parent, { recursive: true, force: true }));
@@ -35,7 +37,7 @@ describe('a folder of avatars', () => {
   test('never gives a name twice and leaves nothing else behind', async () => {
     const names = await Promise.all(Array.from({ length: 50 }, () => put('x')));
     expect(new Set(names).size).toBe(50);
-    expect((await readdir(path)).sort()).toEqual([defaultAvatarName, ...names].sort());
+    expect((await readdir(path)).sort()).toEqual([DEFAULT_AVATAR_NAME, ...names].sort());
   });
 
   test('removes an avatar, and does nothing the second time', async () => {
@@ -49,7 +51,7 @@ describe('a folder of avatars', () => {
     '',
     '.',
     '..',
-    defaultAvatarName,
+    DEFAULT_AVATAR_NAME,
     '../secret.webp',
     '../../../AAAAAAAAAAAAAAAAAA.webp',
     'AAAAAAAAAAAAAAAAAAAAAA.webp.tmp',
@@ -66,7 +68,7 @@ describe('a folder of avatars', () => {
   });
 
   test('holds the default avatar, 512 x 512 pixels of WebP', async () => {
-    const avatar = await readFile(join(path, defaultAvatarName));
+    const avatar = await readFile(join(path, DEFAULT_AVATAR_NAME));
     expect(await sharp(avatar).metadata()).toMatchObject({
       format: 'webp',
       width: 512,
@@ -75,19 +77,19 @@ describe('a folder of avatars', () => {
   });
 
   test('writes the default avatar only where it is not there yet', async () => {
-    const inode = async () => (await stat(join(path, defaultAvatarName))).ino;
+    const inode = async () => (await stat(join(path, DEFAULT_AVATAR_NAME))).ino;
     const before = await inode();
-    await openAvatarFolder(path);
+    await openAvatarFolder(path, BASE_URL);
     expect(await inode()).toBe(before);
-    await writeFile(join(path, defaultAvatarName), 'another');
-    await openAvatarFolder(path);
+    await writeFile(join(path, DEFAULT_AVATAR_NAME), 'another');
+    await openAvatarFolder(path, BASE_URL);
     expect(await inode()).not.toBe(before);
   });
 
   test('keeps its avatars when opened again, by several processes at once', async () => {
     const name = await put('avatar');
-    await Promise.all([openAvatarFolder(path), openAvatarFolder(path)]);
-    expect((await readdir(path)).sort()).toEqual([name, defaultAvatarName].sort());
+    await Promise.all([openAvatarFolder(path, BASE_URL), openAvatarFolder(path, BASE_URL)]);
+    expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME].sort());
   });
 
   test('rids itself of what a crash left behind, but not of what is being written', async () => {
@@ -95,15 +97,15 @@ describe('a folder of avatars', () => {
     for (const name of [`${old}`, `${fresh}`, 'notes.tmp']) await writeFile(join(path, name), '');
     const anHourAgo = new Date(Date.now() - 3_600_000);
     await utimes(join(path, `${old}`), anHourAgo, anHourAgo);
-    await openAvatarFolder(path);
-    expect((await readdir(path)).sort()).toEqual([fresh, defaultAvatarName, 'notes.tmp'].sort());
+    await openAvatarFolder(path, BASE_URL);
+    expect((await readdir(path)).sort()).toEqual([fresh, DEFAULT_AVATAR_NAME, 'notes.tmp'].sort());
   });
 
   test('reports a write that fails and leaves no part of it', async () => {
     const name = newAvatarName();
     await mkdir(join(path, name));
     await expect(store.put(name, Buffer.from('x'))).rejects.toThrow('EISDIR');
-    expect((await readdir(path)).sort()).toEqual([name, defaultAvatarName].sort());
+    expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME].sort());
   });
 });
 
@@ -119,13 +121,13 @@ async function avatars(): Promise<string[]> {
 
 describe('the URL of an avatar', () => {
   test('is its name under the base', () => {
-    expect(avatarUrl('https://cdn.example.org/avatars', 'AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(
+    expect(store.url('AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(
       'https://cdn.example.org/avatars/AAAAAAAAAAAAAAAAAAAAAA.webp',
     );
   });
 
   test('is that of the default avatar for those who have none', () => {
-    expect(avatarUrl('http://127.0.0.1:3000/avatars', null)).toBe(
+    expect(avatarUrls('http://127.0.0.1:3000/avatars').url(null)).toBe(
       'http://127.0.0.1:3000/avatars/default.webp',
     );
   });

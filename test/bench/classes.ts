@@ -2,7 +2,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import type { Server } from '../support/server.ts';
 import type { Effort } from './effort.ts';
-import { type Ask, AVATARS, amountOfSpaces, asking, time } from './latency.ts';
+import { type Ask, amountOfSpaces, asking, avatars, time } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { biggestTags, makeQueries, respelling, searchPath } from './queries.ts';
 import type { Postgres } from './references/postgres.ts';
@@ -71,7 +71,7 @@ export async function measureGrowth(
   const medians = new Map<string, number[]>();
   const tails = new Map<string, number[]>();
   for (const { engine, spaces } of databases) {
-    const tag: Ask = (name) => searchTag(engine, name, { limit: 20 }, AVATARS);
+    const tag: Ask = (name) => searchTag({ engine, avatars }, name, { limit: 20 });
     const classes = Object.entries(makeQueries(spaces)).map(
       ([name, all]) => [name, asking(engine), all.slice(0, queries)] as const,
     );

@@ -1,3 +1,4 @@
+import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { searchText } from '../../server/search/text-search.ts';
@@ -6,13 +7,13 @@ import { makeQueries } from './queries.ts';
 import { type Figure, rounded } from './report.ts';
 import { byTurns, median, rangeOf } from './statistics.ts';
 
-export const AVATARS = 'http://127.0.0.1:3000/avatars';
+export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 
 /** What the service does for one request, HTTP left out: from a query to the results as JSON. */
 export type Ask = (query: string) => Promise<unknown>;
 
 export function asking(engine: Engine): Ask {
-  return (query) => searchText(engine, query, { limit: 20 }, AVATARS);
+  return (query) => searchText({ engine, avatars }, query, { limit: 20 });
 }
 
 /** A service's database, opened beside the server. */

@@ -4,7 +4,7 @@ import { readProfile } from '../../server/profile/profile.ts';
 import type { Server } from '../support/server.ts';
 import { WRITERS_PASSWORD, writers } from './data.ts';
 import type { Effort } from './effort.ts';
-import { AVATARS } from './latency.ts';
+import { avatars } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { type Figure, rounded } from './report.ts';
 import { byTurns, median, rangeOf } from './statistics.ts';
@@ -23,7 +23,7 @@ export async function measureProfiles(
       const token = await signIn(server, email);
       const caller = await findCaller(engine, token, { idle: DAY, absolute: DAY });
       if (!caller) throw new Error(`${email} has no session.`);
-      return { messages, token, read: () => readProfile(engine, caller, AVATARS) };
+      return { messages, token, read: () => readProfile({ engine, avatars }, caller) };
     }),
   );
   const [few, some, many] = accounts as [Account, Account, Account];

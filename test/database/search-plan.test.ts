@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { type CompiledQuery, Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import type { Schema } from '../../server/database/schema.ts';
 import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
@@ -62,8 +63,9 @@ function openForPlans() {
   return { handle, [Symbol.dispose]: () => handle.close() };
 }
 
-const text = (query: string) => () => searchText(engine, query, { limit: 20 }, '', 1e9);
-const tag = (name: string) => () => searchTag(engine, name, { limit: 20 }, '', 1e9);
+const avatars = avatarUrls('http://127.0.0.1/avatars');
+const text = (query: string) => () => searchText({ engine, avatars }, query, { limit: 20 }, 1e9);
+const tag = (name: string) => () => searchTag({ engine, avatars }, name, { limit: 20 }, 1e9);
 
 /** The rows that belong to one hit. */
 const rowsOfHit = [

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
-import { defaultAvatarName, isAvatarName } from '../../server/avatars/store.ts';
+import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../server/avatars/store.ts';
 import { validateExchange } from '../support/contract.ts';
 import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
@@ -266,7 +266,7 @@ async function rest({ child }: Server) {
 /** Of each person's images only the last is there, if any, and nothing that was on its way. */
 function assertNoLeftovers({ dataDir }: Server, temporary: string): void {
   const names = readdirSync(join(dataDir, 'avatars'));
-  const odd = names.filter((name) => name !== defaultAvatarName && !isAvatarName(name));
+  const odd = names.filter((name) => name !== DEFAULT_AVATAR_NAME && !isAvatarName(name));
   assert.deepEqual(odd, [], 'temporary files are left');
   assert.equal(names.length, 1 + PEOPLE, `images are left: ${names}`);
   assert.deepEqual(readdirSync(temporary), [], 'temporary files are left');
