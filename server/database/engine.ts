@@ -18,8 +18,7 @@ export interface Engine {
    * Runs a long task without blocking this thread. Tasks run one after the other.
    * @throws what the task throws. A `DomainError` keeps its class, and other errors keep their name, message and code.
    */
-  runTask(task: 'eraseAccount' | 'eraseSpace', target: TaskTarget): Promise<void>;
-  runTask(task: 'refreshDictionary'): Promise<void>;
+  runTask(task: TaskName, target: TaskTarget): Promise<void>;
   activity(): Activity;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -45,11 +44,11 @@ export interface TaskTarget {
 export interface Tasks {
   eraseAccount(engine: Engine, target: TaskTarget): Promise<void>;
   eraseSpace(engine: Engine, target: TaskTarget): Promise<void>;
-  /** Replaces the dictionary of search if the word index has changed since it was built. */
+  /** Replaces the dictionary of search if the word index has changed since it was built. Maintenance calls it. */
   refreshDictionary(engine: Engine): Promise<void>;
 }
 
-export type TaskName = keyof Tasks;
+export type TaskName = 'eraseAccount' | 'eraseSpace';
 
 /** A condition on the words of a document. */
 export type WordPattern =

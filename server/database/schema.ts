@@ -18,11 +18,13 @@ export interface Schema {
   appreciations: Appreciations;
   public_spaces: PublicSpaces;
   tag_hits: TagHits;
-  known_words: KnownWords;
-  known_word_deletions: KnownWordDeletions;
+  dictionary: Dictionary;
+  search_index: SearchIndex;
+  spaces_to_index: SpacesToIndex;
   search_revision: SearchRevision;
   discarded_avatars: DiscardedAvatars;
   pending_purges: PendingPurges;
+  secrets: Secrets;
 }
 
 export interface Users {
@@ -129,22 +131,31 @@ export interface TagHits {
   key: number;
 }
 
-/** The words that corrections may choose from, with the number of public spaces that hold each. */
-interface KnownWords {
-  id: Generated<number>;
-  word: string;
+/** One row. See `search/dictionary/dictionary.ts`. */
+interface Dictionary {
+  version: number;
+  /** The value of `search_revision` up to which the word index was read. */
+  built_revision: number;
   spaces: number;
+  min_documents: number;
+  trie: Uint8Array;
+}
+
+/** Spaces that an import or an upgrade has not indexed yet. Empty between transactions. */
+interface SpacesToIndex {
+  space_pk: number;
+  /** See `PublicSpaces.key`; null until all participants are counted. */
+  key: number | null;
+}
+
+/** One row: the version of the rules by which the search index was built. */
+interface SearchIndex {
+  version: number;
 }
 
 /** One row. Rises with every change of what a search could answer with, in the transaction of the change. */
 interface SearchRevision {
   value: ColumnType<number, never, never>;
-}
-
-/** A known word's beginning with up to two letters left out: similar words share one. */
-export interface KnownWordDeletions {
-  deletion: string;
-  word: number;
 }
 
 /** Avatars that no user has any more, or that an upload has not yet claimed. Deleted once `remove_after` has passed. */
@@ -157,4 +168,10 @@ interface DiscardedAvatars {
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;
+}
+
+/** Random keys that all processes share, and no export contains. */
+interface Secrets {
+  name: 'cursor key';
+  value: Uint8Array;
 }

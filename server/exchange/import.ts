@@ -10,7 +10,7 @@ import type { Spaces } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { refuseUnreadable } from '../messages/messages.ts';
-import { indexSpaces } from '../search/documents.ts';
+import { indexSpaces, noteSpaceToIndex } from '../search/documents.ts';
 import { countWords } from '../search/words/words.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
@@ -47,8 +47,8 @@ export class ImportRefused extends Error {
 interface Import {
   engine: Engine;
   trx: DatabaseTransaction;
-  /** The spaces to be counted and indexed in the end. */
-  changed: Set<number>;
+  /** Spaces that were noted to be indexed lately, which need not be noted again. */
+  noted: LRUCache<number, true>;
   /** What was found lately, since records refer to the same users and spaces again and again. */
   users: LRUCache<string, number>;
   spaces: LRUCache<string, { pk: number; creatorPk: number }>;
@@ -82,7 +82,9 @@ export async function importRecords(
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   return transact(engine.db, async (trx) => {
     const run: Import = {
-      ...{ engine, trx, changed: new Set() },
+      engine,
+      trx,
+      noted: new LRUCache({ max: REMEMBERED }),
       users: new LRUCache({ max: REMEMBERED }),
       spaces: new LRUCache({ max: REMEMBERED }),
       participations: new LRUCache({ max: REMEMBERED }),
@@ -104,9 +106,9 @@ export async function importRecords(
     }
     onLine(number);
     if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
-    for (const spacePk of run.changed) await countParticipants(engine, { spacePk }, trx);
-    await indexSpaces(engine, trx, [...run.changed]);
-    if (run.changed.size >= MANY) await engine.wordIndex.optimize(trx);
+    await countParticipants(trx);
+    const spaces = await indexSpaces(engine, trx);
+    if (spaces >= MANY) await engine.wordIndex.optimize(trx);
     return report;
   });
 }
@@ -232,7 +234,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   };
   await insertParticipation(engine, participation, trx);
   await setTags(engine, trx, row.pk, tags);
-  run.changed.add(row.pk);
+  await noteSpace(run, row.pk);
   return true;
 }
 
@@ -262,7 +264,7 @@ async function addParticipant(run: Import, record: ParticipantRecord): Promise<b
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;
-  run.changed.add(space.pk);
+  await noteSpace(run, space.pk);
   return true;
 }
 
@@ -355,17 +357,25 @@ async function addAppreciation(run: Import, record: AppreciationRecord): Promise
   return (await insertAppreciation(engine, appreciation, trx)).length > 0;
 }
 
-const countParticipants = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
-  db
+async function noteSpace({ engine, trx, noted }: Import, spacePk: number): Promise<void> {
+  if (noted.get(spacePk)) return;
+  await noteSpaceToIndex(engine, trx, spacePk);
+  noted.set(spacePk, true);
+}
+
+/** Counts the participants of all noted spaces. */
+async function countParticipants(trx: DatabaseTransaction): Promise<void> {
+  await trx
     .updateTable('spaces')
     .set(({ selectFrom }) => ({
       participant_count: selectFrom('participations')
         .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('space_pk', '=', spacePk)
+        .whereRef('space_pk', '=', 'spaces.pk')
         .where('left_at', 'is', null),
     }))
-    .where('pk', '=', spacePk),
-);
+    .where('pk', 'in', (from) => from.selectFrom('spaces_to_index').select('space_pk'))
+    .execute();
+}
 
 const findUserPk = prepareRead({ user_id: 'text' }, ({ db }, { user_id }) =>
   db.selectFrom('users').select('pk').where('user_id', '=', user_id),

@@ -1,8 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import type { Position } from '../pagination.ts';
 import { HttpProblem } from './problems.ts';
-
-/** Where a page of a list begins, as its domain describes it. */
-export type Position = readonly (string | number | Position)[];
 
 /** Positions of older versions are rejected, because their parts have other meanings. */
 const VERSION = 1;

@@ -1,23 +1,11 @@
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
-import { forgetWords, learnWords } from './correction.ts';
+import { transact } from '../database/transaction.ts';
+import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
+import { sliceTerm } from './slices.ts';
 import { indexWords, titleKey } from './words/words.ts';
-
-/**
- * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a
- * space; then newest. Indexes hold their rows by this key, so a page is read off from where it begins.
- */
-export function documentKey(spacePk: number, participants: number): number {
-  // More than 32 bits: multiplied, since JavaScript's shifts are narrower.
-  return popularityStep(participants) * 2 ** 32 + (2 ** 32 - 1 - spacePk);
-}
-
-/** From 40 (nobody) down to 0 (a million participants and more). */
-function popularityStep(participants: number): number {
-  return Math.max(0, 40 - Math.floor(2 * Math.log2(1 + participants)));
-}
 
 /**
  * Brings the index in step with the space as it is stored now. To be called in the transaction that changes the
@@ -27,11 +15,6 @@ export async function indexSpace(engine: Engine, db: Database, spacePk: number):
   const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
   await engine.wordIndex.add(db, document.key, document.words);
-  await learnWords(
-    engine,
-    db,
-    document.words.all.map((word) => [word, 1]),
-  );
 }
 
 const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
@@ -93,40 +76,113 @@ async function writeDocument(
   };
   await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
   for (const { tag_id } of tags) await insertTagHit(engine, { tag_id, key }, db);
-  return { key, words: wordsOf(row) };
+  return { key, words: wordsOf(row, key) };
 }
 
-/** So many documents are written before their words are: an index gathers words until something else is written. */
-const CHUNK = 10_000;
+/** Documents are written in batches before their words are: FTS5 collects words until another table is written. */
+const INDEX_BATCH_SIZE = 10_000;
+
+const insertSpaceToIndex = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
+  db
+    .insertInto('spaces_to_index')
+    .values({ ...row, key: null })
+    .onConflict((conflict) => conflict.doNothing()),
+);
+
+/** Notes that a space is to be indexed by `indexSpaces`. In a table, because an import may change millions. */
+export async function noteSpaceToIndex(engine: Engine, db: Database, spacePk: number): Promise<void> {
+  await insertSpaceToIndex(engine, { space_pk: spacePk }, db);
+}
 
 /**
- * Brings the index in step with many spaces, as `indexSpace` does with one, but in the order of their keys, since word
- * indexes write what comes in ascending order at once and anything else piece by piece; and each word is learnt once.
+ * Indexes the noted spaces, as `indexSpace` does with one, but in the order of their keys: FTS5 writes what comes in
+ * ascending order at once, and anything else in pieces.
+ * @param onProgress called with the number of indexed spaces after each batch
+ * @returns how many spaces were noted
  */
 export async function indexSpaces(
   engine: Engine,
   db: Database,
-  spacePks: readonly number[],
+  onProgress: (spaces: number) => void = () => {},
+): Promise<number> {
+  await computeKeys(engine, db);
+  let spaces = 0;
+  while (true) {
+    const batch = await db
+      .selectFrom('spaces_to_index')
+      .select(['space_pk', 'key'])
+      .orderBy('key')
+      .limit(INDEX_BATCH_SIZE)
+      .execute();
+    const last = batch.at(-1);
+    if (!last) return spaces;
+    const documents: IndexedDocument[] = [];
+    for (const { space_pk } of batch) {
+      const document = await writeDocument(engine, db, space_pk);
+      if (document) documents.push(document);
+    }
+    for (const { key, words } of documents) await engine.wordIndex.add(db, key, words);
+    await db.deleteFrom('spaces_to_index').where('key', '<=', last.key).execute();
+    spaces += batch.length;
+    onProgress(spaces);
+  }
+}
+
+const updateKey = prepareWrite({ space_pk: 'bigint', key: 'bigint' }, ({ db }, { space_pk, key }) =>
+  db.updateTable('spaces_to_index').set({ key }).where('space_pk', '=', space_pk),
+);
+
+async function computeKeys(engine: Engine, db: Database): Promise<void> {
+  for (let after = 0; ; ) {
+    const batch = await db
+      .selectFrom('spaces_to_index')
+      .innerJoin('spaces', 'spaces.pk', 'spaces_to_index.space_pk')
+      .select(['space_pk', 'participant_count'])
+      .where('space_pk', '>', after)
+      .orderBy('space_pk')
+      .limit(INDEX_BATCH_SIZE)
+      .execute();
+    const last = batch.at(-1);
+    if (!last) return;
+    after = last.space_pk;
+    for (const { space_pk, participant_count } of batch) {
+      await updateKey(engine, { space_pk, key: documentKey(space_pk, participant_count) }, db);
+    }
+  }
+}
+
+/** Rises with every change of the rules by which texts become words. */
+const INDEX_VERSION = 1;
+
+/**
+ * Rebuilds the search index if older rules were used to build it. To be called before the first search.
+ * @param onProgress called with the number of indexed spaces, after each batch
+ */
+export async function updateSearchIndex(
+  engine: Engine,
+  onProgress: (spaces: number) => void,
 ): Promise<void> {
-  const keyed: { spacePk: number; key: number }[] = [];
-  for (const spacePk of spacePks) {
-    const [row] = await readSpace(engine, { spacePk }, db);
-    if (row) keyed.push({ spacePk, key: documentKey(spacePk, row.participant_count) });
-  }
-  keyed.sort((a, b) => a.key - b.key);
-  const documents = new Map<string, number>();
-  for (let i = 0; i < keyed.length; i += CHUNK) {
-    const written: IndexedDocument[] = [];
-    for (const { spacePk } of keyed.slice(i, i + CHUNK)) {
-      const document = await writeDocument(engine, db, spacePk);
-      if (document) written.push(document);
-    }
-    for (const { key, words } of written) {
-      await engine.wordIndex.add(db, key, words);
-      for (const word of words.all) documents.set(word, (documents.get(word) ?? 0) + 1);
-    }
-  }
-  await learnWords(engine, db, documents);
+  const { version } = await engine.db
+    .selectFrom('search_index')
+    .select('version')
+    .executeTakeFirstOrThrow();
+  if (version === INDEX_VERSION) return;
+  await transact(engine.db, async (trx) => {
+    await engine.wordIndex.clear(trx);
+    await trx.deleteFrom('tag_hits').execute();
+    await trx.deleteFrom('public_spaces').execute();
+    await trx.deleteFrom('spaces_to_index').execute();
+    await trx
+      .insertInto('spaces_to_index')
+      .columns(['space_pk'])
+      .expression((from) =>
+        from.selectFrom('spaces').select('pk').where('visibility', '=', 'public'),
+      )
+      .execute();
+    const spaces = await indexSpaces(engine, trx, onProgress);
+    if (spaces > 0) await engine.wordIndex.optimize(trx);
+    await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
+  });
 }
 
 const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
@@ -140,7 +196,6 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   await db.deleteFrom('public_spaces').where('key', '=', row.key).execute();
   const indexed = readFragments(row);
   await engine.wordIndex.remove(db, row.key);
-  await forgetWords(db, wordsOf(indexed).all);
   const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
     await db
@@ -178,10 +233,11 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
       .execute();
   }
   await engine.wordIndex.remove(db, row.key);
-  await engine.wordIndex.add(db, key, wordsOf(indexed));
+  await engine.wordIndex.add(db, key, wordsOf(indexed, key));
 }
 
-function wordsOf({ title, description }: { title: string; description: string }) {
-  const words = { title: indexWords(title), description: indexWords(description) };
-  return { title: words.title, all: [...new Set([...words.title, ...words.description])] };
+function wordsOf({ title, description }: { title: string; description: string }, key: number) {
+  const titleWords = indexWords(title);
+  const all = new Set([...titleWords, ...indexWords(description), sliceTerm(key)]);
+  return { title: titleWords, all: [...all] };
 }

@@ -19,3 +19,13 @@ export async function currentRevision(engine: Engine): Promise<number> {
 
 /** The current revision, for a row that is written. */
 export const nextRevision = sql<number>`(SELECT value FROM search_revision)`;
+
+const readMaxSpacePk = prepareRead({}, ({ readDb }) =>
+  readDb.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
+);
+
+/** The primary key of the newest public space; 0 without any. */
+export async function maxSpacePk(engine: Engine): Promise<number> {
+  const [row] = await readMaxSpacePk(engine, {});
+  return row?.pk ?? 0;
+}

@@ -18,6 +18,8 @@ const MAX_PREFIXES = 64;
 /** A range of keys, as prefixes of the slice terms of all documents in it. */
 export interface Slice {
   prefixes: string[];
+  /** Approximate number of documents. */
+  documents: number;
   /** The last key of the range. */
   until: number;
 }
@@ -43,7 +45,7 @@ export function* slicesAfter(
   for (const part of partsAfter(dictionary, after, maxSpacePk, maxDocuments)) {
     const isFull = documents + part.documents > maxDocuments || prefixes.length === MAX_PREFIXES;
     if (prefixes.length > 0 && isFull) {
-      yield { prefixes, until };
+      yield { prefixes, documents, until };
       prefixes = [];
       documents = 0;
     }
@@ -51,7 +53,7 @@ export function* slicesAfter(
     documents += part.documents;
     until = part.until;
   }
-  if (prefixes.length > 0) yield { prefixes, until };
+  if (prefixes.length > 0) yield { prefixes, documents, until };
 }
 
 interface Part {

@@ -1,57 +1,58 @@
 import { sql } from 'kysely';
 import { prepareRead } from '../database/prepared.ts';
-import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-import { currentRevision } from './revision.ts';
 import { tagKey } from './words/words.ts';
 
+/** A page ends early after this many spaces that came, changed or moved since the first page. */
+const MAX_CANDIDATES = 500;
+
+/** The last key before the page, and the revision of the first page. */
+type TagPosition = readonly [after: number, revision: number];
+
 /**
- * Finds the public spaces that carry a tag, popular ones first.
- * @param tag        its name in any spelling that folds to the same
- * @param revision   the current one, if it is known
- * @throws DomainError `invalid_cursor`
+ * Finds the public spaces with a tag, popular ones first.
+ * @param tag      the tag's name in any spelling
+ * @param revision the current revision
  */
 export async function searchTag(
   { engine, avatars }: Stores,
   tag: string,
-  { limit, cursor }: PageRequest,
-  revision?: number,
+  revision: number,
+  { limit, position }: PageRequest,
 ): Promise<Page<SearchResultJson>> {
-  const [after, began] =
-    cursor === undefined
-      ? [-1, revision ?? (await currentRevision(engine))]
-      : decodeCursor<Position>(cursor, isPosition);
-  const values = {
+  const [after, firstRevision] = (position as TagPosition | undefined) ?? [-1, revision];
+  const candidates = position ? MAX_CANDIDATES : limit + 1;
+  const hits = await readHits(engine, {
     tag: tagKey(tag),
     after,
-    revision: began,
-    limit: limit + 1,
+    candidates,
     avatarBaseUrl: avatars.baseUrl,
+  });
+  const unchanged = hits.filter((hit) => hit.revision < firstRevision).slice(0, limit + 1);
+  const page = pageOf(unchanged, limit, ({ key }) => [key, firstRevision]);
+  const last = hits.at(-1);
+  const isCutShort = page.next === null && hits.length === candidates && position && last;
+  return {
+    items: page.items.map(({ result }) => result),
+    next: isCutShort ? [last.key, firstRevision] : page.next,
   };
-  const page = pageOf(await readHits(engine, values), limit, ({ key }) => [key, began]);
-  return { items: page.items.map(({ result }) => result), next: page.next };
-}
-
-/** The key before the page, and the revision at which the walk through the pages began. */
-type Position = readonly [after: number, revision: number];
-
-function isPosition(parts: unknown[]): parts is [number, number] {
-  return parts.length === 2 && parts.every(Number.isSafeInteger);
 }
 
 const readHits = prepareRead(
-  { tag: 'text', after: 'bigint', revision: 'bigint', limit: 'bigint', avatarBaseUrl: 'text' },
-  (_, { tag, after, revision, limit, avatarBaseUrl }) => sql<{
+  { tag: 'text', after: 'bigint', candidates: 'bigint', avatarBaseUrl: 'text' },
+  (_, { tag, after, candidates, avatarBaseUrl }) => sql<{
     key: number;
+    revision: number;
     result: SearchResultJson;
   }>`
-    SELECT tag_hits.key, ${resultJson(avatarBaseUrl)} AS result
+    SELECT tag_hits.key, public_spaces.revision, ${resultJson(avatarBaseUrl)} AS result
     FROM tags
     JOIN tag_hits ON tag_hits.tag_id = tags.tag_id
     JOIN public_spaces ON public_spaces.key = tag_hits.key
     JOIN users ON users.pk = public_spaces.creator_pk
-    WHERE tags.tag_key = ${tag} AND tag_hits.key > ${after} AND public_spaces.revision < ${revision}
+    WHERE tags.tag_key = ${tag} AND tag_hits.key > ${after}
     ORDER BY tag_hits.key
-    LIMIT ${limit}`,
+    LIMIT ${candidates}`,
 );

@@ -1,221 +1,310 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { SearchResult } from '../../generated/types.gen.ts';
-import type { Engine, TextScope } from '../database/engine.ts';
-import { prepareRead } from '../database/prepared.ts';
-import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagination.ts';
+import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
-import { correctWord } from './correction.ts';
-import { resultJson, type SearchResultJson } from './results.ts';
-import { currentRevision } from './revision.ts';
-import { matches, type QueryWord, queryWords, titleKey } from './words/words.ts';
+import { type Budget, newBudget } from './budget.ts';
+import type { Dictionary } from './dictionary/dictionary.ts';
+import { KEYS_PER_STEP } from './keys.ts';
+import { type Alternatives, alternativesMatcher, type Matcher, typedMatcher } from './matcher.ts';
+import { findKeys } from './matching-keys.ts';
+import { dropWords, findJoins, findOtherQuery } from './other-query.ts';
+import { type FoundRow, readEqualTitles, readRows } from './rows.ts';
+import type { SearchResultJson } from './results.ts';
+import { type QueryWord, queryWords, titleKey } from './words/words.ts';
+
+/** If fewer spaces match the query as typed, another query is tried, too. Independent of the size of a page. */
+const MIN_TYPED_MATCHES = 10;
+
+/** A title match ranks like a space that is this many steps of popularity more popular: about eight times as many participants. */
+const TITLE_BONUS = 6 * KEYS_PER_STEP;
+
+const EQUAL = 0;
+const TYPED = 1;
+const OTHER = 2;
 
 /**
- * Results come in tiers, within each in the order of keys. A space is in the first tier that fits it: its title
- * equals the query; its title holds all words; its title and description together do.
+ * Where a page begins. It contains whatever the dictionary decided on the first page, so that later pages go on with the
+ * same lists.
  */
-const TIERS = ['equal', 'title', 'all'] as const;
+type TextPosition = readonly [
+  section: number,
+  /** The last rank of the section before the page. */
+  after: number,
+  /** The revision of the first page. */
+  revision: number,
+  /** See `findJoins`. */
+  joins: readonly number[],
+  /** The other query; empty if there is none. */
+  other: Alternatives,
+];
 
-/** Where the index cannot decide alone, a page ends early once more than so many rows were looked at in vain. */
-const MOST_IN_VAIN = 1_000;
+export interface TextPage extends Page<SearchResultJson> {
+  /** The other query whose results follow those of the query as typed; null if there is none. */
+  answeredQuery: string | null;
+}
 
-/**
- * Where a page begins: the tier, the key before it, the revision at which the walk through the pages began, and the
- * query as corrected, empty if it was not.
- */
-type Position = readonly [tier: number, after: number, revision: number, corrected: string];
+export interface TextQuery {
+  /** Any text; only its first 12 words count. */
+  query: string;
+  /** Whether only spaces that match the query as typed are wanted. */
+  asTyped: boolean;
+}
 
-interface Row {
-  key: number;
-  result: SearchResultJson;
+/** What stays the same for all sections of a request. */
+interface Search {
+  stores: Stores;
+  dictionary: Dictionary;
+  query: string;
+  words: QueryWord[];
+  typed: Matcher;
+  revision: number;
+  budget: Budget;
 }
 
 /**
- * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
- * @param query      any text; no more than its first 12 words count
- * @param revision   the current one, if it is known
- * @throws DomainError `invalid_cursor`
+ * Finds public spaces by title and description: first those whose title equals the query, then those that match the
+ * query as typed, then those that match one other query. Within the last two, popular spaces come first, and a title
+ * match counts as a number of steps of popularity. All of them are read from the index in this order.
+ * @param revision the current revision
  */
 export async function searchText(
   stores: Stores,
-  query: string,
-  { limit, cursor }: PageRequest,
-  revision?: number,
-): Promise<Page<SearchResultJson>> {
-  const search = (text: string, from: Position) => readPage(stores, text, from, limit);
-  if (cursor !== undefined) {
-    const position = decodeCursor<Position>(cursor, isPosition);
-    return search(position[3] || query, position);
+  dictionary: Dictionary,
+  { query, asTyped }: TextQuery,
+  revision: number,
+  { limit, position }: PageRequest,
+): Promise<TextPage> {
+  const words = queryWords(query);
+  if (words.length === 0) return { items: [], next: null, answeredQuery: null };
+  const isFirst = position === undefined;
+  const [section, after, firstRevision, joins, other]: TextPosition = isFirst
+    ? [EQUAL, -1, revision, asTyped ? [] : findJoins(dictionary, words), []]
+    : (position as unknown as TextPosition);
+  const search: Search = {
+    stores,
+    dictionary,
+    query,
+    words,
+    typed: typedMatcher(words, joins),
+    revision: firstRevision,
+    budget: newBudget(),
+  };
+
+  const hits: Hit[] = [];
+  let decided = other;
+  let cut: TextPosition | undefined;
+  const toPosition = (of: number, rank: number): TextPosition => [
+    of,
+    rank,
+    firstRevision,
+    joins,
+    decided,
+  ];
+  const wanted = isFirst && !asTyped ? Math.max(limit, MIN_TYPED_MATCHES) + 1 : limit + 1;
+  const take = (of: number, found: SectionPage) => {
+    hits.push(...found.hits.map((hit) => ({ ...hit, section: of })));
+    if (found.cutAt !== null) cut = toPosition(of, found.cutAt);
+  };
+
+  if (section === EQUAL) take(EQUAL, await readEqualSection(search, after, wanted));
+  if (section <= TYPED && hits.length < wanted && !cut) {
+    const begin = section === TYPED ? after : -Infinity;
+    take(TYPED, await readSection(search, search.typed, [], begin, wanted - hits.length));
+    // What the budget did not reach on the first page counts as not there.
+    if (isFirst && hits.length === 0) cut = undefined;
   }
-  const began = revision ?? (await currentRevision(stores.engine));
-  const page = await search(query, [0, -1, began, '']);
-  if (page.items.length > 0 || page.next !== null) return page;
-  const corrected = await correctQuery(stores.engine, query);
-  return corrected === undefined ? page : search(corrected, [0, -1, began, corrected]);
+  if (isFirst && !asTyped && hits.length < MIN_TYPED_MATCHES && !cut) {
+    const found = await findOther(search, hits.length === 0, limit + 1);
+    decided = found.alternatives;
+    take(OTHER, found.page);
+  } else if (other.length > 0 && hits.length < wanted && !cut) {
+    const begin = section === OTHER ? after : -Infinity;
+    const except = [search.typed];
+    take(
+      OTHER,
+      await readSection(search, alternativesMatcher(other), except, begin, wanted - hits.length),
+    );
+  }
+
+  const last = hits.length > limit ? hits[limit - 1] : undefined;
+  const next = last ? toPosition(last.section, last.rank) : (cut ?? null);
+  return {
+    items: hits.slice(0, limit).map(({ result }) => result),
+    next: next as Position | null,
+    answeredQuery: decided.length > 0 ? decided.map(([first]) => first).join(' ') : null,
+  };
 }
 
-async function readPage(
-  { engine, avatars }: Stores,
-  query: string,
-  [firstTier, firstAfter, revision, corrected]: Position,
-  limit: number,
-): Promise<Page<SearchResultJson>> {
-  const words = queryWords(query);
-  const hits: { position: Position; result: SearchResultJson }[] = [];
-  const page = (next: Position | undefined) => ({
-    items: hits.slice(0, limit).map(({ result }) => result),
-    next: next ? encodeCursor(next) : null,
-  });
-  if (words.length === 0) return page(undefined);
+interface Hit {
+  section: number;
+  /** Place in the order of its section. */
+  rank: number;
+  result: SearchResultJson;
+}
 
-  // The titles with all words, if this page goes through all of them: then the index has not to leave them out.
-  const titled = firstAfter === -1 && TIERS[firstTier] !== 'all' ? new Set<number>() : undefined;
-  let inVain = 0;
-  let [tier, after] = [firstTier, firstAfter];
-  while (tier < TIERS.length) {
-    const scope = scopeOf(tier, words, titled);
-    const isMixed = scope === 'all' && titled !== undefined;
-    // The more were read in vain, the more are read at once.
-    const wanted = Math.max(limit + 1 - hits.length + (isMixed ? titled.size : 0), inVain);
-    const place = { after, revision, limit: wanted, avatarBaseUrl: avatars.baseUrl };
-    const rows = await readTier(engine, scope, query, words, place);
-    for (const row of rows) {
-      after = row.key;
-      if (isMixed && titled.has(row.key)) continue;
-      if (!isInTier(tier, words, row)) {
-        inVain += 1;
+interface SectionPage {
+  hits: Omit<Hit, 'section'>[];
+  /** The rank after which the search can continue, if it ended because the budget was spent. */
+  cutAt: number | null;
+}
+
+async function readEqualSection(
+  { stores, query, revision, budget }: Search,
+  after: number,
+  wanted: number,
+): Promise<SectionPage> {
+  const limit = Math.min(wanted + (after === -1 ? 0 : budget.rejectedRows), budget.rejectedRows);
+  const rows = await readEqualTitles(stores, titleKey(query), after, limit);
+  const hits = rows
+    .filter((row) => row.revision < revision)
+    .slice(0, wanted)
+    .map(({ key, result }) => ({ rank: key, result }));
+  const isCutShort = rows.length === limit && hits.length < wanted;
+  return { hits, cutAt: isCutShort ? (rows.at(-1)?.key ?? null) : null };
+}
+
+/**
+ * Tries another query: one with corrections first, and only if nothing at all was found, ones with fewer words. A query
+ * without results does not count.
+ */
+async function findOther(
+  search: Search,
+  mayDropWords: boolean,
+  wanted: number,
+): Promise<{ alternatives: Alternatives; page: SectionPage }> {
+  const { dictionary, words, typed } = search;
+  const other = findOtherQuery(dictionary, words);
+  const base = other ?? words.map(({ word }) => [word]);
+  const candidates = [
+    ...(other ? [other] : []),
+    ...(mayDropWords ? dropWords(dictionary, base) : []),
+  ];
+  for (const alternatives of candidates) {
+    const matcher = alternativesMatcher(alternatives);
+    const page = await readSection(search, matcher, [typed], -Infinity, wanted);
+    if (page.hits.length > 0) return { alternatives, page };
+  }
+  return { alternatives: [], page: { hits: [], cutAt: null } };
+}
+
+/** One of the two lists of a section, which are merged by rank. */
+interface Stream {
+  scope: 'title' | 'all';
+  /** What to add to a key for its rank. */
+  offset: number;
+  after: number;
+  keys: number[];
+  isDone: boolean;
+}
+
+/**
+ * Reads the matches of a section that come after a rank, in its order: title matches by their key less a bonus, and
+ * other matches by their key.
+ */
+async function readSection(
+  search: Search,
+  matcher: Matcher,
+  except: Matcher[],
+  after: number,
+  wanted: number,
+): Promise<SectionPage> {
+  const { budget, query, revision, stores } = search;
+  const streams: Stream[] = [
+    { scope: 'title', offset: -TITLE_BONUS, after: after + TITLE_BONUS, keys: [], isDone: false },
+    { scope: 'all', offset: 0, after: Math.max(-1, after), keys: [], isDone: false },
+  ];
+  for (const stream of streams) stream.after = Math.max(-1, stream.after);
+  const hits: SectionPage['hits'] = [];
+  const equal = titleKey(query);
+  let reached = after;
+
+  while (hits.length < wanted) {
+    for (const stream of streams) {
+      if (stream.keys.length > 0 || stream.isDone) continue;
+      const isCutShort = await refill(search, matcher, except, stream, wanted - hits.length);
+      if (isCutShort) return { hits, cutAt: Math.max(reached, stream.after + stream.offset) };
+    }
+    const ranks = takeMerged(streams, wanted - hits.length);
+    if (ranks.length === 0) return { hits, cutAt: null };
+    const rows = await readRows(
+      stores,
+      ranks.map(({ key }) => key),
+    );
+    for (const { key, rank, scope } of ranks) {
+      reached = rank;
+      const row = rows.get(key);
+      const isFound =
+        row !== undefined &&
+        row.revision < revision &&
+        row.title_key !== equal &&
+        isInSection(row, matcher, except, scope);
+      if (isFound) hits.push({ rank, result: row.result });
+      else budget.rejectedRows -= 1;
+    }
+    if (budget.rejectedRows <= 0 && hits.length < wanted) return { hits, cutAt: reached };
+  }
+  return { hits, cutAt: null };
+}
+
+/** Reads the next keys of a stream. Returns whether the budget was spent before it found any. */
+async function refill(
+  { stores, dictionary, budget }: Search,
+  { pattern, mustVerify }: Matcher,
+  except: Matcher[],
+  stream: Stream,
+  wanted: number,
+): Promise<boolean> {
+  // What must be verified, the index cannot exclude.
+  const excluded = except
+    .filter((each) => !each.mustVerify)
+    .map((each) => ({ pattern: each.pattern, scope: 'all' as const }));
+  if (stream.scope === 'all' && !mustVerify) excluded.push({ pattern, scope: 'title' as never });
+  const { keys, reached, isCutShort } = await findKeys(
+    stores.engine,
+    dictionary,
+    { pattern, scope: stream.scope, except: excluded },
+    // Some of what must be verified is rejected.
+    { after: stream.after, limit: mustVerify ? 2 * wanted : wanted },
+    budget,
+  );
+  stream.keys = keys;
+  stream.isDone = reached === null;
+  if (reached !== null) stream.after = reached;
+  return isCutShort && keys.length === 0;
+}
+
+/** Takes the next keys of both streams by rank, as far as both are known. */
+function takeMerged(streams: Stream[], limit: number) {
+  const merged: { key: number; rank: number; scope: Stream['scope'] }[] = [];
+  while (merged.length < limit) {
+    let next: Stream | undefined;
+    for (const stream of streams) {
+      const key = stream.keys[0];
+      if (key === undefined) {
+        // Its next key may come before those of the other stream.
+        if (!stream.isDone) return merged;
         continue;
       }
-      if (scope === 'title') titled?.add(row.key);
-      hits.push({ position: [tier, row.key, revision, corrected], result: row.result });
+      if (!next || key + stream.offset < (next.keys[0] as number) + next.offset) next = stream;
     }
-    if (hits.length > limit) return page(hits[limit - 1]?.position);
-    if (inVain > MOST_IN_VAIN) return page([tier, after, revision, corrected]);
-    if (rows.length < wanted) [tier, after] = [tier + 1, -1];
+    const key = next?.keys.shift();
+    if (!next || key === undefined) return merged;
+    merged.push({ key, rank: key + next.offset, scope: next.scope });
   }
-  return page(undefined);
+  return merged;
 }
 
-/** What to read of a tier. */
-interface Place {
-  after: number;
-  revision: number;
-  limit: number;
-  avatarBaseUrl: string;
-}
-
-const placeTypes = {
-  after: 'bigint',
-  revision: 'bigint',
-  limit: 'bigint',
-  avatarBaseUrl: 'text',
-} as const;
-
-const readEqual = prepareRead({ ...placeTypes, title: 'text' }, (_, { title, after, ...rest }) =>
-  rowsOf(
-    sql`(SELECT key FROM public_spaces WHERE title_key = ${title} AND key > ${after})`,
-    sql`1 = 1`,
-    rest,
-  ),
-);
-
-const readMatches = prepareRead(
-  { ...placeTypes, title: 'text', pattern: 'text' },
-  ({ wordIndex }, { title, pattern, after, ...rest }) =>
-    rowsOf(wordIndex.matches(pattern, after), sql`public_spaces.title_key <> ${title}`, rest),
-);
-
-function rowsOf(
-  keys: RawBuilder<{ key: number }>,
-  condition: RawBuilder<unknown>,
-  {
-    revision,
-    limit,
-    avatarBaseUrl,
-  }: { [Name in Exclude<keyof Place, 'after'>]: RawBuilder<Place[Name]> },
-): RawBuilder<Row> {
-  return sql<Row>`
-    SELECT hits.key, ${resultJson(avatarBaseUrl)} AS result
-    FROM ${keys} AS hits
-    JOIN public_spaces ON public_spaces.key = hits.key
-    JOIN users ON users.pk = public_spaces.creator_pk
-    WHERE ${condition} AND public_spaces.revision < ${revision}
-    ORDER BY hits.key
-    LIMIT ${limit}`;
-}
-
-async function readTier(
-  engine: Engine,
-  scope: TextScope | 'equal',
-  query: string,
-  words: QueryWord[],
-  place: Place,
-): Promise<Row[]> {
-  const title = titleKey(query);
-  if (scope === 'equal') return readEqual(engine, { ...place, title });
-  return readMatches(engine, { ...place, title, pattern: engine.wordIndex.pattern(words, scope) });
-}
-
-function scopeOf(
-  tier: number,
-  words: QueryWord[],
-  titled: ReadonlySet<number> | undefined,
-): TextScope | 'equal' {
-  const name = TIERS[tier] as (typeof TIERS)[number];
-  // What must be verified is not for the index to tell apart.
-  return name === 'all' && !titled && !mustVerify(words) ? 'rest' : name;
-}
-
-/** The index knows the words of a document but not the order of characters in an unspaced run. */
-function mustVerify(words: QueryWord[]): boolean {
-  return words.some(({ verify }) => verify);
-}
-
-function isInTier(tier: number, words: QueryWord[], { result }: Row): boolean {
-  if (!mustVerify(words) || TIERS[tier] === 'equal') return true;
-  const { title, description } = JSON.parse(result) as SearchResult;
-  if (TIERS[tier] === 'title') return matches(words, title);
-  return !matches(words, title) && matches(words, `${title}\n${description}`);
-}
-
-/** The query with every unknown word replaced by the known one it resembles; undefined if that cannot be done. */
-async function correctQuery(engine: Engine, query: string): Promise<string | undefined> {
-  const corrected: string[] = [];
-  let isChanged = false;
-  for (const word of queryWords(query)) {
-    const isKnown = await isAnywhere(engine, word);
-    const replacement = isKnown ? asTyped(word) : await correctWord(engine, word.word);
-    if (replacement === undefined) return undefined;
-    corrected.push(replacement);
-    isChanged ||= !isKnown;
-  }
-  return isChanged ? corrected.join(' ') : undefined;
-}
-
-/** A text that asks for the same word: a joined one's parts may stand apart. */
-function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
-  return parts ? parts.map(({ text }) => text).join('-') : word;
-}
-
-const findAny = prepareRead(
-  { pattern: 'text', after: 'bigint' },
-  ({ wordIndex }, { pattern, after }) =>
-    sql<{ key: number }>`SELECT key FROM ${wordIndex.matches(pattern, after)} AS hits LIMIT 1`,
-);
-
-async function isAnywhere(engine: Engine, word: QueryWord): Promise<boolean> {
-  const pattern = engine.wordIndex.pattern([word], 'all');
-  return (await findAny(engine, { pattern, after: -1 })).length > 0;
-}
-
-function isPosition(parts: unknown[]): parts is [number, number, number, string] {
-  const [tier, after, revision, corrected] = parts;
-  return (
-    parts.length === 4 &&
-    Number.isInteger(tier) &&
-    (tier as number) >= 0 &&
-    (tier as number) < TIERS.length &&
-    Number.isSafeInteger(after) &&
-    Number.isSafeInteger(revision) &&
-    typeof corrected === 'string'
-  );
+function isInSection(
+  row: FoundRow,
+  matcher: Matcher,
+  except: Matcher[],
+  scope: Stream['scope'],
+): boolean {
+  const unverified = except.filter(({ mustVerify }) => mustVerify);
+  if (!matcher.mustVerify && unverified.length === 0) return true;
+  const { title, description } = JSON.parse(row.result) as SearchResult;
+  const text = `${title}\n${description}`;
+  if (unverified.some((each) => each.matches(text))) return false;
+  if (!matcher.mustVerify) return true;
+  const isTitleMatch = matcher.matches(title);
+  return scope === 'title' ? isTitleMatch : !isTitleMatch && matcher.matches(text);
 }

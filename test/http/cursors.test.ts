@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openCursor, type Position, sealCursor } from '../../server/http/cursors.ts';
+import { openCursor, sealCursor } from '../../server/http/cursors.ts';
+import type { Position } from '../../server/pagination.ts';
 
 const key = randomBytes(32);
 const position = fc.array(

@@ -24,7 +24,7 @@ export function similarWords(
   word: string,
   maxDistance: number,
   maxNodes: number,
-): SimilarWord[] {
+): { found: SimilarWord[]; visited: number } {
   const length = word.length;
   const found: SimilarWord[] = [];
   /** `rows[d][j]`: distance between the first `d` units of the path and the first `j` of the word. */
@@ -88,7 +88,7 @@ export function similarWords(
       node += 1;
     }
   }
-  return found;
+  return { found, visited };
 }
 
 function leastOf(row: Uint8Array): number {

@@ -16,6 +16,8 @@
  * not `Intl.Segmenter`, whose dictionaries change with the ICU version while an index stays.
  */
 
+import traditionalToSimplified from 'opencc-js/dict/TSCharacters';
+
 /** The ASCII characters besides letters and digits that an indexed word may hold. */
 export const WORD_SIGNS = '+#.';
 
@@ -30,6 +32,8 @@ export interface QueryWord {
   anyOf: Term[][];
   /** The terms are necessary but not sufficient: ask `matches` about every text they find. */
   verify: boolean;
+  /** Whether it is a run of a script without spaces. */
+  isRun: boolean;
 }
 
 /** An indexed word, or the beginning of one. */
@@ -79,7 +83,11 @@ const BOUNDARY = new RegExp(
 );
 /** The article of `l'eau`, `d'art`, `الكتاب` or `بالكتاب`, which nobody looks for. */
 const ARTICLE = /^(?:[cdjlmnst]'|[وفبك]?ال|و?لل)(?=\p{L}{3})/v;
-const CORRECTABLE = new RegExp(String.raw`^(?:[\p{L}--${UNSPACED}]\p{M}*){4,}$`, 'v');
+/** At least three letters, since other numbers are other things and not misspellings. */
+const CORRECTABLE = new RegExp(
+  String.raw`^(?=(?:\P{L}*\p{L}){3})(?:[[\p{L}\p{N}]--${UNSPACED}]\p{M}*){4,}$`,
+  'v',
+);
 
 const ASCII = /^[\0-\x7F]*$/;
 const IGNORED = new RegExp(
@@ -113,6 +121,14 @@ const SAME = new Map([
     ]),
   ),
 ]);
+/** Traditional Chinese characters and the simplified ones that people also write for them. */
+const SIMPLIFIED = new Map(
+  traditionalToSimplified.split('|').map((pair) => {
+    const [traditional = '', simplified = ''] = pair.split(' ');
+    return [traditional, simplified] as const;
+  }),
+);
+const HAN = /\p{sc=Han}/gu;
 const SPECIAL = new RegExp(`[${[...SAME.keys()].join('')}]`, 'gv');
 /** The nasals of Devanagari's rows of consonants. A dot may be written for one: हिंदी for हिन्दी. */
 const NASALS = 'ङञणनम';
@@ -135,6 +151,7 @@ export function fold(text: string): string {
     .replaceAll('เเ', 'แ')
     .replace(MARKED, '$1')
     .replace(SPECIAL, (character) => SAME.get(character) ?? character)
+    .replace(HAN, (character) => SIMPLIFIED.get(character) ?? character)
     .replace(NASAL_DOT, (_, at: number, folded: string) => nasalBefore(folded.charCodeAt(at + 1)))
     .normalize('NFC');
 }
@@ -165,6 +182,7 @@ export function indexWords(text: string): string[] {
         const rest = together(parts.slice(i, i + MAX_WORD_LENGTH));
         const word = cut(rest);
         words.add(word);
+        if (i < parts.length - 1) words.add(cut(withoutDot(part)));
         if (ARTICLE.test(rest)) words.add(cut(rest.replace(ARTICLE, '')));
         if (part.startsWith('.')) words.add(cut(`.${rest}`));
         if (word.includes('्')) for (const beginning of nasalBeginnings(word)) words.add(beginning);
@@ -185,7 +203,17 @@ export function queryWords(query: string, limit = 12): QueryWord[] {
     const word = RUN.test(token) ? runWord(token, limit) : spacedWord(token, limit);
     words.set(word.word, word);
   }
-  return [...words.values()];
+  const found = [...words.values()];
+  return found.map((word, i) => (i < found.length - 1 && isShort(word) ? asWhole(word) : word));
+}
+
+/** Too many words begin with one or two letters. Only the word that is still being typed may be such a beginning. */
+function isShort({ word, isRun }: QueryWord): boolean {
+  return !isRun && word.length <= 2;
+}
+
+function asWhole(word: QueryWord): QueryWord {
+  return { ...word, anyOf: [[{ text: word.word, beginning: false }]] };
 }
 
 function runWord(token: string, limit: number): QueryWord {
@@ -195,7 +223,7 @@ function runWord(token: string, limit: number): QueryWord {
     ? found.map((text) => ({ text, beginning: false }))
     : [beginning(word)];
   // Pairs know no order: 東京 and 京都 are in 京都東京, and 東京都 is not.
-  return { word, anyOf: [terms], verify: terms[0]?.text !== word };
+  return { word, anyOf: [terms], verify: terms[0]?.text !== word, isRun: true };
 }
 
 function spacedWord(token: string, limit: number): QueryWord {
@@ -209,7 +237,7 @@ function spacedWord(token: string, limit: number): QueryWord {
     const terms = parts.slice(0, limit).map((part) => cut(withoutDot(part)));
     anyOf.push(terms.map((text) => ({ text, beginning: !isLetter(text) })));
   }
-  return { word, anyOf, verify: false };
+  return { word, anyOf, verify: false, isRun: false };
 }
 
 /** Whether a text has every one of the words: what the index means, decided on the text itself. */
@@ -237,7 +265,7 @@ export function tagKey(name: string): string {
     .replace(/^[# ]+| $/g, '');
 }
 
-/** Words that `correction` may replace: four letters or more and nothing else, in a spaced script. */
+/** Words that can be corrected: four letters and digits or more, in a script with spaces. */
 export function isCorrectable(word: string): boolean {
   return CORRECTABLE.test(word);
 }
@@ -247,6 +275,11 @@ const SEGMENTER = new Intl.Segmenter('en', { granularity: 'word' });
 /** What SEGMENTER calls words in ASCII text, ten times as fast. */
 const ASCII_WORD =
   /[a-z0-9](?:[a-z0-9_]|(?<=[a-z])[:.'](?=[a-z])|(?<=[0-9])[,;.'](?=[0-9]))*|(?<!_)__+(?!\w)/gi;
+
+/** The words of a run, by the dictionaries of ICU. Only queries use it, because an index outlives a version of ICU. */
+export function runParts(run: string): string[] {
+  return Array.from(SEGMENTER.segment(run), ({ segment }) => segment);
+}
 
 /** How many words a message has (UAX 29, unspaced scripts by dictionary). Emoji are none. */
 export function countWords(text: string): number {

@@ -46,7 +46,7 @@ test('finds exactly the words within the distance', async () => {
             distance: distanceOf(term, typed),
           }))
           .filter(({ distance }) => distance <= maxDistance);
-        const found = similarWords(trie, typed, maxDistance, Infinity);
+        const { found } = similarWords(trie, typed, maxDistance, Infinity);
         expect(found.map(({ total: _, ...rest }) => rest)).toEqual(
           expected.map(({ word: each, distance, documents }) => ({
             word: each,
@@ -67,7 +67,7 @@ test('counts an edit of the first letter twice, and a swap of two letters once',
   );
   const distances = (typed: string) =>
     Object.fromEntries(
-      similarWords(trie, typed, 2, Infinity).map((each) => [each.word, each.distance]),
+      similarWords(trie, typed, 2, Infinity).found.map((each) => [each.word, each.distance]),
     );
   expect(distances('bread')).toEqual({ bread: 0, dread: 2, read: 2 });
   expect(distances('braed')).toEqual({ bread: 1 });
@@ -77,5 +77,5 @@ test('counts an edit of the first letter twice, and a swap of two letters once',
 test('stops after the number of nodes that it may visit', async () => {
   const terms = ['aaaa', 'aaab', 'aaba', 'abaa', 'baaa'].map((term) => ({ term, documents: 1 }));
   const trie = await buildTrie(terms, 1);
-  expect(similarWords(trie, 'aaaa', 1, 4).map(({ word: each }) => each)).toEqual(['aaaa']);
+  expect(similarWords(trie, 'aaaa', 1, 4).found.map(({ word: each }) => each)).toEqual(['aaaa']);
 });

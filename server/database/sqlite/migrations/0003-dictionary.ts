@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { type Kysely, sql } from 'kysely';
+
+/**
+ * Replaces the table of words for corrections, which had grown with every word anybody wrote, by a dictionary of shared
+ * words that is rebuilt in the background. The word index is rebuilt at the next start, because `search_index` has no
+ * version yet.
+ */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db);
+  await sql`INSERT INTO secrets (name, value) VALUES ('cursor key', ${randomBytes(32)})`.execute(db);
+}
+
+const statements = [
+  'DROP TABLE known_word_deletions',
+  'DROP TABLE known_words',
+  // Counts the documents of each term of the word index.
+  "CREATE VIRTUAL TABLE word_index_terms USING fts5vocab('word_index', 'row')",
+  `CREATE TABLE dictionary (
+    version INTEGER NOT NULL,
+    built_revision INTEGER NOT NULL,
+    spaces INTEGER NOT NULL,
+    min_documents INTEGER NOT NULL,
+    trie BLOB NOT NULL
+  ) STRICT`,
+  // A trie without words: its root ends at node 1.
+  "INSERT INTO dictionary VALUES (0, 0, 0, 1, X'0100000000000000000000000000')",
+  `CREATE TRIGGER search_revision_5 AFTER UPDATE OF version ON dictionary
+    BEGIN UPDATE search_revision SET value = value + 1; END`,
+  `CREATE TABLE spaces_to_index (
+    space_pk INTEGER PRIMARY KEY,
+    key INTEGER
+  ) STRICT`,
+  'CREATE INDEX spaces_to_index_by_key ON spaces_to_index (key)',
+  'CREATE TABLE search_index (version INTEGER NOT NULL) STRICT',
+  'INSERT INTO search_index VALUES (0)',
+  'CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID',
+];

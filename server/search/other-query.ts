@@ -1,0 +1,157 @@
+import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
+import { similarWords } from './dictionary/similar-words.ts';
+import { inflectionPrefix } from './inflections.ts';
+import type { Alternatives } from './matcher.ts';
+import { isStopWord } from './stop-words.ts';
+import { isCorrectable, type QueryWord, runParts } from './words/words.ts';
+
+/** Words of eight letters and more may be two edits from what was meant, shorter ones one. */
+const MIN_LENGTH_FOR_TWO_EDITS = 8;
+
+/** A word is taken for a misspelling of another one that this many times as many spaces have. */
+const MIN_RATIO = 20;
+
+/** Among corrections at the same distance, one in fewer spaces than this share of the most frequent one is ignored. */
+const MIN_SHARE_OF_BEST = 0.1;
+
+const MAX_CORRECTIONS = 3;
+
+/** Bounds the cost of correcting a query: about 0.1 ms for 500 nodes. The rarest words are corrected first. */
+const MAX_DICTIONARY_NODES = 30_000;
+
+/** Both parts of a split word have at least this many letters. */
+const MIN_PART_LENGTH = 2;
+
+/** Pairs of neighbours that are also looked for as one word. */
+const MAX_JOINS = 2;
+
+/** The index of the first word of each pair that is a known word when it is joined, the most frequent pairs only. */
+export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
+  return words
+    .slice(0, -1)
+    .map((word, i) => ({ i, joined: word.word + words[i + 1]?.word, isSpaced: !word.isRun && !words[i + 1]?.isRun }))
+    .filter(({ isSpaced }) => isSpaced)
+    .map(({ i, joined }) => ({ i, documents: documentsWithPrefix(dictionary, joined) }))
+    .filter(({ documents }) => documents > 0)
+    .sort((a, b) => b.documents - a.documents || a.i - b.i)
+    .slice(0, MAX_JOINS)
+    .map(({ i }) => i)
+    .sort((a, b) => a - b);
+}
+
+/**
+ * Returns what the query probably meant, for each of its words in order; undefined if that is the query as typed.
+ * Stop words are left out. A word may be replaced by corrections of a probable misspelling, by its two parts, and by
+ * the beginning that its inflections share, and a text without spaces by its words. The typed word stays an
+ * alternative, and the most probable alternative comes first.
+ */
+export function findOtherQuery(
+  dictionary: Dictionary,
+  words: readonly QueryWord[],
+): Alternatives | undefined {
+  const meaningful = words.filter(({ word }) => !isStopWord(word));
+  const kept = meaningful.length > 0 ? meaningful : words;
+  const corrections = correctWords(dictionary, kept);
+  const alternatives = kept.map((word, i) => {
+    const others = word.isRun
+      ? runAlternatives(word)
+      : [
+          ...(corrections.get(i) ?? []),
+          ...splitWord(dictionary, word),
+          ...[inflectionPrefix(word.word)].filter((each) => each !== undefined),
+        ];
+    return [...new Set([...others, asTyped(word)])];
+  });
+  const isOther = kept.length < words.length || alternatives.some(({ length }) => length > 1);
+  return isOther ? alternatives : undefined;
+}
+
+/**
+ * Returns shorter and shorter queries for a query that finds nothing: first without the words that nobody has written,
+ * then without the most frequent one, which says least about what is looked for, and so on.
+ */
+export function* dropWords(dictionary: Dictionary, alternatives: Alternatives): Generator<Alternatives> {
+  let rest = alternatives.map((texts, i) => ({
+    texts,
+    i,
+    documents: Math.max(...texts.map((text) => documentsOf(dictionary, text))),
+  }));
+  const known = rest.filter(({ documents }) => documents > 0);
+  if (known.length > 0 && known.length < rest.length) {
+    rest = known;
+    yield rest.map(({ texts }) => texts);
+  }
+  while (rest.length > 1) {
+    const mostFrequent = rest.reduce((a, b) => (b.documents > a.documents ? b : a));
+    rest = rest.filter((each) => each !== mostFrequent);
+    yield rest.map(({ texts }) => texts);
+  }
+}
+
+/** The rarest word of the text decides. */
+function documentsOf(dictionary: Dictionary, text: string): number {
+  return Math.min(...text.split(' ').map((word) => documentsWithPrefix(dictionary, word)));
+}
+
+/** Corrections by the index of the word. */
+function correctWords(
+  dictionary: Dictionary,
+  words: readonly QueryWord[],
+): Map<number, string[]> {
+  let nodes = MAX_DICTIONARY_NODES;
+  const corrections = new Map<number, string[]>();
+  const byRarity = words
+    .map(({ word }, i) => ({ word, i, documents: documentsWithPrefix(dictionary, word) }))
+    .filter(({ word }) => isCorrectable(word))
+    .sort((a, b) => a.documents - b.documents);
+  for (const { word, i, documents } of byRarity) {
+    const maxDistance = word.length >= MIN_LENGTH_FOR_TWO_EDITS ? 2 : 1;
+    const { found, visited } = similarWords(dictionary.trie, word, maxDistance, nodes);
+    nodes -= visited;
+    const [best, ...others] = found
+      .filter(({ distance, total }) => distance > 0 && total >= documents * MIN_RATIO)
+      .sort((a, b) => a.distance - b.distance || b.total - a.total || (a.word < b.word ? -1 : 1));
+    if (!best) continue;
+    const equals = others.filter(
+      ({ distance, total }) =>
+        distance === best.distance && total >= best.total * MIN_SHARE_OF_BEST,
+    );
+    // A single word has no neighbours that would tell which of several corrections is meant.
+    const count = words.length === 1 ? 1 : MAX_CORRECTIONS;
+    corrections.set(
+      i,
+      [best, ...equals].slice(0, count).map((each) => each.word),
+    );
+  }
+  return corrections;
+}
+
+/** The word as two known words, whichever pair has the most frequent rarer half; empty if there is none. */
+function splitWord(dictionary: Dictionary, { word, anyOf }: QueryWord): string[] {
+  // A word that was typed in parts is looked for in parts anyway.
+  if (anyOf.length > 1) return [];
+  const minDocuments = Math.max(
+    dictionary.minDocuments,
+    documentsWithPrefix(dictionary, word) * MIN_RATIO,
+  );
+  let best: { parts: string; documents: number } | undefined;
+  for (let i = MIN_PART_LENGTH; i <= word.length - MIN_PART_LENGTH; i += 1) {
+    const left = word.slice(0, i);
+    const right = word.slice(i);
+    const documents = Math.min(documentsWith(dictionary, left), documentsWith(dictionary, right));
+    if (documents >= minDocuments && documents > (best?.documents ?? 0)) {
+      best = { parts: `${left} ${right}`, documents };
+    }
+  }
+  return best ? [best.parts] : [];
+}
+
+function runAlternatives({ word }: QueryWord): string[] {
+  const parts = runParts(word);
+  return parts.length > 1 ? [parts.join(' ')] : [];
+}
+
+/** A text that is parsed as the same word: the parts of a joined word may stand apart. */
+function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
+  return parts ? parts.map(({ text }) => text).join('-') : word;
+}
