@@ -8,7 +8,7 @@ import { openDatabase } from './database/open.ts';
 import { type Limits, openLimits } from './http/rate-limits.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { type Housekeeping, startHousekeeping } from './process/housekeeping.ts';
-import { openRecentAnswers, type RecentAnswers } from './search/recent-responses.ts';
+import { openRecentResponses, type RecentResponses } from './search/recent-responses.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
 export interface Context extends AsyncDisposable {
@@ -19,7 +19,7 @@ export interface Context extends AsyncDisposable {
   limits: Limits;
   metrics: Metrics;
   housekeeping: Housekeeping;
-  recentAnswers: RecentAnswers;
+  recentResponses: RecentResponses;
 }
 
 /**
@@ -42,7 +42,7 @@ export async function openContext(
   const disposal = opened.move();
   return {
     ...{ config, log, engine, avatars, limits, metrics, housekeeping },
-    recentAnswers: openRecentAnswers(),
+    recentResponses: openRecentResponses(),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }

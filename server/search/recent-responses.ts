@@ -1,68 +1,66 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Engine } from '../database/engine.ts';
 import { currentRevision } from './revision.ts';
 
-/** How many bytes of answers a process keeps. */
-const CAPACITY = 24 * 2 ** 20;
+/** Total size of a process's cached responses and their keys. */
+const MAX_CACHE_BYTES = 24 * 2 ** 20;
 
-/** What a search was answered with. */
-export interface SearchAnswer {
+export interface SearchResponse {
   /** The array of results as JSON. */
   body: Buffer;
-  /** Where the next page is; null after the last. */
-  link: string | null;
+  /** The next page's cursor; null after the last page. */
+  next: string | null;
 }
 
-/** The answers that were given lately, all as of one revision. */
-export interface RecentAnswers {
+/** A process's cached responses. All of them are of one revision. */
+export interface RecentResponses {
   revision: number;
-  /** The look at the revision that is about to be taken, for all who ask until then. */
-  look: Promise<number> | undefined;
-  answers: LRUCache<string, SearchAnswer>;
+  /** The pending read of the current revision, shared by the requests of one turn of the event loop. */
+  pendingRevision: Promise<number> | undefined;
+  responses: LRUCache<string, SearchResponse>;
 }
 
-export function openRecentAnswers(): RecentAnswers {
+export function openRecentResponses(): RecentResponses {
   return {
     revision: 0,
-    look: undefined,
-    answers: new LRUCache({
-      maxSize: CAPACITY,
-      maxEntrySize: CAPACITY / 16,
+    pendingRevision: undefined,
+    responses: new LRUCache({
+      maxSize: MAX_CACHE_BYTES,
+      maxEntrySize: MAX_CACHE_BYTES / 16,
       sizeCalculation: ({ body }, key) => body.length + key.length,
     }),
   };
 }
 
 /**
- * The answer of this key: from memory, unless what a search could answer with has changed since, in whichever process.
- * @param read makes the answer anew, as of the given revision
+ * Returns the cached response of this key, unless any process has changed what searches can return since.
+ * @param read produces the response as of the given revision
  */
-export async function recall(
+export async function recallResponse(
   engine: Engine,
-  recent: RecentAnswers,
+  recent: RecentResponses,
   key: string,
-  read: (revision: number) => Promise<SearchAnswer>,
-): Promise<SearchAnswer> {
-  const revision = await lookTogether(engine, recent);
+  read: (revision: number) => Promise<SearchResponse>,
+): Promise<SearchResponse> {
+  const revision = await readRevision(engine, recent);
   if (revision !== recent.revision) {
-    recent.answers.clear();
+    recent.responses.clear();
     recent.revision = revision;
   }
-  const known = recent.answers.get(key);
-  if (known) return known;
-  const answer = await read(revision);
-  // Meanwhile another request may have seen a later revision.
-  if (recent.revision === revision) recent.answers.set(key, answer);
-  return answer;
+  const cached = recent.responses.get(key);
+  if (cached) return cached;
+  const response = await read(revision);
+  // Another request may have seen a later revision meanwhile.
+  if (recent.revision === revision) recent.responses.set(key, response);
+  return response;
 }
 
-/** The current revision, by one look for all requests that this turn of the event loop has brought. */
-function lookTogether(engine: Engine, recent: RecentAnswers): Promise<number> {
-  recent.look ??= turn().then(() => {
-    // Who asks from now on may know of a later write.
-    recent.look = undefined;
+function readRevision(engine: Engine, recent: RecentResponses): Promise<number> {
+  recent.pendingRevision ??= nextTurn().then(() => {
+    // Requests that arrive from now on may know of a later write.
+    recent.pendingRevision = undefined;
     return currentRevision(engine);
   });
-  return recent.look;
+  return recent.pendingRevision;
 }

@@ -3,25 +3,22 @@ import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-import { currentRevision } from './revision.ts';
 import { tagKey } from './words/words.ts';
 
 /**
  * Finds the public spaces that carry a tag, popular ones first.
  * @param tag        its name in any spelling that folds to the same
- * @param revision   the current one, if it is known
+ * @param revision   the current one
  * @throws DomainError `invalid_cursor`
  */
 export async function searchTag(
   { engine, avatars }: Stores,
   tag: string,
   { limit, cursor }: PageRequest,
-  revision?: number,
+  revision: number,
 ): Promise<Page<SearchResultJson>> {
   const [after, began] =
-    cursor === undefined
-      ? [-1, revision ?? (await currentRevision(engine))]
-      : decodeCursor<Position>(cursor, isPosition);
+    cursor === undefined ? [-1, revision] : decodeCursor<Position>(cursor, isPosition);
   const values = {
     tag: tagKey(tag),
     after,

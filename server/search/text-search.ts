@@ -6,7 +6,6 @@ import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagi
 import type { Stores } from '../stores.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-import { currentRevision } from './revision.ts';
 import { matches, type QueryWord, queryWords, titleKey } from './words/words.ts';
 
 /**
@@ -32,25 +31,24 @@ interface Row {
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
  * @param query      any text; no more than its first 12 words count
- * @param revision   the current one, if it is known
+ * @param revision   the current one
  * @throws DomainError `invalid_cursor`
  */
 export async function searchText(
   stores: Stores,
   query: string,
   { limit, cursor }: PageRequest,
-  revision?: number,
+  revision: number,
 ): Promise<Page<SearchResultJson>> {
   const search = (text: string, from: Position) => readPage(stores, text, from, limit);
   if (cursor !== undefined) {
     const position = decodeCursor<Position>(cursor, isPosition);
     return search(position[3] || query, position);
   }
-  const began = revision ?? (await currentRevision(stores.engine));
-  const page = await search(query, [0, -1, began, '']);
+  const page = await search(query, [0, -1, revision, '']);
   if (page.items.length > 0 || page.next !== null) return page;
   const corrected = await correctQuery(stores.engine, query);
-  return corrected === undefined ? page : search(corrected, [0, -1, began, corrected]);
+  return corrected === undefined ? page : search(corrected, [0, -1, revision, corrected]);
 }
 
 async function readPage(
