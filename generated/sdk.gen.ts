@@ -22,20 +22,23 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * Search public spaces by text
  *
  * Returns public spaces whose title and description together contain every word of `q`. A word of
- * `q` matches a whole word or the beginning of one. Only the first 12 words count. A blank `q`
- * returns an empty array.
+ * `q` matches a whole word or the beginning of one; a word of one or two letters matches beginnings
+ * only at the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
  *
  * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
  * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter and a leading
- * dot are part of a word: `c++`, `c#`, `.net`. Text in scripts written without spaces, such as Chinese,
- * Japanese and Thai, is found by any part of it.
+ * dot are part of a word: `c++`, `c#`, `.net`. Adjacent words are also found as one word: `sour dough`
+ * finds *sourdough*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is
+ * found by any part of it. Simplified and traditional Chinese characters match each other.
  *
- * **Correction**: if nothing matches `q` as typed, unknown words of four letters or more are replaced
- * with similar words from public spaces.
+ * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query
+ * follow. It corrects probable misspellings, splits compound words, includes inflected forms and leaves
+ * out stop words. If nothing is found at all, it also leaves out the words that distinguish least. The
+ * response header `Answered-Query` contains this other query. With `as_typed=true`, there is none.
  *
- * **Order**: first spaces whose title equals `q`, then spaces with all words in the title, then the
- * others. Within each group, spaces are sorted by popularity (number of participants in logarithmic
- * steps), then newest first.
+ * **Order**: first spaces whose title equals `q`, then the other matches of `q`, then those of the
+ * other query. Within each group, spaces are sorted by popularity (number of participants in
+ * logarithmic steps), where a match in the title counts as six steps, then newest first.
  *
  */
 export const searchSpaces = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesData, ThrowOnError>): RequestResult<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError>({ url: '/api/spaces/search', ...options });

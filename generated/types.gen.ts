@@ -382,6 +382,10 @@ export type SearchSpacesData = {
          */
         q: string;
         /**
+         * Whether to return only spaces that match `q` as typed.
+         */
+        as_typed?: boolean;
+        /**
          * Maximum number of items to return, from 1 to 100.
          */
         limit?: number;

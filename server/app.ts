@@ -90,7 +90,7 @@ export async function buildApp(
     origin: config.corsOrigins,
     methods: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
     exposedHeaders: [
-      ...['Link', 'Retry-After', 'WWW-Authenticate'],
+      ...['Answered-Query', 'Link', 'Retry-After', 'WWW-Authenticate'],
       ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
     ],
     maxAge: 86_400,

@@ -16,11 +16,7 @@ export interface PageRequest {
 }
 
 /** Makes a page of `limit` items out of the up to `limit + 1` that were read. */
-export function pageOf<T>(
-  items: T[],
-  limit: number,
-  positionOf: (item: T) => Position,
-): Page<T> {
+export function pageOf<T>(items: T[], limit: number, positionOf: (item: T) => Position): Page<T> {
   const last = items.length > limit ? items[limit - 1] : undefined;
   return {
     items: items.slice(0, limit),

@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { linkNextPage } from '../http/pagination-links.ts';
+import { linkNextPage, pageOfRequest } from '../http/pages.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
@@ -13,12 +13,13 @@ type Operations =
   | 'withdrawAppreciation';
 
 export function messagesHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { config, engine } = context;
+  const { engine } = context;
   return {
     listMessages: async (request, reply) => {
-      const { space_id, limit = 20, cursor } = request.query;
-      const page = await listMessages(context, request.caller, space_id, { limit, cursor });
-      linkNextPage(config, request, reply, page.next);
+      const { space_id } = request.query;
+      const pageRequest = pageOfRequest(context, request);
+      const page = await listMessages(context, request.caller, space_id, pageRequest);
+      linkNextPage(context, request, reply, page.next);
       return reply.code(200).send(page.items);
     },
 

@@ -1,53 +1,38 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
-import { nextPageLink } from '../http/pagination-links.ts';
+import { linkNextPage, pageOfRequest } from '../http/pages.ts';
 import { HttpProblem } from '../http/problems.ts';
-import type { Page } from '../pagination.ts';
-import { recall, type SearchAnswer } from '../search/recent-responses.ts';
-import type { SearchResultJson } from '../search/results.ts';
-import { searchTag } from '../search/tag-search.ts';
-import { searchText } from '../search/text-search.ts';
+import { searchByTag, searchByText } from '../search/search.ts';
+import type { SearchResponse } from '../search/search-state.ts';
 
 export function searchHandlers(
   context: Context,
 ): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
-  const { config, engine, metrics, recentAnswers } = context;
-  /** Equal URLs ask the same, whoever asks. */
-  const answer = (
-    url: string,
-    search: (revision: number) => Promise<Page<SearchResultJson>>,
-  ): Promise<SearchAnswer> =>
-    recall(engine, recentAnswers, url, async (revision) => {
-      const { items, next } = await search(revision);
-      return { body: Buffer.from(`[${items.join(',')}]`), link: nextPageLink(config, url, next) };
-    });
-
+  const send = (request: FastifyRequest, reply: FastifyReply, response: SearchResponse) => {
+    const { body, next, answeredQuery } = response;
+    if (answeredQuery !== null) reply.header('answered-query', encodeURIComponent(answeredQuery));
+    linkNextPage(context, request, reply, next);
+    return reply.type('application/json').code(200).send(body);
+  };
   return {
-    searchSpaces: async ({ query, url }, reply) => {
-      const { q, limit = 20, cursor } = query;
-      const found = await metrics.timeSearch('text', () =>
-        answer(url, (revision) => searchText(context, q, { limit, cursor }, revision)),
-      );
-      return send(reply, found);
+    searchSpaces: async (request, reply) => {
+      const { q, as_typed = false } = request.query;
+      const query = { query: q, asTyped: as_typed };
+      const page = pageOfRequest(context, request);
+      return send(request, reply, await searchByText(context, query, page));
     },
 
-    searchSpacesByTag: async ({ params: { tag }, query, url }, reply) => {
-      if (tag === '')
+    searchSpacesByTag: async (request, reply) => {
+      const { tag } = request.params;
+      if (tag === '') {
         throw new HttpProblem(
           'not_found',
           'There is nothing at this path. A tag has at least one character.',
         );
-      const { limit = 20, cursor } = query ?? {};
-      const found = await metrics.timeSearch('tag', () =>
-        answer(url, (revision) => searchTag(context, tag, { limit, cursor }, revision)),
-      );
-      return send(reply, found);
+      }
+      const page = pageOfRequest(context, request);
+      return send(request, reply, await searchByTag(context, tag, page));
     },
   };
-}
-
-function send(reply: FastifyReply, { body, link }: SearchAnswer) {
-  if (link !== null) reply.header('link', link);
-  return reply.type('application/json').code(200).send(body);
 }

@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { linkNextPage } from '../http/pagination-links.ts';
+import { linkNextPage, pageOfRequest } from '../http/pages.ts';
 import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
 import { deleteSpace } from '../spaces/space-deletion.ts';
 import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
@@ -16,7 +16,7 @@ type Operations =
   | 'leaveSpace';
 
 export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { config, engine } = context;
+  const { engine } = context;
   return {
     createSpace: async (request, reply) => {
       const space = await createSpace(context, callerOf(request), request.body);
@@ -40,9 +40,9 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
     },
 
     listParticipations: async (request, reply) => {
-      const { limit = 20, cursor } = request.query ?? {};
-      const page = await listParticipations(context, callerOf(request), { limit, cursor });
-      linkNextPage(config, request, reply, page.next);
+      const pageRequest = pageOfRequest(context, request);
+      const page = await listParticipations(context, callerOf(request), pageRequest);
+      linkNextPage(context, request, reply, page.next);
       return reply.code(200).send(page.items);
     },
 

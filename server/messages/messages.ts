@@ -6,7 +6,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { countWords } from '../search/words/words.ts';
 import { findSpace } from '../spaces/spaces.ts';
 import type { Stores } from '../stores.ts';
@@ -14,13 +14,13 @@ import { describeCreator } from '../users/creator.ts';
 
 /**
  * Returns a page of the messages of a space that the caller may see, newest first.
- * @throws DomainError `space_not_found`, `invalid_cursor`
+ * @throws DomainError `space_not_found`
  */
 export async function listMessages(
   { engine, avatars }: Stores,
   caller: Caller | null,
   spaceId: string,
-  { limit, cursor }: PageRequest,
+  { limit, position }: PageRequest,
 ): Promise<Page<Message>> {
   const space = await findSpace(engine.db, caller, spaceId);
   let query = selectMessages(engine.db)
@@ -28,8 +28,8 @@ export async function listMessages(
     .orderBy('messages.created_at', 'desc')
     .orderBy('messages.pk', 'desc')
     .limit(limit + 1);
-  if (cursor !== undefined) {
-    const [createdAt, pk] = decodeCursor<readonly [string, number]>(cursor, isMoment);
+  if (position !== undefined) {
+    const [createdAt, pk] = position as readonly [string, number];
     query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);

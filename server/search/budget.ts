@@ -30,7 +30,9 @@ export function countTerms(pattern: WordPattern): number {
 export function candidatesOf(dictionary: Dictionary, pattern: WordPattern): number {
   if ('term' in pattern) {
     const { term, isPrefix } = pattern;
-    const known = isPrefix ? documentsWithPrefix(dictionary, term) : documentsWith(dictionary, term);
+    const known = isPrefix
+      ? documentsWithPrefix(dictionary, term)
+      : documentsWith(dictionary, term);
     return Math.max(known, dictionary.minDocuments);
   }
   if ('anyOf' in pattern) {

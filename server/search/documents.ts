@@ -90,7 +90,11 @@ const insertSpaceToIndex = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
 );
 
 /** Notes that a space is to be indexed by `indexSpaces`. In a table, because an import may change millions. */
-export async function noteSpaceToIndex(engine: Engine, db: Database, spacePk: number): Promise<void> {
+export async function noteSpaceToIndex(
+  engine: Engine,
+  db: Database,
+  spacePk: number,
+): Promise<void> {
   await insertSpaceToIndex(engine, { space_pk: spacePk }, db);
 }
 

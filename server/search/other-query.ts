@@ -29,7 +29,11 @@ const MAX_JOINS = 2;
 export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
   return words
     .slice(0, -1)
-    .map((word, i) => ({ i, joined: word.word + words[i + 1]?.word, isSpaced: !word.isRun && !words[i + 1]?.isRun }))
+    .map((word, i) => ({
+      i,
+      joined: word.word + words[i + 1]?.word,
+      isSpaced: !word.isRun && !words[i + 1]?.isRun,
+    }))
     .filter(({ isSpaced }) => isSpaced)
     .map(({ i, joined }) => ({ i, documents: documentsWithPrefix(dictionary, joined) }))
     .filter(({ documents }) => documents > 0)
@@ -70,7 +74,10 @@ export function findOtherQuery(
  * Returns shorter and shorter queries for a query that finds nothing: first without the words that nobody has written,
  * then without the most frequent one, which says least about what is looked for, and so on.
  */
-export function* dropWords(dictionary: Dictionary, alternatives: Alternatives): Generator<Alternatives> {
+export function* dropWords(
+  dictionary: Dictionary,
+  alternatives: Alternatives,
+): Generator<Alternatives> {
   let rest = alternatives.map((texts, i) => ({
     texts,
     i,
@@ -94,10 +101,7 @@ function documentsOf(dictionary: Dictionary, text: string): number {
 }
 
 /** Corrections by the index of the word. */
-function correctWords(
-  dictionary: Dictionary,
-  words: readonly QueryWord[],
-): Map<number, string[]> {
+function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<number, string[]> {
   let nodes = MAX_DICTIONARY_NODES;
   const corrections = new Map<number, string[]>();
   const byRarity = words

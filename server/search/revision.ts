@@ -2,19 +2,27 @@ import { sql } from 'kysely';
 import type { Engine } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 
-const readValue = prepareRead({}, ({ readDb }) =>
-  readDb.selectFrom('search_revision').select('value'),
+const readVersions = prepareRead({}, ({ readDb }) =>
+  readDb
+    .selectFrom(['search_revision', 'dictionary'])
+    .select(['search_revision.value as revision', 'dictionary.version as dictionary']),
 );
 
-/**
- * A number that rises with every committed change of what a search could answer with. A space that has come, was
- * edited, or has moved down in the order since a walk through the pages began has a revision of this number or
- * more: the walk leaves it out, since it may have passed it already.
- */
-export async function currentRevision(engine: Engine): Promise<number> {
-  const [row] = await readValue(engine, {});
-  if (!row) throw new Error('The table search_revision is empty.');
-  return row.value;
+export interface SearchVersions {
+  /**
+   * Rises with every committed change of what a search could return. A space that has come, was edited, or has moved
+   * down in the order since the first page of a list was read has a revision of this number or more. The list leaves it
+   * out, since it may have passed it already.
+   */
+  revision: number;
+  /** The version of the dictionary. */
+  dictionary: number;
+}
+
+export async function currentVersions(engine: Engine): Promise<SearchVersions> {
+  const [row] = await readVersions(engine, {});
+  if (!row) throw new Error('The table search_revision or dictionary is empty.');
+  return row;
 }
 
 /** The current revision, for a row that is written. */

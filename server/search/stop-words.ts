@@ -1,7 +1,18 @@
 import * as lists from 'stopword';
 import { indexWords } from './words/words.ts';
 
-const LANGUAGES = [lists.eng, lists.deu, lists.fra, lists.spa, lists.por, lists.ita, lists.nld, lists.rus, lists.pol, lists.tur];
+const LANGUAGES = [
+  lists.eng,
+  lists.deu,
+  lists.fra,
+  lists.spa,
+  lists.por,
+  lists.ita,
+  lists.nld,
+  lists.rus,
+  lists.pol,
+  lists.tur,
+];
 
 const STOP_WORDS = new Set(LANGUAGES.flat().flatMap(indexWords));
 

@@ -7,8 +7,8 @@ import { KEYS_PER_STEP } from './keys.ts';
 import { type Alternatives, alternativesMatcher, type Matcher, typedMatcher } from './matcher.ts';
 import { findKeys } from './matching-keys.ts';
 import { dropWords, findJoins, findOtherQuery } from './other-query.ts';
-import { type FoundRow, readEqualTitles, readRows } from './rows.ts';
 import type { SearchResultJson } from './results.ts';
+import { type FoundRow, readEqualTitles, readRows } from './rows.ts';
 import { type QueryWord, queryWords, titleKey } from './words/words.ts';
 
 /** If fewer spaces match the query as typed, another query is tried, too. Independent of the size of a page. */

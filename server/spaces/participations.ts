@@ -4,7 +4,7 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
 import type { Stores } from '../stores.ts';
 import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
@@ -89,12 +89,11 @@ export async function changeParticipantCount(
 
 /**
  * Returns a page of the caller's participations, the most recent first.
- * @throws DomainError `invalid_cursor`
  */
 export async function listParticipations(
   { engine, avatars }: Stores,
   caller: Caller,
-  { limit, cursor }: PageRequest,
+  { limit, position }: PageRequest,
 ): Promise<Page<Participation>> {
   let query = engine.db
     .selectFrom('participations')
@@ -104,8 +103,8 @@ export async function listParticipations(
     .orderBy('joined_at', 'desc')
     .orderBy('space_pk', 'desc')
     .limit(limit + 1);
-  if (cursor !== undefined) {
-    const [joinedAt, spacePk] = decodeCursor<readonly [string, number]>(cursor, isMoment);
+  if (position !== undefined) {
+    const [joinedAt, spacePk] = position as readonly [string, number];
     query = query.where(sql<boolean>`(joined_at, space_pk) < (${joinedAt}, ${spacePk})`);
   }
   const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.space_pk]);

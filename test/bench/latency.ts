@@ -1,6 +1,7 @@
 import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import { currentRevision } from '../../server/search/revision.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
@@ -13,7 +14,8 @@ export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 export type Ask = (query: string) => Promise<unknown>;
 
 export function asking(engine: Engine): Ask {
-  return (query) => searchText({ engine, avatars }, query, { limit: 20 });
+  return async (query) =>
+    searchText({ engine, avatars }, query, { limit: 20 }, await currentRevision(engine));
 }
 
 /** A service's database, opened beside the server. */

@@ -8,7 +8,9 @@ import { type Kysely, sql } from 'kysely';
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
-  await sql`INSERT INTO secrets (name, value) VALUES ('cursor key', ${randomBytes(32)})`.execute(db);
+  await sql`INSERT INTO secrets (name, value) VALUES ('cursor key', ${randomBytes(32)})`.execute(
+    db,
+  );
 }
 
 const statements = [

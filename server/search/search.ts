@@ -1,0 +1,52 @@
+import type { PageRequest } from '../pagination.ts';
+import type { Stores } from '../stores.ts';
+import type { Dictionary } from './dictionary/dictionary.ts';
+import { recallResponse, type SearchResponse, type SearchState } from './search-state.ts';
+import { searchTag } from './tag-search.ts';
+import { searchText, type TextPage, type TextQuery } from './text-search.ts';
+
+export interface SearchContext extends Stores {
+  search: SearchState;
+  metrics: {
+    timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
+  };
+}
+
+/** Returns a page of the public spaces that a text finds. */
+export function searchByText(
+  context: SearchContext,
+  query: TextQuery,
+  page: PageRequest,
+): Promise<SearchResponse> {
+  return respond(context, 'text', query, page, (revision, dictionary) =>
+    searchText(context, dictionary, query, revision, page),
+  );
+}
+
+/** Returns a page of the public spaces that have a tag. */
+export function searchByTag(
+  context: SearchContext,
+  tag: string,
+  page: PageRequest,
+): Promise<SearchResponse> {
+  return respond(context, 'tag', tag, page, async (revision) => ({
+    ...(await searchTag(context, tag, revision, page)),
+    answeredQuery: null,
+  }));
+}
+
+function respond(
+  { engine, search: state, metrics }: SearchContext,
+  kind: 'text' | 'tag',
+  query: TextQuery | string,
+  page: PageRequest,
+  search: (revision: number, dictionary: Dictionary) => Promise<TextPage>,
+): Promise<SearchResponse> {
+  const key = JSON.stringify([kind, query, page.limit, page.position]);
+  return metrics.timeSearch(kind, () =>
+    recallResponse(engine, state, key, async (revision, dictionary) => {
+      const { items, ...rest } = await search(revision, dictionary);
+      return { body: Buffer.from(`[${items.join(',')}]`), ...rest };
+    }),
+  );
+}
