@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 /** Participants of the most downloaded package. */
-export const MAX_PARTICIPANTS = 3_000;
+export const MAX_PARTICIPANTS = 2_000;
 /** Users who take part in the spaces. */
 export const USERS = 5_000;
 /** Without a common divisor with `USERS`, so that no user is chosen twice for a space. */
