@@ -28,10 +28,14 @@ export async function importPackages(file: string, dataDir: string): Promise<voi
     env: { PATH: process.env.PATH, DATA_DIR: unfinished },
     stdio: ['pipe', 'inherit', 'inherit'],
   });
-  const [[code]] = await Promise.all([
-    once(child, 'exit'),
-    pipeline(streamPackages(file), child.stdin),
-  ]);
+  const ended = once(child, 'exit');
+  try {
+    await pipeline(streamPackages(file), child.stdin);
+  } finally {
+    // Until then, it writes to the folder.
+    await ended;
+  }
+  const [code] = await ended;
   if (code !== 0) throw new Error(`The import ended with exit code ${code}.`);
   await rename(unfinished, dataDir);
 }
