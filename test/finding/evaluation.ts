@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { median } from '../bench/statistics.ts';
+import type { Half, Query } from './queries.ts';
+import type { Engine } from './service.ts';
+
+/** A hit is an acceptable answer among this many results. */
+export const HIT_DEPTH = 10;
+const WARM_UP_RUNS = 3;
+const TIMED_RUNS = 20;
+
+/** How a query was answered. */
+export interface Outcome {
+  class: string;
+  half: Half;
+  query: string;
+  /** Position of the first acceptable answer, from 1; null if none is among the first results. */
+  rank: number | null;
+  /** Titles of the first results. */
+  titles: string[];
+  cpu: Cost;
+}
+
+/** Milliseconds of processor time of the thread that runs the engine. */
+export interface Cost {
+  median: number;
+  max: number;
+}
+
+/** Asks every query once for its hits, and then repeatedly for its cost. */
+export async function evaluate(engine: Engine, queries: readonly Query[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const { text, class: className, half, answers } of queries) {
+    const titles = await engine.search(text, HIT_DEPTH);
+    const position = titles.findIndex((title) => answers.includes(title));
+    outcomes.push({
+      class: className,
+      half,
+      query: text,
+      rank: position === -1 ? null : position + 1,
+      titles,
+      cpu: { median: Number.NaN, max: Number.NaN },
+    });
+  }
+  // Only after all queries have run once, so that the first ones are not measured before the code is compiled.
+  for (const outcome of outcomes) outcome.cpu = await measureCost(engine, outcome.query);
+  return outcomes;
+}
+
+/**
+ * Measures what a query costs this thread, HTTP parsing and transport left out. Each run asks for another number of
+ * results, 11 to 30, because the service remembers its recent answers by their URL.
+ */
+export async function measureCost(engine: Engine, text: string): Promise<Cost> {
+  const milliseconds: number[] = [];
+  for (let run = -WARM_UP_RUNS; run < TIMED_RUNS; run += 1) {
+    const limit = HIT_DEPTH + 1 + (run < 0 ? TIMED_RUNS - 1 - run : run);
+    const before = threadCpuMs();
+    await engine.search(text, limit);
+    if (run >= 0) milliseconds.push(threadCpuMs() - before);
+  }
+  return { median: median(milliseconds), max: Math.max(...milliseconds) };
+}
+
+/** Returns the processor time of this thread. `process.threadCpuUsage` is only as exact as the kernel's ticks. */
+function threadCpuMs(): number {
+  // The kernel brings the number in the file up to date when it adds up the time of all threads.
+  process.cpuUsage();
+  const [nanoseconds] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
+  return Number(nanoseconds) / 1e6;
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+export const HALVES = ['tune', 'judge'] as const;
+export type Half = (typeof HALVES)[number];
+
+/** What a person types, and the titles of the spaces that would satisfy them. */
+export interface Query {
+  text: string;
+  /** The kind of difficulty, such as a typo. */
+  class: string;
+  half: Half;
+  /** Titles of spaces. The query is a hit if any of them is found. */
+  answers: readonly string[];
+}
+
+export const QUERIES_FILE = fileURLToPath(new URL('queries.yaml', import.meta.url));
+
+/**
+ * Returns the queries of a file, in its order: a YAML mapping of class names to lists of queries.
+ * @throws Error if a query is malformed or appears twice
+ */
+export function readQueries(file = QUERIES_FILE): Query[] {
+  const classes: Record<string, unknown[]> = parse(readFileSync(file, 'utf8'));
+  const queries = Object.entries(classes).flatMap(([name, entries]) =>
+    entries.map((entry) => parseQuery(name, entry)),
+  );
+  const texts = new Set<string>();
+  for (const { text } of queries) {
+    if (texts.has(text)) throw new Error(`The query ${text} appears twice.`);
+    texts.add(text);
+  }
+  return queries;
+}
+
+function parseQuery(className: string, entry: unknown): Query {
+  const { query, half, answers } = entry as Record<string, unknown>;
+  const isQuery =
+    typeof query === 'string' &&
+    HALVES.includes(half as Half) &&
+    Array.isArray(answers) &&
+    answers.length > 0 &&
+    answers.every((answer) => typeof answer === 'string') &&
+    new Set(answers).size === answers.length;
+  if (!isQuery) throw new Error(`Malformed query in class ${className}: ${JSON.stringify(entry)}`);
+  return { text: query, class: className, half: half as Half, answers };
+}

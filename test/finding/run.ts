@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { evaluate, measureCost } from './evaluation.ts';
+import { HALVES, QUERIES_FILE, readQueries } from './queries.ts';
+import { printReport } from './report.ts';
+import { importPackages, openService } from './service.ts';
+
+const USAGE = `Measures how often a search finds what was meant, on real text.
+
+  npm run finding -- FILE.tsv              imports the package list into a temporary folder and runs every query
+  npm run finding -- FILE.tsv --data DIR   keeps the imported data in DIR, or uses DIR if it is there already
+  npm run finding -- --data DIR            uses data that was imported earlier
+  --half tune                              runs the queries of one half, tune or judge
+  --queries FILE                           other queries than test/finding/queries.yaml
+  --json FILE                              also writes the results as JSON
+`;
+
+const { file, data, half, queriesFile, json } = readArguments();
+const queries = readQueries(queriesFile).filter((query) => !half || query.half === half);
+const temporary = data === undefined ? await mkdtemp(join(tmpdir(), 'space-service-finding-')) : '';
+try {
+  const dataDir = data ?? join(temporary, 'data');
+  if (file !== undefined && !existsSync(dataDir)) await importPackages(file, dataDir);
+  await using engine = await openService(dataDir);
+  const outcomes = await evaluate(engine, queries);
+  const blank = await measureCost(engine, ' ');
+  printReport(outcomes);
+  console.log(
+    `\nEvery figure includes ${blank.median.toFixed(2)} ms that a blank query takes too.`,
+  );
+  if (json !== undefined) {
+    const results = { measuredAt: new Date().toISOString(), blank, outcomes };
+    await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  }
+} finally {
+  if (temporary !== '') await rm(temporary, { recursive: true });
+}
+
+function readArguments() {
+  try {
+    const { positionals, values } = parseArgs({
+      allowPositionals: true,
+      options: {
+        data: { type: 'string' },
+        half: { type: 'string' },
+        queries: { type: 'string', default: QUERIES_FILE },
+        json: { type: 'string' },
+      },
+    });
+    const [file, ...rest] = positionals;
+    const { data, queries: queriesFile, json } = values;
+    const half = HALVES.find((each) => each === values.half);
+    if (values.half !== half) throw new Error(`--half ${values.half} is not one of ${HALVES}.`);
+    const source = file ?? data;
+    if (rest.length === 0 && source !== undefined) {
+      if (!existsSync(source)) throw new Error(`${source} does not exist.`);
+      return { file, data, half, queriesFile, json };
+    }
+  } catch (error) {
+    console.error((error as Error).message);
+  }
+  console.error(USAGE);
+  process.exit(1);
+}

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rename, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startApp } from '../support/app.ts';
+import { streamPackages } from './corpus.ts';
+
+const IMPORT_COMMAND = fileURLToPath(new URL('../../server/commands/import.ts', import.meta.url));
+const IDLE_CHECK_INTERVAL_MS = 500;
+const MAX_IDLE_CHECKS = 600;
+
+/** Whatever answers queries: the service, or another engine over the same titles and descriptions. */
+export interface Engine extends AsyncDisposable {
+  /** Returns the titles of the first results, at most `limit` of them. */
+  search(text: string, limit: number): Promise<string[]>;
+}
+
+/**
+ * Imports a package list with `npm run import` into a new data folder.
+ * @throws Error if the import fails; the folder then does not exist
+ */
+export async function importPackages(file: string, dataDir: string): Promise<void> {
+  const unfinished = `${dataDir}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  const child = spawn(process.execPath, [IMPORT_COMMAND, '-'], {
+    env: { PATH: process.env.PATH, DATA_DIR: unfinished },
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  try {
+    await pipeline(streamPackages(file), child.stdin);
+  } finally {
+    // Until then, it writes to the folder.
+    await ended;
+  }
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`The import ended with exit code ${code}.`);
+  await rename(unfinished, dataDir);
+}
+
+/** Opens the application on a data folder, in this thread, and asks it through its route for text search. */
+export async function openService(dataDir: string): Promise<Engine> {
+  const service = await startApp({ DATA_DIR: dataDir });
+  await waitUntilIdle();
+  return {
+    async search(text, limit) {
+      const { statusCode, body } = await service.app.inject({
+        url: '/api/spaces/search',
+        query: { q: text, limit: String(limit) },
+      });
+      if (statusCode !== 200) throw new Error(`The search for ${text} got ${statusCode}: ${body}`);
+      return (JSON.parse(body) as { title: string }[]).map(({ title }) => title);
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}
+
+/** Waits until background work such as merging the index is over: at most five minutes. */
+async function waitUntilIdle(): Promise<void> {
+  for (let idle = 0, checks = 0; idle < 4 && checks < MAX_IDLE_CHECKS; checks += 1) {
+    const before = process.cpuUsage();
+    await sleep(IDLE_CHECK_INTERVAL_MS);
+    const { user, system } = process.cpuUsage(before);
+    idle = (user + system) / 1000 < IDLE_CHECK_INTERVAL_MS / 10 ? idle + 1 : 0;
+  }
+}
