@@ -1,6 +1,7 @@
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
+import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
@@ -187,6 +188,7 @@ export async function updateSearchIndex(
     if (spaces > 0) await engine.wordIndex.optimize(trx);
     await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
   });
+  await refreshDictionary(engine);
 }
 
 const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>

@@ -1,62 +1,62 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Engine, WordQuery } from '../database/engine.ts';
-import { type Budget, candidatesOf, countTerms } from './budget.ts';
+import { type Budget, candidatesOf, costFactorOf } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { maxSpacePk } from './revision.ts';
 import { slicesAfter } from './slices.ts';
 
-/** A statement that looks at more index entries is divided. Other requests run between the parts. About 3 ms. */
+/** A statement that looks at more index entries is divided, and other requests run between its parts. About 1 ms. */
 const MAX_ENTRIES_OF_STATEMENT = 80_000;
 
-/** Keys of documents, in ascending order. */
+/** The result of one statement. */
 export interface FoundKeys {
+  /** In ascending order. */
   keys: number[];
-  /** Where the search can continue; null if it found everything. */
-  reached: number | null;
-  /** Whether it ended because the budget was spent. */
-  isCutShort: boolean;
+  /** The last key that was looked at. Infinity if there are no more. */
+  reached: number;
 }
 
-/** Finds the keys of up to `limit` documents after a key, within the budget. */
+/**
+ * Finds keys of matching documents after a key, with one statement of bounded cost. It may find none although there are
+ * some further on.
+ * @returns undefined if the budget does not suffice
+ */
 export async function findKeys(
   engine: Engine,
   dictionary: Dictionary,
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
   budget: Budget,
-): Promise<FoundKeys> {
-  const patterns = [query.pattern, ...(query.except ?? []).map(({ pattern }) => pattern)];
-  const terms = patterns.reduce((sum, pattern) => sum + countTerms(pattern), 0);
-  const candidates = candidatesOf(dictionary, query.pattern);
+): Promise<FoundKeys | undefined> {
+  const { pattern, scope, except = [] } = query;
+  const candidates = candidatesOf(dictionary, pattern);
+  const factor = [{ pattern, scope }, ...except].reduce((sum, part) => sum + costFactorOf(part), 0);
   // Every entry of a single list is a match, so that the limit bounds the cost.
-  const entries = terms === 1 ? limit : candidates * terms;
-  if (entries <= MAX_ENTRIES_OF_STATEMENT || dictionary.spaces === 0) {
-    if (entries > budget.entries) return { keys: [], reached: after, isCutShort: true };
-    budget.entries -= entries;
+  const entries = 'term' in pattern && except.length === 0 ? limit : candidates * factor;
+  if (entries <= MAX_ENTRIES_OF_STATEMENT) {
+    if (!spend(budget, entries)) return undefined;
     const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit });
-    return { keys, reached: lastOf(keys, limit), isCutShort: false };
+    return { keys, reached: lastOf(keys, limit) ?? Infinity };
   }
 
-  const keys: number[] = [];
-  let reached = after;
-  const sliceSize = Math.floor(MAX_ENTRIES_OF_STATEMENT / terms);
-  for (const slice of slicesAfter(dictionary, after, await maxSpacePk(engine), sliceSize)) {
-    const entriesOfSlice = Math.min(slice.documents, candidates) * terms;
-    if (entriesOfSlice > budget.entries) return { keys, reached, isCutShort: true };
-    budget.entries -= entriesOfSlice;
-    const found = await engine.wordIndex.find(engine.readDb, query, {
-      after: reached,
-      limit: limit - keys.length,
-      within: slice.prefixes,
-    });
-    keys.push(...found);
-    if (keys.length >= limit) return { keys, reached: lastOf(keys, limit), isCutShort: false };
-    reached = slice.until;
-    await yieldToEventLoop();
-  }
-  return { keys, reached: null, isCutShort: false };
+  const sliceSize = Math.floor(MAX_ENTRIES_OF_STATEMENT / factor);
+  const slices = slicesAfter(dictionary, after, await maxSpacePk(engine), sliceSize);
+  const { value: slice } = slices.next();
+  if (!slice) return { keys: [], reached: Infinity };
+  if (!spend(budget, Math.min(slice.documents, candidates) * factor)) return undefined;
+  const within = slice.prefixes;
+  const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit, within });
+  await yieldToEventLoop();
+  return { keys, reached: lastOf(keys, limit) ?? (slice.isLast ? Infinity : slice.until) };
 }
 
-function lastOf(keys: number[], limit: number): number | null {
-  return keys.length < limit ? null : (keys.at(-1) as number);
+function spend(budget: Budget, entries: number): boolean {
+  if (entries > budget.entries) return false;
+  budget.entries -= entries;
+  return true;
+}
+
+/** The last key, if the limit kept the statement from going on. */
+function lastOf(keys: number[], limit: number): number | undefined {
+  return keys.length < limit ? undefined : keys.at(-1);
 }

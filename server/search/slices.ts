@@ -22,6 +22,7 @@ export interface Slice {
   documents: number;
   /** The last key of the range. */
   until: number;
+  isLast: boolean;
 }
 
 export function sliceTerm(key: number): string {
@@ -45,7 +46,7 @@ export function* slicesAfter(
   for (const part of partsAfter(dictionary, after, maxSpacePk, maxDocuments)) {
     const isFull = documents + part.documents > maxDocuments || prefixes.length === MAX_PREFIXES;
     if (prefixes.length > 0 && isFull) {
-      yield { prefixes, documents, until };
+      yield { prefixes, documents, until, isLast: false };
       prefixes = [];
       documents = 0;
     }
@@ -53,7 +54,7 @@ export function* slicesAfter(
     documents += part.documents;
     until = part.until;
   }
-  if (prefixes.length > 0) yield { prefixes, documents, until };
+  if (prefixes.length > 0) yield { prefixes, documents, until, isLast: true };
 }
 
 interface Part {

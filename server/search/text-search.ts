@@ -1,4 +1,5 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
+import type { WordQuery, WordScope } from '../database/engine.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type Budget, newBudget } from './budget.ts';
@@ -172,6 +173,7 @@ async function findOther(
   wanted: number,
 ): Promise<{ alternatives: Alternatives; page: SectionPage }> {
   const { dictionary, words, typed } = search;
+  search.budget = newBudget();
   const other = findOtherQuery(dictionary, words);
   const base = other ?? words.map(({ word }) => [word]);
   const candidates = [
@@ -188,12 +190,13 @@ async function findOther(
 
 /** One of the two lists of a section, which are merged by rank. */
 interface Stream {
-  scope: 'title' | 'all';
+  query: WordQuery;
   /** What to add to a key for its rank. */
   offset: number;
-  after: number;
+  /** Found keys that are not merged yet. */
   keys: number[];
-  isDone: boolean;
+  /** The last key that was looked at. Infinity after the last one. */
+  reached: number;
 }
 
 /**
@@ -207,37 +210,40 @@ async function readSection(
   after: number,
   wanted: number,
 ): Promise<SectionPage> {
-  const { budget, query, revision, stores } = search;
-  const streams: Stream[] = [
-    { scope: 'title', offset: -TITLE_BONUS, after: after + TITLE_BONUS, keys: [], isDone: false },
-    { scope: 'all', offset: 0, after: Math.max(-1, after), keys: [], isDone: false },
-  ];
-  for (const stream of streams) stream.after = Math.max(-1, stream.after);
-  const hits: SectionPage['hits'] = [];
+  const { stores, dictionary, budget, query, revision } = search;
+  const streams = streamsOf(matcher, except, after);
   const equal = titleKey(query);
+  const hits: SectionPage['hits'] = [];
   let reached = after;
 
   while (hits.length < wanted) {
-    for (const stream of streams) {
-      if (stream.keys.length > 0 || stream.isDone) continue;
-      const isCutShort = await refill(search, matcher, except, stream, wanted - hits.length);
-      if (isCutShort) return { hits, cutAt: Math.max(reached, stream.after + stream.offset) };
+    const ranked = takeMerged(streams, wanted - hits.length);
+    if (ranked.length === 0) {
+      const behind = streams.reduce((a, b) => (rankReached(b) < rankReached(a) ? b : a));
+      reached = Math.max(reached, rankReached(behind));
+      if (reached === Infinity) return { hits, cutAt: null };
+      // Some of what must be verified is rejected.
+      const limit = (wanted - hits.length) * (matcher.mustVerify ? 2 : 1);
+      const range = { after: behind.reached, limit };
+      const found = await findKeys(stores.engine, dictionary, behind.query, range, budget);
+      if (!found) return { hits, cutAt: reached };
+      behind.keys.push(...found.keys);
+      behind.reached = found.reached;
+      continue;
     }
-    const ranks = takeMerged(streams, wanted - hits.length);
-    if (ranks.length === 0) return { hits, cutAt: null };
     const rows = await readRows(
       stores,
-      ranks.map(({ key }) => key),
+      ranked.map(({ key }) => key),
     );
-    for (const { key, rank, scope } of ranks) {
+    for (const { key, rank, scope } of ranked) {
       reached = rank;
       const row = rows.get(key);
-      const isFound =
+      const isHit =
         row !== undefined &&
         row.revision < revision &&
         row.title_key !== equal &&
         isInSection(row, matcher, except, scope);
-      if (isFound) hits.push({ rank, result: row.result });
+      if (isHit) hits.push({ rank, result: row.result });
       else budget.rejectedRows -= 1;
     }
     if (budget.rejectedRows <= 0 && hits.length < wanted) return { hits, cutAt: reached };
@@ -245,59 +251,62 @@ async function readSection(
   return { hits, cutAt: null };
 }
 
-/** Reads the next keys of a stream. Returns whether the budget was spent before it found any. */
-async function refill(
-  { stores, dictionary, budget }: Search,
-  { pattern, mustVerify }: Matcher,
-  except: Matcher[],
-  stream: Stream,
-  wanted: number,
-): Promise<boolean> {
-  // What must be verified, the index cannot exclude.
-  const excluded = except
+function streamsOf({ pattern, mustVerify }: Matcher, except: Matcher[], after: number): Stream[] {
+  // Of what must be verified, the index does not know whether it matches.
+  const excluded: WordQuery['except'] = except
     .filter((each) => !each.mustVerify)
-    .map((each) => ({ pattern: each.pattern, scope: 'all' as const }));
-  if (stream.scope === 'all' && !mustVerify) excluded.push({ pattern, scope: 'title' as never });
-  const { keys, reached, isCutShort } = await findKeys(
-    stores.engine,
-    dictionary,
-    { pattern, scope: stream.scope, except: excluded },
-    // Some of what must be verified is rejected.
-    { after: stream.after, limit: mustVerify ? 2 * wanted : wanted },
-    budget,
-  );
-  stream.keys = keys;
-  stream.isDone = reached === null;
-  if (reached !== null) stream.after = reached;
-  return isCutShort && keys.length === 0;
+    .map((each) => ({ pattern: each.pattern, scope: 'all' }));
+  const titleMatches: WordQuery['except'] = mustVerify ? [] : [{ pattern, scope: 'title' }];
+  return [
+    {
+      query: { pattern, scope: 'title', except: excluded },
+      offset: -TITLE_BONUS,
+      keys: [],
+      reached: Math.max(-1, after + TITLE_BONUS),
+    },
+    {
+      query: { pattern, scope: 'all', except: [...titleMatches, ...excluded] },
+      offset: 0,
+      keys: [],
+      reached: Math.max(-1, after),
+    },
+  ];
 }
 
-/** Takes the next keys of both streams by rank, as far as both are known. */
+function rankReached({ reached, offset }: Stream): number {
+  return reached + offset;
+}
+
+/** Takes the next keys of both streams by rank, as far as neither can still find one that comes before. */
 function takeMerged(streams: Stream[], limit: number) {
-  const merged: { key: number; rank: number; scope: Stream['scope'] }[] = [];
+  const merged: { key: number; rank: number; scope: WordScope }[] = [];
+  const known = Math.min(...streams.map(rankReached));
   while (merged.length < limit) {
     let next: Stream | undefined;
     for (const stream of streams) {
-      const key = stream.keys[0];
-      if (key === undefined) {
-        // Its next key may come before those of the other stream.
-        if (!stream.isDone) return merged;
-        continue;
-      }
-      if (!next || key + stream.offset < (next.keys[0] as number) + next.offset) next = stream;
+      if (stream.keys.length === 0) continue;
+      if (!next || firstRank(stream) < firstRank(next)) next = stream;
     }
-    const key = next?.keys.shift();
-    if (!next || key === undefined) return merged;
-    merged.push({ key, rank: key + next.offset, scope: next.scope });
+    if (!next || firstRank(next) > known) return merged;
+    merged.push({
+      key: next.keys[0] as number,
+      rank: firstRank(next),
+      scope: next.query.scope,
+    });
+    next.keys.shift();
   }
   return merged;
+}
+
+function firstRank({ keys, offset }: Stream): number {
+  return (keys[0] as number) + offset;
 }
 
 function isInSection(
   row: FoundRow,
   matcher: Matcher,
   except: Matcher[],
-  scope: Stream['scope'],
+  scope: WordScope,
 ): boolean {
   const unverified = except.filter(({ mustVerify }) => mustVerify);
   if (!matcher.mustVerify && unverified.length === 0) return true;

@@ -5,18 +5,29 @@ import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
 
+/** After the dictionary was refreshed, other work is preferred for this many times as long as that took. */
+const DICTIONARY_PAUSE_FACTOR = 20;
+
 /** Keeps a database's files in order. One process per database does this. */
 export class Maintenance {
   readonly #db: Database;
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
+  readonly #refreshDictionary: () => Promise<void>;
+  #dictionaryPausesUntil = 0;
   /** The data version after which nothing was left to do. */
   #handledVersion: number | undefined;
 
-  constructor(db: Database, file: string, stopping: AbortSignal) {
+  constructor(
+    db: Database,
+    file: string,
+    refreshDictionary: () => Promise<void>,
+    stopping: AbortSignal,
+  ) {
     this.#db = db;
     this.#stopping = stopping;
-    this.#purger = new Purger(db, file, stopping);
+    this.#refreshDictionary = refreshDictionary;
+    this.#purger = new Purger(db, file, refreshDictionary, stopping);
   }
 
   /** Does what is due. If the disk is full or the file is locked for long, the next round tries again. */
@@ -39,8 +50,16 @@ export class Maintenance {
     } else {
       await mergeWordIndex(this.#db, this.#stopping);
     }
+    const isDictionaryPostponed = performance.now() < this.#dictionaryPausesUntil;
+    if (!isDictionaryPostponed && !this.#stopping.aborted) {
+      const startedAt = performance.now();
+      await this.#refreshDictionary();
+      const duration = performance.now() - startedAt;
+      this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * duration;
+    }
     await checkpointWal(this.#db);
-    if (!this.#stopping.aborted && !isPurgePostponed) this.#handledVersion = version;
+    const isPostponed = isPurgePostponed || isDictionaryPostponed;
+    if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
 }
 

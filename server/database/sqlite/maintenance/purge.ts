@@ -28,12 +28,19 @@ const AVATAR_POLL_INTERVAL_MS = 5;
 export class Purger {
   readonly #db: Database;
   readonly #file: string;
+  readonly #refreshDictionary: () => Promise<void>;
   readonly #stopping: AbortSignal;
   #pausesUntil = 0;
 
-  constructor(db: Database, file: string, stopping: AbortSignal) {
+  constructor(
+    db: Database,
+    file: string,
+    refreshDictionary: () => Promise<void>,
+    stopping: AbortSignal,
+  ) {
     this.#db = db;
     this.#file = file;
+    this.#refreshDictionary = refreshDictionary;
     this.#stopping = stopping;
   }
 
@@ -44,6 +51,8 @@ export class Purger {
 
   async purge(requestIds: number[]): Promise<void> {
     await rewriteWordIndex(this.#db, this.#stopping);
+    // After the word index, from which the dictionary is built, has forgotten the deleted words.
+    await this.#refreshDictionary();
     await this.#waitForDiscardedAvatars();
     if (this.#stopping.aborted) return;
     const sqlite = openFile(this.#file);

@@ -17,10 +17,12 @@ const { file, runsMaintenance, tasksModule } = workerData as ThreadSettings;
 const tasks = await loadTasks(tasksModule);
 const stopping = new AbortController();
 const db = connect(file);
-const taskRunner = new TaskRunner(createEngine(db), tasks, stopping.signal, (response) =>
+const engine = createEngine(db);
+const taskRunner = new TaskRunner(engine, tasks, stopping.signal, (response) =>
   port.postMessage(response),
 );
-const maintenance = new Maintenance(db, file, stopping.signal);
+const refreshDictionary = async () => tasks.refreshDictionary?.(engine);
+const maintenance = new Maintenance(db, file, refreshDictionary, stopping.signal);
 
 port.on('message', (request: ThreadRequest) => {
   if (request.kind === 'stop') stopping.abort();
