@@ -5,9 +5,8 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../server/database/open.ts';
 
-const heading = `-- The tables, as the migrations make them. Never edited: after a new migration,
---   npm test -- -u test/database/schema.test.ts
--- writes this file anew.
+const heading = `-- The tables as the migrations create them. Do not edit: after a new migration, update this file with
+--   npm test -- test/database/schema.test.ts --update
 `;
 
 test('The migrations make the schema that schema.sql shows', async () => {
