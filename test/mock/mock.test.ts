@@ -1,35 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freePort, occupyPort } from '../support/ports.ts';
+import { type RunningProcess, startProcess } from '../support/processes.ts';
 
-const start = (...args: string[]) => spawn(process.execPath, ['mock/serve.ts', ...args]);
-
-async function takePort() {
-  const owner = createServer().listen(0, '127.0.0.1');
-  await once(owner, 'listening');
-  return { owner, port: String((owner.address() as AddressInfo).port) };
-}
+const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
 
 describe('The mock', () => {
-  let mock: ChildProcess;
+  let mock: RunningProcess;
   let url: string;
   beforeAll(async () => {
-    const { owner, port } = await takePort();
-    owner.close();
-    await once(owner, 'close');
-    mock = start('--port', port);
+    const port = await freePort();
+    mock = start('--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    // It greets once it answers.
-    await once(mock.stdout as Readable, 'data');
+    await vi.waitFor(() => expect(mock.output()).toContain(url), { timeout: 40_000 });
   }, 45_000);
-  afterAll(async () => {
-    mock.kill('SIGTERM');
-    await once(mock, 'exit');
-  });
+  afterAll(() => mock.kill());
 
   const ask = async (path: string, init?: RequestInit) => {
     const headers = { authorization: 'Bearer any', ...init?.headers };
@@ -43,7 +27,7 @@ describe('The mock', () => {
     '/api/spaces/tag/a%2Fb',
     '/api/participations',
     '/api/messages?space_id=any',
-  ])('has two pages of %s', async (path) => {
+  ])('returns two pages of %s', async (path) => {
     const first = await ask(path);
     expect(first.status).toBe(200);
     const { pathname, searchParams } = new URL(first.next ?? '', url);
@@ -54,7 +38,7 @@ describe('The mock', () => {
     expect(second).toMatchObject({ status: 200, next: undefined });
   });
 
-  test('says what a request lacks, and not what the example says', async () => {
+  test('reports what a request lacks', async () => {
     const { status, body } = await ask('/api/auth/register', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -73,34 +57,29 @@ describe('The mock', () => {
     ]);
   });
 
-  test('shows pictures', async () => {
+  test('serves avatars', async () => {
     const { body } = await ask('/api/profile/me');
-    const picture = await fetch(body.profile_picture);
-    expect(picture.headers.get('content-type')).toBe('image/webp');
-    expect((await picture.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
+    const avatar = await fetch(body.profile_picture);
+    expect(avatar.headers.get('content-type')).toBe('image/webp');
+    expect((await avatar.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
   });
 
-  test('gives any answer that is wished for', async () => {
+  test('returns the status that Prefer asks for', async () => {
     expect((await ask('/api/profile/me', { headers: { prefer: 'code=503' } })).status).toBe(503);
   });
 });
 
-test('A mock on a port that is in use says so in a line, and nothing else', async () => {
-  const { owner, port } = await takePort();
-  const child = start('--port', port);
-  const [[code], errors, output] = await Promise.all([
-    once(child, 'exit'),
-    text(child.stderr),
-    text(child.stdout),
-  ]);
+test('reports a port in use in one line', async () => {
+  await using occupied = await occupyPort();
+  await using mock = start('--port', String(occupied.port));
+  const { code, output, errors } = await mock.ended;
   expect({ code, output }).toEqual({ code: 1, output: '' });
   expect(errors).toMatch(/^listen EADDRINUSE.*\n$/);
-  owner.close();
 });
 
-test.each([[['--prot', '1']], [['--port', 'abc']]])('A mock with %j is told how', async (args) => {
-  const child = start(...args);
-  const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+test.each([[['--prot', '1']], [['--port', 'abc']]])('prints its usage for %j', async (args) => {
+  await using mock = start(...args);
+  const { code, errors } = await mock.ended;
   expect(code).toBe(1);
   expect(errors).toMatch(/^Usage: .*\n$/);
 });

@@ -1,30 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runVitest } from './run-vitest.ts';
 
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'coverage-'));
 });
 afterAll(() => rm(folder, { recursive: true }));
-
-async function runVitest(config: string, ...args: string[]) {
-  const vitest = resolve('node_modules/vitest/vitest.mjs');
-  const child = spawn(process.execPath, [vitest, 'run', '-c', config, ...args], {
-    env: { PATH: process.env.PATH, NO_COLOR: '1' },
-    timeout: 60_000,
-  });
-  const [[code], output, errors] = await Promise.all([
-    once(child, 'exit'),
-    text(child.stdout),
-    text(child.stderr),
-  ]);
-  return { code, output: output + errors };
-}
 
 /** Writes a configuration that has no other tests than those of one small file. */
 async function writeConfig(): Promise<string> {
