@@ -25,7 +25,7 @@ function start(
   settings: Record<string, string> = {},
   input = '',
 ): RunningProcess {
-  const flags = ['--import', './server/node-version.js', `server/${script}.ts`];
+  const flags = ['--import', './server/process/preload.js', `server/${script}.ts`];
   const env = { TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...settings };
   return startProcess(process.execPath, [...flags, ...args], env, input);
 }
@@ -333,15 +333,6 @@ describe('The server', () => {
     for (const name of await readdir(DATA_DIR)) {
       expect((await stat(join(DATA_DIR, name))).mode & 0o077).toBe(0);
     }
-  });
-
-  const old = ['/usr/bin/node', '/usr/local/bin/node'].find((each) => existsSync(each));
-  test.skipIf(!old)('rejects an old Node.js in one line', async () => {
-    const args = ['--import', './server/node-version.js', 'server/main.ts'];
-    const { errors } = await startProcess(old as string, args).ended;
-    const version = await startProcess(old as string, ['--version']).ended;
-    const major = Number(version.output.slice(1).split('.', 1)[0]);
-    if (major < 24) expect(errors).toMatch(/^space-service needs Node\.js 24 or newer.*\n$/);
   });
 
   test('runs several workers, replaces a killed one and stops them all', async () => {
