@@ -102,7 +102,12 @@ test.each(names)('Upgrades a database with the migrations up to %s', async (name
 
   {
     await using app = await startApp({ DATA_DIR: dataDir });
-    const call = async (path: string, init?: RequestInit) => (await app.fetch(path, init)).json();
+    const call = async (path: string, init?: RequestInit) => {
+      const response = await app.fetch(path, init);
+      const body = await response.json();
+      expect(response.status, JSON.stringify(body)).toBe(200);
+      return body;
+    };
     const search = await call('/api/spaces/search?q=bread');
     const found = search.map(({ title }: { title: string }) => title);
     expect(found).toEqual(['Ada\'s "Bread"', '東京の散歩']);
