@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { resolvePort } from '../server/process/port.ts';
 import { answerTo } from './answers.ts';
 
 // Serves the contract's examples: no data, no database, every documented answer. Prism gives them; what it cannot know
@@ -22,7 +23,7 @@ try {
 }
 const baseUrl = `http://${host}:${(server.address() as AddressInfo).port}`;
 
-const prismPort = await freePort();
+const prismPort = await resolvePort({ host: '127.0.0.1', port: 0 });
 let prism: ChildProcess | undefined;
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -63,15 +64,6 @@ function readArguments(): { host: string; port: string } {
   }
   console.error('Usage: npm run mock -- [--host ADDRESS] [--port NUMBER]');
   process.exit(1);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port: free } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return free;
 }
 
 async function greetOnceReady(): Promise<void> {
