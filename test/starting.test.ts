@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { whileStarting } from '../server/http/starting.ts';
+import { resolvePort } from '../server/process/port.ts';
 import { freePort } from './support/ports.ts';
 import { startProcess } from './support/processes.ts';
 
@@ -48,9 +47,7 @@ test('reports that it is alive and not ready while it prepares to start', async 
     unavailable,
   ]);
   // The port is free again for the service itself.
-  const server = createServer().listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  server.close();
+  expect(await resolvePort({ host: '127.0.0.1', port })).toBe(port);
 });
 
 test.each([1, 2])(
