@@ -6,7 +6,7 @@ import { type Context, openContext } from './context.ts';
 import { version } from './contract.ts';
 import { hasDatabase } from './database/open.ts';
 import { whileStarting } from './http/starting.ts';
-import { explainListenError } from './process/port.ts';
+import { OperatorError } from './program.ts';
 
 /** Serves until the process is told to stop; what is being answered then is answered to the end. */
 export async function serve(
@@ -23,11 +23,7 @@ export async function serve(
   // would be left hanging by a worker that is killed.
   const reusePort = cluster.isWorker && process.platform === 'linux';
   const { host, port } = config;
-  try {
-    await app.listen({ host, port, ...{ reusePort } });
-  } catch (error) {
-    throw explainListenError(error, config);
-  }
+  await listen(config, () => app.listen({ host, port, ...{ reusePort } }));
   let isStopping = false;
   const stop = async (signal: string) => {
     // Ctrl+C in a terminal sends the signal twice: once from the terminal, once from npm.
@@ -53,5 +49,15 @@ export function announce(config: Config, log: FastifyBaseLogger): void {
       { host, port, publicUrl },
       'PUBLIC_URL is not set: nobody can fetch pictures from there',
     );
+  }
+}
+
+/** @throws OperatorError if the port is in use */
+export async function listen<T>({ host, port }: Config, attempt: () => Promise<T>): Promise<T> {
+  try {
+    return await attempt();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new OperatorError(`PORT=${port} is in use on ${host}. Set PORT to another number.`);
   }
 }

@@ -1,13 +1,13 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { gatherMetrics } from './cluster-metrics.ts';
 import type { Config } from './config.ts';
 import { openDatabase } from './database/open.ts';
 import { TIME_LIMITS } from './http/connections.ts';
 import { whileStarting } from './http/starting.ts';
-import { resolvePort } from './process/port.ts';
-import { announce } from './serve.ts';
+import { announce, listen } from './serve.ts';
 
 /** A worker that ends sooner than this after its start is replaced only after a pause as long, in milliseconds. */
 const PAUSE = 1_000;
@@ -34,7 +34,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   announce(config, log);
   const engine = await whileStarting(config, () => openDatabase(config));
   // Workers share the port, and would also share it with a service of somebody else's.
-  const port = await resolvePort(config);
+  const port = await listen(config, () => findPort(config));
   let hasServed = false;
   let isStopping = false;
   if (config.metricsToken !== null) gatherMetrics();
@@ -72,6 +72,15 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
     process.exit(ended.includes('SIGKILL') ? 1 : 0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+}
+
+/** The port to listen on, which the system chooses where the settings leave it to it. */
+async function findPort({ host, port }: Config): Promise<number> {
+  const probe = createServer().listen({ host, port });
+  await once(probe, 'listening');
+  const found = (probe.address() as AddressInfo).port;
+  await new Promise((resolve) => probe.close(resolve));
+  return found;
 }
 
 /** Stops a worker, by force if it hangs. Answers with the signal that ended it, if one did. */
