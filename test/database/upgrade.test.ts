@@ -78,13 +78,13 @@ const parseLines = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-test('Every dump is named after a migration, and the first migration has one', () => {
+test('has a dump for the first migration, and none without a migration', () => {
   const files = globSync('*.sql', { cwd: upgrades }).map((each) => basename(each, '.sql'));
   expect(files.sort()).toEqual(dumps);
   expect(dumps[0]).toBe(names[0]);
 });
 
-test.each(dumps)('The dump %s fills every table', async (dump) => {
+test.each(dumps)('fills every table from the dump %s', async (dump) => {
   await createOldDatabase(dump);
   const tables = readRows(
     file,
@@ -97,7 +97,7 @@ test.each(dumps)('The dump %s fills every table', async (dump) => {
   expect(tables.filter(isEmpty)).toEqual([]);
 });
 
-test.each(names)('Upgrades a database with the migrations up to %s', async (name) => {
+test.each(names)('upgrades a database with the migrations up to %s', async (name) => {
   const dump = await createOldDatabase(name);
 
   {
@@ -160,7 +160,7 @@ test.each(names)('Upgrades a database with the migrations up to %s', async (name
   expect(await assertIndexed(dataDir)).toMatchObject({ public_spaces: 2, tag_hits: 2 });
 });
 
-test('Detects a stored result that differs from a new one', async () => {
+test('detects a stored result that differs from a new one', async () => {
   await createOldDatabase(newest);
   await assertIndexed(dataDir);
   const sqlite = new Sqlite(file);

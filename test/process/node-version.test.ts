@@ -95,7 +95,7 @@ describe('The required Node.js version', () => {
   });
 });
 
-test('The deployment files start the service like npm start', () => {
+test('runs the same command in the Dockerfile and the systemd unit as npm start', () => {
   const { start } = manifest.scripts;
   const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
   const command = JSON.parse(dockerfile.slice(dockerfile.lastIndexOf('CMD') + 'CMD'.length));
