@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { resolvePort } from '../server/process/port.ts';
 import { adaptResponse } from './responses.ts';
 
 // Serves the examples in openapi.yaml, without a database: forwards requests to Prism and adapts its responses.
@@ -26,7 +27,7 @@ try {
 }
 const baseUrl = `http://${host}:${(server.address() as AddressInfo).port}`;
 
-const prismPort = await findFreePort();
+const prismPort = await resolvePort({ host: '127.0.0.1', port: 0 });
 let prism: ChildProcess | undefined;
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -67,15 +68,6 @@ function readArguments(): { host: string; port: string } {
   }
   console.error('Usage: npm run mock -- [--host ADDRESS] [--port NUMBER]');
   process.exit(1);
-}
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port: freePort } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return freePort;
 }
 
 async function announceWhenReady(): Promise<void> {

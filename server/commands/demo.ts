@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashPassword } from '../auth/password-hashing.ts';
@@ -10,6 +8,7 @@ import type { Database } from '../database/engine.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../process/log.ts';
+import { type Address, resolvePort } from '../process/port.ts';
 import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
@@ -35,24 +34,17 @@ await runProgram(async () => {
 async function configForDemo(): Promise<Config> {
   const overrides = { DATA_DIR: dataDir, WORKERS: '1' };
   const usual = configFromEnvironment(overrides);
-  if (usual.port !== 3000 || (await canListen(usual))) return usual;
+  if (usual.port !== 3000 || (await isFree(usual))) return usual;
   console.log('Port 3000 is in use, so another one is taken. Choose one with PORT=….');
-  const server = createServer().listen(0, usual.host);
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
+  const port = await resolvePort({ host: usual.host, port: 0 });
   return configFromEnvironment({ ...overrides, PORT: String(port) });
 }
 
-async function canListen({ host, port }: Config): Promise<boolean> {
-  const server = createServer().listen(port, host);
-  try {
-    await once(server, 'listening');
-  } catch {
-    return false;
-  }
-  await new Promise((resolve) => server.close(resolve));
-  return true;
+function isFree(address: Address): Promise<boolean> {
+  return resolvePort(address).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function fill({ dataDir: folder }: Config): Promise<void> {

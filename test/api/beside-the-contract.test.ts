@@ -5,6 +5,7 @@ import { contractText } from '../../server/contract.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { type Failure, failingEngine } from '../support/failing.ts';
+import { parseMetrics } from '../support/metrics.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
 
 let app: TestApp;
@@ -163,14 +164,7 @@ describe('/metrics', () => {
   test('tells of searches by kind, of the database, and of who waits', async () => {
     const figures = async () => {
       const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
-      const text = await response.text();
-      return (series: string) =>
-        Number(
-          text
-            .split('\n')
-            .find((line) => line.startsWith(`${series} `))
-            ?.split(' ')[1],
-        );
+      return parseMetrics(await response.text());
     };
     const kinds = ['text', 'tag'].map((kind) => `search_duration_seconds_count{kind="${kind}"}`);
     const busy = 'database_busy_seconds_total';

@@ -12,36 +12,63 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-const contract = parse(contractText);
-const takingJson = operations
-  .filter(({ bodyType }) => bodyType === 'application/json')
-  .map((operation) => {
-    const { requestBody } = contract.paths[operation.path][operation.method.toLowerCase()];
-    return { ...operation, ...requestBody.content['application/json'] };
-  });
-
 interface Schema {
-  type: string;
+  type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  nullable?: boolean;
   $ref?: string;
   properties: Record<string, Schema>;
+  required?: string[];
   items: Schema;
   maxItems: number;
   maxLength: number;
+  maximum?: number;
   enum?: string[];
 }
 
-/** Of what a schema allows, what takes the most bytes: its longest texts, as clients write them that know ASCII only. */
-function longest({ type, $ref, properties, items, ...schema }: Schema): string {
-  if ($ref) return longest(contract.components.schemas[`${$ref.split('/').at(-1)}`]);
-  if (type === 'array') return `[${Array(schema.maxItems).fill(longest(items)).join()}]`;
-  if (type === 'string') {
-    return schema.enum ? `"${schema.enum[0]}"` : `"${'\\ud83d\\ude00'.repeat(schema.maxLength)}"`;
-  }
-  const fields = Object.entries(properties);
-  return `{${fields.map(([name, value]) => `"${name}":${longest(value)}`).join()}}`;
+const contract = parse(contractText);
+const operationsWithJson = operations
+  .filter(({ bodyType }) => bodyType === 'application/json')
+  .map((operation) => {
+    const { requestBody } = contract.paths[operation.path][operation.method.toLowerCase()];
+    const { example, schema } = requestBody.content['application/json'];
+    return { ...operation, example, schema: resolve(schema) };
+  });
+
+function resolve(schema: Schema): Schema {
+  const name = schema.$ref?.split('/').at(-1);
+  return name === undefined ? schema : resolve(contract.components.schemas[name]);
 }
 
-describe.each(takingJson)('The body of $operationId', (operation) => {
+/** The longest JSON text that a schema allows, with every character escaped, as by clients limited to ASCII. */
+function longest(reference: Schema): string {
+  const { type, properties, items, ...schema } = resolve(reference);
+  switch (type) {
+    case 'object': {
+      const fields = Object.entries(properties);
+      return `{${fields.map(([name, value]) => `"${name}":${longest(value)}`).join()}}`;
+    }
+    case 'array':
+      return `[${Array(schema.maxItems).fill(longest(items)).join()}]`;
+    case 'string':
+      if (schema.enum) return `"${schema.enum[0]}"`;
+      return `"${'\\ud83d\\ude00'.repeat(schema.maxLength)}"`;
+    case 'boolean':
+      return 'false';
+    default:
+      return String(schema.maximum ?? Number.MAX_SAFE_INTEGER);
+  }
+}
+
+/** Values of other types than the schema allows, and texts that no field accepts. */
+function wrongValues({ type, nullable }: Schema): unknown[] {
+  const values: unknown[] = [{}, ['abcd', 1], 'NUL \0', 'half \ud83d'];
+  if (type !== 'integer' && type !== 'number') values.push(123);
+  if (type !== 'boolean') values.push(true);
+  if (!nullable) values.push(null);
+  return values;
+}
+
+describe.each(operationsWithJson)('The body of $operationId', (operation) => {
   const { method, path, isBodyRequired, example, schema } = operation;
   const url = path.replace(/\{\w+\}/, 'some-id');
   const send = async (body?: BodyInit, { headers: own } = caller) => {
@@ -53,7 +80,7 @@ describe.each(takingJson)('The body of $operationId', (operation) => {
   const field = Object.keys(example)[0] as string;
 
   if (isBodyRequired) {
-    test('is needed', async () => {
+    test('is required', async () => {
       const { status, problem } = await send();
       expect(problem).toMatchObject({
         status: 400,
@@ -64,7 +91,7 @@ describe.each(takingJson)('The body of $operationId', (operation) => {
   }
 
   test.each(['{', 'null', '[]', '"text"', '1', 'true', `${valid},`, `[${valid}]`, '\uFEFF', ' '])(
-    'is one JSON object and not %j',
+    'must be one JSON object, not %j',
     async (body) => {
       const { status, problem } = await send(body);
       expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
@@ -73,19 +100,19 @@ describe.each(takingJson)('The body of $operationId', (operation) => {
   );
 
   test.each(['__proto__', 'constructor', 'extra', field.toUpperCase()])(
-    'has no field %s',
+    'rejects the unknown field %s',
     async (name) => {
       const body = `{"${name}": {"prototype": {"isAdmin": true}}, ${valid.slice(1)}`;
       expect((await send(body)).problem).toMatchObject({ status: 400, code: 'invalid_request' });
     },
   );
 
-  test('is UTF-8', async () => {
+  test('must be UTF-8', async () => {
     const latin1 = Buffer.from(JSON.stringify({ ...example, [field]: 'Zoë Müller' }), 'latin1');
     expect((await send(latin1)).problem).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
-  test('has at most 32,768 bytes, whether or not they are announced', async () => {
+  test('may have at most 32,768 bytes, with or without Content-Length', async () => {
     const tooLong = valid.padEnd(32_769);
     for (const body of [tooLong, new Blob([tooLong]).stream()]) {
       const response = await app.fetch(url, {
@@ -100,25 +127,26 @@ describe.each(takingJson)('The body of $operationId', (operation) => {
     expect((await send('{}'.padEnd(32_768))).status).not.toBe(413);
   });
 
-  test('is not too large for the longest texts, however they are escaped', async () => {
+  test('may hold the longest texts with every character escaped', async () => {
     const body = longest(schema);
     expect(JSON.parse(body)).toBeTypeOf('object');
     expect((await send(body, await app.register())).status).not.toBe(413);
   });
 
-  describe.each(Object.keys(example))('at %s', (name) => {
-    test.each([123, true, null, {}, ['abcd', 1], 'NUL \0', 'half \ud83d'])(
-      'does not hold %j',
-      async (value) => {
-        const { status, problem } = await send(JSON.stringify({ ...example, [name]: value }));
-        expect(status).toBe(400);
-        expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
-        expect(problem.errors[0].pointer).toMatch(new RegExp(`^/${name}\\b`));
-      },
-    );
+  describe.each(Object.entries<Schema>(schema.properties))('at %s', (name, property) => {
+    const values = wrongValues(resolve(property)).map((value) => ({
+      json: JSON.stringify(value),
+      value,
+    }));
+    test.each(values)('rejects $json', async ({ value }) => {
+      const { status, problem } = await send(JSON.stringify({ ...example, [name]: value }));
+      expect(status).toBe(400);
+      expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+      expect(problem.errors[0].pointer).toMatch(new RegExp(`^/${name}\\b`));
+    });
 
-    if (isBodyRequired && method !== 'PATCH') {
-      test('is needed', async () => {
+    if (schema.required?.includes(name)) {
+      test('is required', async () => {
         const { problem } = await send(JSON.stringify({ ...example, [name]: undefined }));
         const errors = [{ pointer: `/${name}`, message: 'is missing' }];
         expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors });
@@ -127,7 +155,7 @@ describe.each(takingJson)('The body of $operationId', (operation) => {
   });
 });
 
-test('A body that is nested deeply is refused as any other', async () => {
+test('rejects a deeply nested body', async () => {
   for (const nested of [
     '['.repeat(16_000) + ']'.repeat(16_000),
     `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`,
@@ -142,7 +170,7 @@ test('A body that is nested deeply is refused as any other', async () => {
   }
 });
 
-test('A field that is not known is pointed at, whatever it is called', async () => {
+test('points at an unknown field, whatever its name is', async () => {
   const response = await app.fetch('/api/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -153,7 +181,7 @@ test('A field that is not known is pointed at, whatever it is called', async () 
   ]);
 });
 
-test('A body that was refused has changed nothing', async () => {
+test('changes nothing when it rejects a body', async () => {
   const profile = await (await app.fetch('/api/profile/me', caller)).json();
   expect(profile).toMatchObject({
     username: caller.username,

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DomainError } from '../../server/errors.ts';
 import { drain } from '../../server/http/connections.ts';
 import { multipartOptions, readAvatarUpload } from '../../server/http/uploads.ts';
+import { randomNumbers } from '../support/random.ts';
 
 const maxFileBytes = 5_242_880;
 const MiB = 1024 * 1024;
@@ -316,15 +317,4 @@ async function withinOneSecond(task: Promise<unknown>): Promise<void> {
 
 function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-/** The same whole numbers in every run (mulberry32). */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
 }

@@ -1,9 +1,11 @@
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { bareImage } from '../../server/avatars/containers.ts';
 import { renderAvatar } from '../../server/avatars/rendering.ts';
 import { DomainError, type ErrorCode } from '../../server/errors.ts';
+import { pngChunk, webpChunks } from '../support/image-chunks.ts';
+import { randomNumbers } from '../support/random.ts';
 
 type Colour = [red: number, green: number, blue: number];
 const red: Colour = [220, 30, 30];
@@ -325,25 +327,6 @@ async function expectRefusal(bytes: Uint8Array, code: ErrorCode): Promise<Domain
   return refusal;
 }
 
-function webpChunks(webp: Buffer): string[] {
-  const names: string[] = [];
-  for (let at = 12; at < webp.length; ) {
-    names.push(webp.toString('latin1', at, at + 4));
-    const size = webp.readUInt32LE(at + 4);
-    at += 8 + size + (size % 2);
-  }
-  return names;
-}
-
-function pngChunk(type: string, data: Buffer): Buffer {
-  const chunk = Buffer.alloc(12 + data.length);
-  chunk.writeUInt32BE(data.length, 0);
-  chunk.write(type, 4, 'latin1');
-  data.copy(chunk, 8);
-  chunk.writeUInt32BE(crc32(chunk.subarray(4, 8 + data.length)), 8 + data.length);
-  return chunk;
-}
-
 /** Puts a chunk behind IHDR. */
 function insertChunk(png: Buffer, type: string, data: Buffer): Buffer {
   return Buffer.concat([png.subarray(0, 33), pngChunk(type, data), png.subarray(33)]);
@@ -432,15 +415,4 @@ function damage(whole: Buffer, random: (below: number) => number): Buffer {
     return Buffer.concat([bytes.subarray(0, from), bytes.subarray(random(bytes.length))]);
   }
   return bytes;
-}
-
-/** The same whole numbers in every run (mulberry32). */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
 }

@@ -1,14 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort, occupyPort } from '../support/ports.ts';
+import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
+import { startServer } from '../support/server.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -16,54 +18,25 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-interface Running {
-  child: ChildProcess;
-  output: () => string;
-  ended: Promise<{ code: number | null; output: string; errors: string }>;
-}
-
-/** Starts a program of the server's, as the scripts in package.json do. */
+/** Starts a program of the server like the scripts in package.json. */
 function start(
   script: string,
   args: string[] = [],
   settings: Record<string, string> = {},
   input = '',
-): Running {
-  const child = spawn(
-    process.execPath,
-    ['--import', './server/node-version.js', `server/${script}.ts`, ...args],
-    {
-      env: { PATH: process.env.PATH, TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...settings },
-    },
-  );
-  child.stdin?.end(input);
-  let seen = '';
-  child.stdout?.on('data', (chunk) => {
-    seen += chunk;
-  });
-  const ended = Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]).then(
-    ([[code], output, errors]) => ({ code, output, errors }),
-  );
-  return { child, output: () => seen, ended };
+): RunningProcess {
+  const flags = ['--import', './server/process/preload.js', `server/${script}.ts`];
+  const env = { TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...settings };
+  return startProcess(process.execPath, [...flags, ...args], env, input);
 }
 
-async function until(isDone: () => boolean | Promise<boolean>, interval = 50): Promise<void> {
-  const deadline = Date.now() + 15_000;
-  while (!(await isDone())) {
-    if (Date.now() > deadline) expect.fail('It does not happen.');
-    await new Promise((resolve) => setTimeout(resolve, interval));
-  }
+/** Runs a program to its end. */
+async function run(...args: Parameters<typeof start>): Promise<ProcessResult> {
+  await using running = start(...args);
+  return await running.ended;
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return String(port);
-}
-
-/** Whether a request on a connection of its own succeeds. */
+/** Whether a request on a new connection succeeds. */
 const answers = (url: string) =>
   new Promise<boolean>((resolve) => {
     get(url, { agent: false }, (response) => {
@@ -90,18 +63,18 @@ const records = [
 ];
 const lines = records.map((record) => `${JSON.stringify(record)}\n`).join('');
 
-describe('Data', () => {
-  test('goes in from a file and from standard input, and comes out to a file and to standard output', async () => {
+describe('Import and export', () => {
+  test('read and write files and standard streams', async () => {
     const file = join(folder, 'in.ndjson');
     await writeFile(file, lines);
-    const first = await start('commands/import', [file]).ended;
+    const first = await run('commands/import', [file]);
     expect(first).toMatchObject({ code: 0, output: expect.stringContaining('2 records added') });
-    const second = await start('commands/import', ['-'], {}, lines).ended;
+    const second = await run('commands/import', ['-'], {}, lines);
     expect(second.output).toContain('0 records added, 2 were there already');
 
     const out = join(folder, 'out.ndjson');
-    expect(await start('commands/export', [out]).ended).toMatchObject({ code: 0, output: '' });
-    const piped = await start('commands/export').ended;
+    expect(await run('commands/export', [out])).toMatchObject({ code: 0, output: '' });
+    const piped = await run('commands/export');
     expect(await readFile(out, 'utf8')).toBe(piped.output);
     const exported = piped.output
       .trim()
@@ -113,35 +86,34 @@ describe('Data', () => {
     ]);
   });
 
-  test('with bad lines stays out, and the lines are named', async () => {
-    const { code, errors } = await start('commands/import', ['-'], {}, `${lines}nonsense\n`).ended;
+  test('reject a file with invalid lines and name them', async () => {
+    const { code, errors } = await run('commands/import', ['-'], {}, `${lines}nonsense\n`);
     expect(code).toBe(1);
     expect(errors).toContain('line 3: is not JSON');
     expect(errors).toContain('--skip-bad');
   });
 });
 
-describe('A database that is not there yet', () => {
-  test('can be made however often the making was cut short', async () => {
+describe('A new database', () => {
+  test('can be created after any interrupted attempt', async () => {
     for (let delay = 0; delay < 16; delay += 2) {
       const DATA_DIR = join(folder, `cut-short-${delay}`);
       const file = join(DATA_DIR, 'space-service.sqlite');
-      const { child, ended } = start('commands/import', ['-'], { DATA_DIR }, lines);
-      await until(() => existsSync(file), 1);
-      await new Promise((resolve) => setTimeout(resolve, delay));
-      child.kill('SIGKILL');
-      await ended;
-      const again = await start('commands/import', ['-'], { DATA_DIR }, lines).ended;
+      const interrupted = start('commands/import', ['-'], { DATA_DIR }, lines);
+      await expect.poll(() => existsSync(file), { interval: 1, timeout: 15_000 }).toBe(true);
+      await sleep(delay);
+      await interrupted.kill();
+      const again = await run('commands/import', ['-'], { DATA_DIR }, lines);
       expect(again, `after ${delay} ms`).toMatchObject({ code: 0, errors: '' });
     }
   }, 60_000);
 
-  test('can be made by two at once', async () => {
+  test('can be created by two processes at once', async () => {
     for (let i = 0; i < 4; i += 1) {
       const DATA_DIR = join(folder, `two-at-once-${i}`);
       const both = await Promise.all([
-        start('commands/import', ['-'], { DATA_DIR }, lines).ended,
-        start('commands/import', ['-'], { DATA_DIR }, lines).ended,
+        run('commands/import', ['-'], { DATA_DIR }, lines),
+        run('commands/import', ['-'], { DATA_DIR }, lines),
       ]);
       for (const each of both) expect(each).toMatchObject({ code: 0, errors: '' });
     }
@@ -152,47 +124,47 @@ describe('A backup', () => {
   test.each([
     ['export', 'kept.ndjson'],
     ['backup', 'kept.sqlite'],
-  ])('by %s takes the place of the one before, for its owner alone', async (command, name) => {
+  ])('by %s replaces the previous one and is readable by its owner only', async (command, name) => {
     const file = join(folder, name);
-    await writeFile(file, 'the one before');
-    expect(await start(`commands/${command}`, [file]).ended).toMatchObject({ code: 0 });
+    await writeFile(file, 'the previous one');
+    expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
     expect(await readFile(file, 'utf8')).toContain('ada@example.com');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).not.toContain(`${name}.part`);
   });
 
   test.each(['export', 'backup'])(
-    'by %s of a folder without a database leaves the one before as it was, and makes nothing',
+    'by %s of a folder without a database keeps the previous one and creates nothing',
     async (command) => {
       const file = join(folder, 'before');
-      await writeFile(file, 'the one before');
+      await writeFile(file, 'the previous one');
       const DATA_DIR = join(folder, 'mistaken');
-      const { code, errors } = await start(`commands/${command}`, [file], { DATA_DIR }).ended;
+      const { code, errors } = await run(`commands/${command}`, [file], { DATA_DIR });
       expect({ code, errors }).toEqual({
         code: 1,
         errors: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
       });
-      expect(await readFile(file, 'utf8')).toBe('the one before');
+      expect(await readFile(file, 'utf8')).toBe('the previous one');
       expect(existsSync(DATA_DIR)).toBe(false);
     },
   );
 
-  test('by copy of the database is all that a server needs', async () => {
+  test('by copy contains everything that a server needs', async () => {
     const DATA_DIR = join(folder, 'restored');
     await mkdir(DATA_DIR);
     const file = join(DATA_DIR, 'space-service.sqlite');
-    expect(await start('commands/backup', [file]).ended).toMatchObject({ code: 0 });
-    expect(await start('commands/compact', [], { DATA_DIR }).ended).toMatchObject({ code: 0 });
+    expect(await run('commands/backup', [file])).toMatchObject({ code: 0 });
+    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
     const [here, there] = await Promise.all([
-      start('commands/export').ended,
-      start('commands/export', [], { DATA_DIR }).ended,
+      run('commands/export'),
+      run('commands/export', [], { DATA_DIR }),
     ]);
     expect(there.output).toBe(here.output);
     expect(here.output).toContain('bread');
   });
 
   test.each([['export'], ['backup']])('by %s does not replace a folder', async (command) => {
-    const { code, errors } = await start(`commands/${command}`, [folder]).ended;
+    const { code, errors } = await run(`commands/${command}`, [folder]);
     expect({ code, errors }).toEqual({
       code: 1,
       errors: `${folder} exists and is not a regular file. Choose another name.\n`,
@@ -201,20 +173,18 @@ describe('A backup', () => {
 });
 
 describe('The operator', () => {
-  test('verifies an account and gives it a password, with which it signs in', async () => {
-    expect(await start('commands/verify-account', ['ADA@example.com']).ended).toMatchObject({
+  test('verifies an account and sets its password', async () => {
+    expect(await run('commands/verify-account', ['ADA@example.com'])).toMatchObject({
       code: 0,
     });
     const password = 'marmalade on toast';
     expect(
-      await start('commands/set-password', ['ada@example.com'], {}, `${password}\n`).ended,
+      await run('commands/set-password', ['ada@example.com'], {}, `${password}\n`),
     ).toMatchObject({
       code: 0,
     });
-    const PORT = await freePort();
-    const server = start('main', [], { PORT });
-    const url = `http://127.0.0.1:${PORT}`;
-    await until(() => answers(`${url}/readyz`));
+    await using server = await startServer({ DATA_DIR: join(folder, 'data') });
+    const { url } = server;
     const login = await fetch(`${url}/api/auth/login`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -226,16 +196,15 @@ describe('The operator', () => {
     });
     expect(await profile.json()).toMatchObject({ username: 'ada', is_verified: true });
 
-    // A client that never finishes its request does not keep the server from ending.
-    const rude = connect(Number(PORT), '127.0.0.1');
-    rude.on('error', () => {});
-    rude.write(
+    // An unfinished request does not delay the stop forever.
+    const slow = connect(server.port, '127.0.0.1');
+    slow.on('error', () => {});
+    slow.write(
       'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
     );
-    await once(rude, 'connect');
-    server.child.kill('SIGTERM');
-    expect((await server.ended).code).toBe(0);
-    rude.destroy();
+    await once(slow, 'connect');
+    expect(await server.stop()).toBe(0);
+    slow.destroy();
   });
 
   test.each([
@@ -255,8 +224,8 @@ describe('The operator', () => {
     ['commands/export', ['no-such-folder/a'], /no such file or directory/],
     ['commands/backup', [], /Usage/],
     ['commands/compact', ['a'], /Usage/],
-  ])('is told what is wrong by %s %j', async (script, args, message) => {
-    const { code, errors } = await start(script, args, {}, 'short\n').ended;
+  ])('gets an explanation without a stack trace from %s %j', async (script, args, message) => {
+    const { code, errors } = await run(script, args, {}, 'short\n');
     expect(code).toBe(1);
     expect(errors).toMatch(message);
     expect(errors).not.toContain('    at ');
@@ -264,30 +233,28 @@ describe('The operator', () => {
 
   test.each([
     ['nothing', '', 1],
-    ['a line that does not end', 'marmalade on toast', 0],
-  ])('may be asked for a password and give %s', async (_, input, code) => {
+    ['a line without a newline', 'marmalade on toast', 0],
+  ])('can answer the password prompt with %s', async (_, input, code) => {
     const args = ['ada@example.com'];
-    expect(await start('commands/set-password', args, {}, input).ended).toMatchObject({ code });
+    expect(await run('commands/set-password', args, {}, input)).toMatchObject({ code });
   });
 });
 
 describe('The server', () => {
-  test('does not start with a setting that is not possible, and says so in a line', async () => {
-    const { code, errors } = await start('main', [], { PORT: 'http' }).ended;
+  test('rejects an invalid setting in one line', async () => {
+    const { code, errors } = await run('main', [], { PORT: 'http' });
     expect({ code, errors }).toEqual({
       code: 78,
       errors: 'PORT=http is not possible: a whole number from 0 to 65535 is needed.\n',
     });
   });
 
-  test('does not start on a port that is in use, and says so in a line', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as { port: number };
-    const { code, errors } = await start('main', [], { PORT: String(port) }).ended;
+  test('rejects a port in use in one line', async () => {
+    await using occupied = await occupyPort();
+    const PORT = String(occupied.port);
+    const { code, errors } = await run('main', [], { PORT });
     expect(code).toBe(78);
-    expect(errors).toBe(`PORT=${port} is in use on 127.0.0.1. Set PORT to another number.\n`);
-    other.close();
+    expect(errors).toBe(`PORT=${PORT} is in use on 127.0.0.1. Set PORT to another number.\n`);
   });
 
   const unusable: [string, (file: string) => void, RegExp][] = [
@@ -318,15 +285,15 @@ describe('The server', () => {
     ],
   ];
   test.each(unusable)(
-    'does not start on a file that %s, says so in a line, and leaves it as it is',
+    'rejects a file that %s in one line and leaves it unchanged',
     async (name, make, message) => {
       const DATA_DIR = join(folder, name.replaceAll(' ', '-'));
       const file = join(DATA_DIR, 'space-service.sqlite');
       await mkdir(DATA_DIR);
       make(file);
       const before = await readFile(file);
-      const PORT = await freePort();
-      const { code, errors } = await start('main', [], { DATA_DIR, PORT }).ended;
+      const PORT = String(await freePort());
+      const { code, errors } = await run('main', [], { DATA_DIR, PORT });
       expect(code).toBe(78);
       expect(errors).toMatch(message);
       expect(errors.trim().split('\n')).toHaveLength(1);
@@ -340,19 +307,21 @@ describe('The server', () => {
     [{ HOST: '203.0.113.1' }, /203\.0\.113\.1/],
     [{ HOST: '999.1.1.1' }, /^HOST=999\.1\.1\.1 is not possible/],
     [{ DATA_DIR: '/dev/null' }, /\/dev\/null/],
-  ])('does not start where it cannot be: %j, and says so in a line', async (settings, message) => {
-    const PORT = await freePort();
-    const { code, errors } = await start('main', [], { PORT, ...settings }).ended;
+  ])('rejects %j in one line', async (settings, message) => {
+    const PORT = String(await freePort());
+    const { code, errors } = await run('main', [], { PORT, ...settings });
     expect(code).toBe(78);
     expect(errors).toMatch(message);
     expect(errors.trim().split('\n')).toHaveLength(1);
   });
 
-  test('tells its log what it starts on, and that it stops', async () => {
+  test('logs its start and its stop', async () => {
     const DATA_DIR = join(folder, 'told');
-    const PORT = await freePort();
-    const server = start('main', [], { DATA_DIR, PORT, HOST: '0.0.0.0' });
-    await until(() => answers(`http://127.0.0.1:${PORT}/readyz`));
+    const PORT = String(await freePort());
+    await using server = start('main', [], { DATA_DIR, PORT, HOST: '0.0.0.0' });
+    await expect
+      .poll(() => answers(`http://127.0.0.1:${PORT}/readyz`), { timeout: 15_000 })
+      .toBe(true);
     server.child.kill('SIGTERM');
     await server.ended;
     const log = server
@@ -369,51 +338,47 @@ describe('The server', () => {
     }
   });
 
-  const old = ['/usr/bin/node', '/usr/local/bin/node'].find((each) => existsSync(each));
-  test.skipIf(!old)('refuses a Node.js that is too old, in a line', async () => {
-    const child = spawn(old as string, ['--import', './server/node-version.js', 'server/main.ts']);
-    const [version, errors] = [spawn(old as string, ['--version']), await text(child.stderr)];
-    const major = Number((await text(version.stdout)).slice(1).split('.', 1)[0]);
-    if (major < 24) expect(errors).toMatch(/^space-service needs Node\.js 24 or newer.*\n$/);
-  });
-
-  test('runs in several processes, replaces one that is killed, and ends them all', async () => {
-    const PORT = await freePort();
-    const server = start('main', [], { PORT, WORKERS: '2', DATA_DIR: join(folder, 'workers') });
-    const search = `http://127.0.0.1:${PORT}/api/spaces/search?q=bread`;
-    await until(() => answers(search));
+  test('runs several workers, replaces a killed one and stops them all', async () => {
+    await using server = await startServer({ WORKERS: '2', LOG_LEVEL: 'info' });
+    const search = `${server.url}/api/spaces/search?q=bread`;
+    /** Waits until this many workers have answered since the start. */
+    const awaitWorkers = (count: number) =>
+      expect
+        .poll(async () => (await answers(search)) && workers().size, { timeout: 15_000 })
+        .toBe(count);
     const workers = () =>
       new Set(
         [...server.output().matchAll(/"pid":(\d+),[^\n]*request answered/g)].map(([, pid]) =>
           Number(pid),
         ),
       );
-    await until(async () => (await answers(search)) && workers().size === 2);
+    await awaitWorkers(2);
 
     const [victim] = workers();
     process.kill(victim as number, 'SIGKILL');
-    await until(() => server.output().includes('a worker has ended and is replaced'));
-    await until(async () => (await answers(search)) && workers().size === 3);
-    server.child.kill('SIGTERM');
-    expect((await server.ended).code).toBe(0);
+    await expect
+      .poll(server.output, { timeout: 15_000 })
+      .toContain('a worker has ended and is replaced');
+    await awaitWorkers(3);
+    expect(await server.stop()).toBe(0);
     expect(await answers(search)).toBe(false);
   }, 40_000);
 });
 
-describe('The demonstration', () => {
-  test('prints lines that work as pasted, for each endpoint, and leaves nothing behind', async () => {
-    const demo = start('commands/demo', [], { PORT: await freePort() });
-    await until(() => demo.output().includes('person30@example.com'));
+describe('The demo', () => {
+  test('prints commands that work when pasted, and removes its files', async () => {
+    await using demo = start('commands/demo', [], { PORT: String(await freePort()) });
+    await expect.poll(demo.output, { timeout: 15_000 }).toContain('person30@example.com');
     const pasted = demo
       .output()
       .split('\n')
       .filter((line) => /^ {2}/.test(line))
       .slice(3)
       .join('\n');
-    const shell = spawn('bash', ['-e'], { env: { PATH: process.env.PATH } });
-    // Every answer with its status on a line of its own.
-    shell.stdin.end(pasted.replaceAll(`-w '\\n'`, `-s -w '\\n%{http_code}\\n'`));
-    const output = await text(shell.stdout);
+    // Prints the status of each response on its own line.
+    const script = pasted.replaceAll(`-w '\\n'`, `-s -w '\\n%{http_code}\\n'`);
+    await using shell = startProcess('bash', ['-e'], {}, script);
+    const { output } = await shell.ended;
     const statuses = output.split('\n').filter((line) => /^\d{3}$/.test(line));
     expect(statuses).toEqual(Array(11).fill('200'));
     expect(output).toContain('"title":"Bread"');

@@ -9,9 +9,8 @@ import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
 import * as initial from '../../server/database/sqlite/migrations/0001-initial.ts';
 import * as names from '../../server/database/sqlite/migrations/0002-names.ts';
 
-const heading = `-- The tables, as the migrations make them. Never edited: after a new migration,
---   npm test -- -u test/database/schema.test.ts
--- writes this file anew.
+const heading = `-- The tables as the migrations create them. Do not edit: after a new migration, update this file with
+--   npm test -- test/database/schema.test.ts --update
 `;
 
 test('matches schema.sql after all migrations', async () => {

@@ -1,36 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freePort, occupyPort } from '../support/ports.ts';
+import { type RunningProcess, startProcess } from '../support/processes.ts';
 
-const startMock = (...args: string[]) => spawn(process.execPath, ['mock/serve.ts', ...args]);
-
-/** Listens on a free port. Close `owner` to release it. */
-async function acquirePort() {
-  const owner = createServer().listen(0, '127.0.0.1');
-  await once(owner, 'listening');
-  return { owner, port: String((owner.address() as AddressInfo).port) };
-}
+const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
 
 describe('the mock', () => {
-  let mock: ChildProcess;
+  let mock: RunningProcess;
   let url: string;
   beforeAll(async () => {
-    const { owner, port } = await acquirePort();
-    owner.close();
-    await once(owner, 'close');
-    mock = startMock('--port', port);
+    const port = await freePort();
+    mock = start('--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    // It prints its address when it is ready.
-    await once(mock.stdout as Readable, 'data');
+    await vi.waitFor(() => expect(mock.output()).toContain(url), { timeout: 40_000 });
   }, 45_000);
-  afterAll(async () => {
-    mock.kill('SIGTERM');
-    await once(mock, 'exit');
-  });
+  afterAll(() => mock.kill());
 
   const request = async (path: string, init?: RequestInit) => {
     const headers = { authorization: 'Bearer any', ...init?.headers };
@@ -82,28 +65,22 @@ describe('the mock', () => {
   });
 
   test('returns the status requested with Prefer', async () => {
-    expect((await request('/api/profile/me', { headers: { prefer: 'code=503' } })).status).toBe(
-      503,
-    );
+    const { status } = await request('/api/profile/me', { headers: { prefer: 'code=503' } });
+    expect(status).toBe(503);
   });
 });
 
 test('prints one line and exits if the port is in use', async () => {
-  const { owner, port } = await acquirePort();
-  const child = startMock('--port', port);
-  const [[code], errors, output] = await Promise.all([
-    once(child, 'exit'),
-    text(child.stderr),
-    text(child.stdout),
-  ]);
+  await using occupied = await occupyPort();
+  await using mock = start('--port', String(occupied.port));
+  const { code, output, errors } = await mock.ended;
   expect({ code, output }).toEqual({ code: 1, output: '' });
   expect(errors).toMatch(/^listen EADDRINUSE.*\n$/);
-  owner.close();
 });
 
 test.each([[['--prot', '1']], [['--port', 'abc']]])('rejects the arguments %j', async (args) => {
-  const child = startMock(...args);
-  const [[code], errors] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
+  await using mock = start(...args);
+  const { code, errors } = await mock.ended;
   expect(code).toBe(1);
   expect(errors).toMatch(/^Usage: .*\n$/);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseMetrics } from '../support/metrics.ts';
 import { startServer } from '../support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
@@ -31,14 +32,7 @@ test('A scrape has the figures of all workers, whichever it meets, and no count 
     const signal = AbortSignal.timeout(10_000);
     const response = await fetch(`${server.url}/metrics`, { headers, signal });
     expect(response.status).toBe(200);
-    const text = await response.text();
-    return (series: string) =>
-      Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(`${series} `))
-          ?.split(' ')[1],
-      );
+    return parseMetrics(await response.text());
   };
   const searches = 'http_request_duration_seconds_count{operation="searchSpaces",status="200"}';
 

@@ -1,21 +1,13 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { resolvePort } from '../../server/process/port.ts';
 import { whileStarting } from '../../server/process/startup-responder.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+import { freePort } from '../support/ports.ts';
+import { startProcess } from '../support/processes.ts';
 
 const statusOf = (url: string) =>
   fetch(url, { headers: { connection: 'close' } }).then(
@@ -23,7 +15,7 @@ const statusOf = (url: string) =>
     () => 0,
   );
 
-test('While the service prepares to start, it lives and is not ready, however busy it is', async () => {
+test('reports that it is alive and not ready while it prepares to start', async () => {
   const port = await freePort();
   const ask = `
     const tried = Date.now() + 10_000;
@@ -55,28 +47,27 @@ test('While the service prepares to start, it lives and is not ready, however bu
     unavailable,
   ]);
   // The port is free again for the service itself.
-  const server = createServer().listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  server.close();
+  expect(await resolvePort({ host: '127.0.0.1', port })).toBe(port);
 });
 
 test.each([1, 2])(
-  'The service gets ready once it can migrate, with %i workers',
+  'becomes ready once it can migrate, with %i workers',
   { timeout: 90_000 },
   async (workers) => {
     const folder = await mkdtemp(join(tmpdir(), 'starting-'));
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    // Somebody else writes to the database, so the migration has to wait.
+    // Another process holds the write lock, so the migration has to wait.
     const other = new Sqlite(join(folder, 'space-service.sqlite'));
     other.pragma('journal_mode = WAL');
     other.exec('BEGIN IMMEDIATE');
-    const child = spawn(process.execPath, ['server/main.ts'], {
-      env: {
-        ...{ PATH: process.env.PATH, DATA_DIR: folder, PORT: String(port) },
-        ...{ WORKERS: String(workers), LOG_LEVEL: 'silent' },
-      },
-    });
+    const env = {
+      DATA_DIR: folder,
+      PORT: String(port),
+      WORKERS: String(workers),
+      LOG_LEVEL: 'silent',
+    };
+    const service = startProcess(process.execPath, ['server/main.ts'], env);
     try {
       await expect.poll(() => statusOf(`${url}/healthz`), { timeout: 40_000 }).toBe(200);
       expect(await statusOf(`${url}/readyz`)).toBe(503);
@@ -85,8 +76,7 @@ test.each([1, 2])(
       expect(await statusOf(`${url}/api/spaces/search?q=tea`)).toBe(200);
     } finally {
       other.close();
-      child.kill('SIGTERM');
-      await once(child, 'exit');
+      await service.kill();
       await rm(folder, { recursive: true });
     }
   },

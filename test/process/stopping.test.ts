@@ -1,57 +1,26 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { occupyPort } from '../support/ports.ts';
+import { startProcess } from '../support/processes.ts';
+import { startServer } from '../support/server.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'stopping-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
-function start(settings: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, ['server/main.ts'], {
-    env: { PATH: process.env.PATH, DATA_DIR: folder, LOG_LEVEL: 'warn', ...settings },
-  });
-}
-
-/** A port, and who has it until it is let go. */
-async function takePort() {
-  const owner = createServer().listen(0, '127.0.0.1');
-  await once(owner, 'listening');
-  return { owner, port: (owner.address() as AddressInfo).port };
-}
-
-async function startOnFreePort(settings: Record<string, string>) {
-  const { owner, port } = await takePort();
-  await new Promise((resolve) => owner.close(resolve));
-  const child = start({ PORT: String(port), ...settings });
-  const url = `http://127.0.0.1:${port}`;
-  const isReady = () => fetch(`${url}/readyz`).then(({ ok }) => ok);
-  await expect.poll(() => isReady().catch(() => false), { timeout: 30_000 }).toBe(true);
-  return { child, url, port };
-}
-
-test('Several processes do not start on a port that is in use either, and one line says so', async () => {
-  const { owner, port } = await takePort();
-  const child = start({ PORT: String(port), WORKERS: '2' });
-  const [[code], errors] = await Promise.all([
-    once(child, 'exit'),
-    text(child.stderr as NonNullable<typeof child.stderr>),
-  ]);
+test('rejects a port in use in one line, also with several workers', async () => {
+  await using occupied = await occupyPort();
+  const env = { PORT: String(occupied.port), WORKERS: '2', LOG_LEVEL: 'warn' };
+  await using supervisor = startProcess(process.execPath, ['server/main.ts'], env);
+  const { code, errors } = await supervisor.ended;
   expect(code).toBe(78);
-  expect(errors).toBe(`PORT=${port} is in use on 127.0.0.1. Set PORT to another number.\n`);
-  owner.close();
+  expect(errors).toBe(
+    `PORT=${occupied.port} is in use on 127.0.0.1. Set PORT to another number.\n`,
+  );
 }, 40_000);
 
-describe.each(['1', '2'])('A service of %s processes that is told to stop', (workers) => {
-  test('first says so where readiness is asked, and ends well however often it is told', async () => {
-    const { child, url, port } = await startOnFreePort({ WORKERS: workers });
-    const exited = once(child, 'exit');
+test.each(['1', '2'])(
+  'reports that it stops, then stops cleanly, with %s workers',
+  async (WORKERS) => {
+    await using server = await startServer({ WORKERS });
+    const { child, url, port } = server;
     // Accepted, and begun.
     const open = connect(port, '127.0.0.1');
     open.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
@@ -69,7 +38,8 @@ describe.each(['1', '2'])('A service of %s processes that is told to stop', (wor
     expect([other.status, other.headers.get('connection')]).toEqual([200, 'close']);
     child.kill('SIGTERM');
     open.write('\r\n');
-    expect((await exited)[0]).toBe(0);
+    expect(await server.stop()).toBe(0);
     expect(answer).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
-  }, 60_000);
-});
+  },
+  60_000,
+);

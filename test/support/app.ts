@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
@@ -12,6 +11,7 @@ import { type Context, openContext } from '../../server/context.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { TIME_LIMITS, type TimeLimits } from '../../server/http/connections.ts';
 import { type Exchange, validateExchange } from './contract.ts';
+import { freePort } from './ports.ts';
 
 /** A running application on a database of its own, and clients for it. Close it with `await using`. */
 export interface TestApp extends AsyncDisposable {
@@ -117,12 +117,4 @@ async function validate(request: Request, response: Response): Promise<void> {
     body: await response.text(),
   };
   validateExchange(exchange);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

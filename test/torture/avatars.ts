@@ -10,10 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../server/avatars/store.ts';
 import { validateExchange } from '../support/contract.ts';
+import { webpChunks } from '../support/image-chunks.ts';
+import { randomNumbers } from '../support/random.ts';
 import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
-import { mutate, randomNumbers, soundImages } from './avatars/mutations.ts';
+import { mutate, soundImages } from './avatars/mutations.ts';
 import { type Person, signUpAll } from './people.ts';
 import { CannotRun, type Scale, type Trial } from './trial.ts';
 
@@ -184,16 +186,6 @@ async function checkAvatar(url: string, agent: Agent): Promise<void> {
     .raw()
     .toBuffer({ resolveWithObject: true });
   assert.deepEqual([info.width, info.height], [512, 512]);
-}
-
-function webpChunks(webp: Buffer): string[] {
-  const names: string[] = [];
-  for (let at = 12; at < webp.length; ) {
-    names.push(webp.toString('latin1', at, at + 4));
-    const size = webp.readUInt32LE(at + 4);
-    at += 8 + size + (size % 2);
-  }
-  return names;
 }
 
 function send(

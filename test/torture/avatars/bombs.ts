@@ -1,5 +1,6 @@
-import { crc32, deflateSync, gzipSync } from 'node:zlib';
+import { deflateSync, gzipSync } from 'node:zlib';
 import sharp from 'sharp';
+import { pngChunk } from '../../support/image-chunks.ts';
 import type { Scale } from '../trial.ts';
 
 /** What is made to hurt whoever opens it. */
@@ -135,15 +136,6 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
       statuses: [415],
     })),
   ];
-}
-
-function pngChunk(type: string, data: Buffer): Buffer {
-  const chunk = Buffer.alloc(12 + data.length);
-  chunk.writeUInt32BE(data.length, 0);
-  chunk.write(type, 4, 'latin1');
-  data.copy(chunk, 8);
-  chunk.writeUInt32BE(crc32(chunk.subarray(4, 8 + data.length)), 8 + data.length);
-  return chunk;
 }
 
 function pngOf(width: number, height: number, kind: readonly number[], pixels: Buffer): Buffer {

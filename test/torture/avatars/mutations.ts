@@ -1,18 +1,6 @@
 import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
-
-export type Random = (below: number) => number;
-
-/** The same whole numbers in every run (mulberry32). */
-export function randomNumbers(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
+import { type Random, randomNumbers } from '../../support/random.ts';
 
 /** Small sound images of every type and of every kind that a type has. */
 export async function soundImages(): Promise<Buffer[]> {

@@ -1,0 +1,170 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { migrations } from '../../server/database/sqlite/migrations/index.ts';
+import { startApp } from '../support/app.ts';
+import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
+import { startProcess } from '../support/processes.ts';
+
+// For each released version there is a dump of a database with all migrations of that version, named after the last one,
+// and the export of the same database. To add one, see upgrades/write-dump.ts.
+const upgrades = join(import.meta.dirname, 'upgrades');
+const names = Object.keys(migrations);
+const dumps = names.filter((name) => existsSync(join(upgrades, `${name}.sql`)));
+const newest = names.at(-1) as string;
+
+let dataDir: string;
+let file: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'upgrade-'));
+  file = databaseFile(dataDir);
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+/** Runs the migrations up to `name`, as a version with no others would. */
+async function migrate(path: string, name: string): Promise<void> {
+  const database = new Sqlite(path);
+  // Journal mode of the service.
+  database.pragma('journal_mode = WAL');
+  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database }) });
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateTo(name);
+  await db.destroy();
+  if (error) throw error;
+}
+
+/**
+ * Creates a database with the migrations up to `name` and the rows of the newest dump that has no later ones.
+ * @returns the name of the dump
+ */
+async function createOldDatabase(name: string): Promise<string> {
+  const dump = dumps.findLast((each) => each <= name) as string;
+  await migrate(file, dump);
+  const sqlite = new Sqlite(file);
+  // Its tables are in alphabetical order.
+  sqlite.pragma('foreign_keys = OFF');
+  sqlite.exec(readFileSync(join(upgrades, `${dump}.sql`), 'utf8'));
+  expect(sqlite.pragma('foreign_key_check')).toEqual([]);
+  sqlite.close();
+  await migrate(file, name);
+  return dump;
+}
+
+function readRows(path: string, query: string): unknown[] {
+  const sqlite = new Sqlite(path, { readonly: true });
+  try {
+    return sqlite.prepare(query).all();
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** The schema with SQLite's own tables, and the settings of the word index. */
+function readSchema(path: string): unknown[] {
+  return [
+    ...readRows(path, 'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name'),
+    ...readRows(path, 'SELECT k, v FROM word_index_config ORDER BY k'),
+  ];
+}
+
+const parseLines = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+test('has a dump for the first migration, and none without a migration', () => {
+  const files = globSync('*.sql', { cwd: upgrades }).map((each) => basename(each, '.sql'));
+  expect(files.sort()).toEqual(dumps);
+  expect(dumps[0]).toBe(names[0]);
+});
+
+test.each(dumps)('fills every table from the dump %s', async (dump) => {
+  await createOldDatabase(dump);
+  const tables = readRows(
+    file,
+    `SELECT name FROM pragma_table_list
+     WHERE schema = 'main' AND type IN ('table', 'virtual') AND name NOT GLOB 'sqlite_*'`,
+  ) as { name: string }[];
+  expect(tables.length).toBeGreaterThan(15);
+  const isEmpty = ({ name }: { name: string }) =>
+    readRows(file, `SELECT 1 FROM ${name} LIMIT 1`).length === 0;
+  expect(tables.filter(isEmpty)).toEqual([]);
+});
+
+test.each(names)('upgrades a database with the migrations up to %s', async (name) => {
+  const dump = await createOldDatabase(name);
+
+  {
+    await using app = await startApp({ DATA_DIR: dataDir });
+    const call = async (path: string, init?: RequestInit) => {
+      const response = await app.fetch(path, init);
+      const body = await response.json();
+      expect(response.status, JSON.stringify(body)).toBe(200);
+      return body;
+    };
+    const search = await call('/api/spaces/search?q=bread');
+    const found = search.map(({ title }: { title: string }) => title);
+    expect(found).toEqual(['Ada\'s "Bread"', '東京の散歩']);
+    const tagged = await call('/api/spaces/tag/baking');
+    expect(tagged).toEqual([search[0]]);
+    expect(search[0]).toMatchObject({
+      space_id: 'bread',
+      description: 'Crème & C++',
+      creator: { user_id: 'ada', username: 'Ada' },
+      participant_count: 2,
+      tags: [{ tag_name: 'Baking' }, { tag_name: 'C++' }],
+    });
+
+    const { access_token } = await call('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'ada@example.com', password: 'correct horse battery' }),
+    });
+    const headers = { authorization: `Bearer ${access_token}` };
+    expect(await call('/api/profile/me', { headers })).toMatchObject({
+      user_id: 'ada',
+      username: 'Ada',
+      email: 'Ada@example.com',
+      bio: 'Likes "bread" and\nit\'s tea 🫖',
+      profile_picture: `${app.url}/avatars/ada-avatar-name-000000.webp`,
+      is_verified: true,
+      created_at: '2026-01-01T00:00:00.000Z',
+      updated_at: '2026-01-02T00:00:00.000Z',
+      stats: {
+        spaces_created: 1,
+        spaces_participated: 2,
+        total_words_contributed: 5,
+        total_appreciations_received: 2,
+      },
+    });
+  }
+
+  const exporting = startProcess(process.execPath, ['server/commands/export.ts'], {
+    DATA_DIR: dataDir,
+  });
+  const { output } = await exporting.ended;
+  const records = parseLines(readFileSync(join(upgrades, `${dump}.ndjson`), 'utf8'));
+  expect(parseLines(output)).toMatchObject(records);
+
+  const fresh = join(dataDir, 'fresh.sqlite');
+  await migrate(fresh, newest);
+  expect(readSchema(file)).toEqual(readSchema(fresh));
+  assertIntact(dataDir);
+  // A changed result or word needs a migration that rewrites the stored ones.
+  expect(await assertIndexed(dataDir)).toMatchObject({ public_spaces: 2, tag_hits: 2 });
+});
+
+test('detects a stored result that differs from a new one', async () => {
+  await createOldDatabase(newest);
+  await assertIndexed(dataDir);
+  const sqlite = new Sqlite(file);
+  sqlite.exec(`UPDATE public_spaces SET tail = replace(tail, '"tags"', '"lang":null,"tags"')`);
+  sqlite.close();
+  await expect(assertIndexed(dataDir)).rejects.toThrow('lang');
+});

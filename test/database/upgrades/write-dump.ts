@@ -1,0 +1,111 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { migrations } from '../../../server/database/sqlite/migrations/index.ts';
+import { databaseFile } from '../../support/integrity.ts';
+import { startProcess } from '../../support/processes.ts';
+import { startServer } from '../../support/server.ts';
+
+// Writes the database of this version for test/database/upgrade.test.ts: its rows as SQL, and its export. Run it before
+// a release whose last migration has no dump yet:
+//   npx node test/database/upgrades/write-dump.ts
+const name = join(import.meta.dirname, Object.keys(migrations).at(-1) as string);
+const folder = await mkdtemp(join(tmpdir(), 'write-dump-'));
+try {
+  await runCommand('import', join(import.meta.dirname, 'records.ndjson'));
+  await fillOtherTables();
+  await writeFile(`${name}.ndjson`, await runCommand('export'));
+  await writeFile(`${name}.sql`, dump(databaseFile(folder)));
+} finally {
+  await rm(folder, { recursive: true });
+}
+
+async function runCommand(command: string, ...args: string[]): Promise<string> {
+  const script = `server/commands/${command}.ts`;
+  await using running = startProcess(process.execPath, [script, ...args], { DATA_DIR: folder });
+  const { code, output, errors } = await running.ended;
+  if (code !== 0) throw new Error(`${command} failed: ${errors}`);
+  return output;
+}
+
+/** Fills the tables that the import does not fill. */
+async function fillOtherTables(): Promise<void> {
+  {
+    await using server = await startServer({ DATA_DIR: folder });
+    const login = await fetch(`${server.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'ada@example.com', password: 'correct horse battery' }),
+    });
+    if (!login.ok) throw new Error(`The login failed: ${await login.text()}`);
+    await server.stop();
+  }
+  // The service itself would empty these tables at once.
+  const sqlite = new Sqlite(databaseFile(folder));
+  sqlite.exec(`
+    INSERT INTO discarded_avatars VALUES ('old-avatar-name-000000.webp', '2026-01-06T00:00:00.000Z');
+    INSERT INTO pending_purges VALUES (1, '2026-01-06T00:00:00.000Z');`);
+  sqlite.close();
+}
+
+/** Returns SQL that inserts every row into a new database with the same migrations. */
+function dump(file: string): string {
+  const sqlite = new Sqlite(file, { readonly: true });
+  try {
+    const tables = sqlite
+      .prepare(
+        `SELECT name FROM pragma_table_list
+         WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'kysely_*'
+           AND name != 'search_revision'
+         ORDER BY name`,
+      )
+      .pluck()
+      .all() as string[];
+    return [
+      ...tables.map((table) => dumpTable(sqlite, table)),
+      dumpWordIndex(sqlite),
+      dumpRevision(sqlite),
+    ].join('\n');
+  } finally {
+    sqlite.close();
+  }
+}
+
+function dumpTable(sqlite: Sqlite.Database, table: string): string {
+  const columns = sqlite.pragma(`table_info(${table})`) as { name: string }[];
+  const names = columns.map(({ name }) => name).join(', ');
+  const values = columns.map(({ name }) => `quote(${name})`).join(` || ', ' || `);
+  const rows = sqlite.prepare(`SELECT ${values} FROM ${table}`).pluck().all() as string[];
+  if (rows.length === 0) throw new Error(`${table} is empty. Fill it in fillOtherTables().`);
+  return `INSERT INTO ${table} (${names}) VALUES\n${listOf(rows)};\n`;
+}
+
+/** The migrations insert its row, and triggers change it with every row of public_spaces. */
+function dumpRevision(sqlite: Sqlite.Database): string {
+  const value = sqlite.prepare('SELECT value FROM search_revision').pluck().get();
+  return `UPDATE search_revision SET value = ${value};\n`;
+}
+
+/** FTS5 keeps the words of a document without their order. */
+function dumpWordIndex(sqlite: Sqlite.Database): string {
+  sqlite.exec('CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, word_index, instance)');
+  const rows = sqlite
+    .prepare(
+      `SELECT doc || ', ' || quote(group_concat(term, ' ' ORDER BY term))
+       FROM temp.vocabulary GROUP BY doc ORDER BY doc`,
+    )
+    .pluck()
+    .all() as string[];
+  return `INSERT INTO word_index (rowid, words) VALUES\n${listOf(rows)};\n`;
+}
+
+/** Rows in parentheses, as many to a line as fit. */
+function listOf(rows: string[]): string {
+  return rows
+    .map((row) => `(${row})`)
+    .reduce((text, row) => {
+      const fits = text.length - text.lastIndexOf('\n') + row.length < 120;
+      return `${text},${fits ? ' ' : '\n'}${row}`;
+    });
+}

@@ -1,0 +1,105 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import {
+  insecureVersion,
+  MIN_NODE_MAJOR,
+  SECURE_NODE_VERSION,
+  unsupportedVersion,
+} from '../../server/process/node-version.js';
+import { startProcess } from '../support/processes.ts';
+import { startServer } from '../support/server.ts';
+
+describe('The Node.js version check', () => {
+  test.each([manifest.devDependencies.node, '24.0.0', '24.22.1', '25.0.0', '100.0.0'])(
+    'accepts %s',
+    (version) => {
+      expect(unsupportedVersion(version)).toBeUndefined();
+    },
+  );
+
+  test.each(['8.17.0', '18.20.8', '22.21.0', '23.11.1'])('refuses %s', (version) => {
+    expect(unsupportedVersion(version)).toBe(
+      `space-service needs Node.js 24 or newer, and this is v${version}. ` +
+        '"npm ci" installs it for the npm scripts, "npm ci --omit=dev" does not.',
+    );
+  });
+
+  test.each(['24.0.0', '24.3.9', '24.21.0', '24.22.0'])('warns of %s', (version) => {
+    expect(insecureVersion(version)).toBe(
+      `Node.js v${version} lacks security fixes. Run a public service on v24.22.1 or newer.`,
+    );
+  });
+
+  test.each(['24.22.1', '24.22.10', '24.100.0', '25.0.0'])('does not warn of %s', (version) => {
+    expect(insecureVersion(version)).toBeUndefined();
+  });
+
+  const systemNode = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path));
+  test.skipIf(!systemNode)('ends an old Node.js with one line', async () => {
+    const node = systemNode as string;
+    const version = (await startProcess(node, ['--version']).ended).output.trim().slice(1);
+    const flags = ['--import', './server/process/preload.js'];
+    const { code, errors } = await startProcess(node, [...flags, '-e', '0']).ended;
+    const refusal = unsupportedVersion(version);
+    expect({ code, errors }).toEqual(
+      refusal ? { code: 1, errors: `${refusal}\n` } : { code: 0, errors: '' },
+    );
+  });
+});
+
+describe('The warning of a Node.js without security fixes', () => {
+  const warning = insecureVersion(process.versions.node);
+  const line = warning ? `${warning}\n` : '';
+
+  test.each(['1', '2'])(
+    'appears once when the service starts with %s workers',
+    async (WORKERS) => {
+      await using server = await startServer({ WORKERS });
+      await expect.poll(server.output).toBe(line);
+      expect(await server.stop()).toBe(0);
+      expect(server.output()).toBe(line);
+    },
+    60_000,
+  );
+
+  test('does not appear in the output of commands', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'node-version-'));
+    try {
+      const command = [...manifest.scripts.import.split(' ').slice(1), '-'];
+      const { code, errors } = await startProcess(process.execPath, command, { DATA_DIR: folder })
+        .ended;
+      expect({ code, errors }).toEqual({ code: 0, errors: '' });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe('The required Node.js version', () => {
+  test('is the one in package.json', () => {
+    expect(manifest.engines.node).toBe(`>=${MIN_NODE_MAJOR}`);
+  });
+
+  test('is the one in the documents and deployment files', () => {
+    const files = globSync(['README.md', 'docs/**/*.md', 'deploy/*']);
+    const texts = files.map((file) => readFileSync(file, 'utf8'));
+    const versions = texts.flatMap((text) => text.match(/\b2\d\.\d+\.\d+\b/g) ?? []);
+    expect(new Set(versions)).toEqual(new Set([SECURE_NODE_VERSION]));
+    expect(readFileSync('deploy/Dockerfile', 'utf8')).toContain(
+      `FROM node:${SECURE_NODE_VERSION}-`,
+    );
+  });
+});
+
+test('runs the same command in the Dockerfile and the systemd unit as npm start', () => {
+  const { start } = manifest.scripts;
+  const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
+  const command = JSON.parse(dockerfile.slice(dockerfile.lastIndexOf('CMD') + 'CMD'.length));
+  expect(command.join(' ')).toBe(start);
+  const unit = readFileSync('deploy/space-service.service', 'utf8');
+  expect(/^ExecStart=\/usr\/bin\/(.*)$/m.exec(unit)?.[1]).toBe(start);
+});

@@ -1,0 +1,8 @@
+/** Returns a function that finds the value of a series, such as `queue_length{queue="writers"}`, in a scrape. */
+export function parseMetrics(text: string): (series: string) => number {
+  const lines = text.split('\n');
+  return (series) => {
+    const line = lines.find((each) => each.startsWith(`${series} `));
+    return Number(line?.split(' ').at(-1));
+  };
+}

@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { runVitest } from './run-vitest.ts';
+
+const helpers = resolve('test/support');
+
+/** Starts a process and its child, which write to a file until they are killed. */
+const start = `
+  const write = (name) => 'while :; do echo ' + name + ' >> "$FILE"; sleep 0.02; done';
+  const script = '(' + write('child') + ') & ' + write('parent');
+  const running = startProcess('sh', ['-c', script], { FILE });
+  while (!/child[^]*parent|parent[^]*child/.test(readFileSync(FILE, 'utf8'))) await sleep(20);`;
+
+const endings = {
+  'whose test fails': `test('fails', async () => { ${start} throw new Error('failed'); });`,
+  'whose test times out': `test('hangs', async () => { ${start} await running.ended; }, 500);`,
+  'whose hook fails': `beforeAll(async () => { ${start} throw new Error('failed'); }); test('runs', () => {});`,
+  'of a run that exits early': `test('exits', async () => { ${start} process.exit(1); });`,
+};
+
+test.each(Object.entries(endings))(
+  'ends processes %s',
+  async (_, body) => {
+    const folder = await mkdtemp(join(tmpdir(), 'processes-'));
+    try {
+      const file = join(folder, 'written');
+      await writeFile(file, '');
+      const imports = `
+      import { readFileSync } from 'node:fs';
+      import { setTimeout as sleep } from 'node:timers/promises';
+      import { startProcess } from ${JSON.stringify(join(helpers, 'processes.ts'))};
+      const FILE = ${JSON.stringify(file)};`;
+      await writeFile(join(folder, 'failing.test.mjs'), imports + body);
+      const settings = {
+        include: ['*.test.mjs'],
+        globals: true,
+        setupFiles: [join(helpers, 'setup.ts')],
+      };
+      const config = `export default ${JSON.stringify({ root: folder, test: settings })}`;
+      await writeFile(join(folder, 'vitest.config.mjs'), config);
+
+      const { code, output } = await runVitest(join(folder, 'vitest.config.mjs'));
+      expect(code, output).toBe(1);
+      const written = await readFile(file, 'utf8');
+      expect(written).toMatch(/child/);
+      await sleep(200);
+      expect(await readFile(file, 'utf8')).toBe(written);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  },
+  60_000,
+);

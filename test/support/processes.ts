@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A process that a test started. Disposing of it kills its process group, children included. */
+export interface RunningProcess extends AsyncDisposable {
+  child: ChildProcess;
+  /** Standard output so far. */
+  output(): string;
+  /** Standard output and standard error so far. */
+  printed(): string;
+  isRunning(): boolean;
+  /** Resolves to the exit code, or to the signal that ended the process. */
+  exited: Promise<number | NodeJS.Signals>;
+  /** Resolves when the process has ended and its output is complete. */
+  ended: Promise<ProcessResult>;
+  /** Kills the process group, as a crash of the machine would. */
+  kill(): Promise<void>;
+}
+
+export interface ProcessResult {
+  code: number | null;
+  output: string;
+  errors: string;
+}
+
+const running = new Set<RunningProcess>();
+
+/**
+ * Starts a program in the root of the repository.
+ * @param env environment variables besides PATH
+ * @param input standard input
+ */
+export function startProcess(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input = '',
+): RunningProcess {
+  const child = spawn(program, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...env },
+    // Its own process group, so that its children can be killed with it.
+    detached: true,
+  });
+  // The program may end without reading its input.
+  child.stdin.on('error', () => {}).end(input);
+  let [output, errors, printed] = ['', '', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    printed += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+    printed += text;
+  });
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
+  const exited = once(child, 'exit').then(([code, signal]) => code ?? signal);
+  const ended = once(child, 'close').then(([code]) => ({ code, output, errors }));
+  const kill = async () => {
+    if (isRunning()) process.kill(-(child.pid as number), 'SIGKILL');
+    await exited;
+  };
+  const started: RunningProcess = {
+    child,
+    output: () => output,
+    printed: () => printed,
+    isRunning,
+    exited,
+    ended,
+    kill,
+    [Symbol.asyncDispose]: kill,
+  };
+  running.add(started);
+  child.once('exit', () => running.delete(started));
+  return started;
+}
+
+/** Kills every process that is still running. */
+export async function killProcesses(): Promise<void> {
+  await Promise.all([...running].map((each) => each.kill()));
+}
+
+// A process group of its own would outlive this process.
+process.once('exit', () => void killProcesses());
