@@ -23,11 +23,11 @@ export async function copyFile(file: string, target: string): Promise<void> {
  * Rewrites a database, so that nothing deleted is left in its files. Writers wait.
  * @throws OperatorError if the database cannot be read or written, or if others use it for too long
  */
-export async function compactFile(file: string): Promise<void> {
+export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS): Promise<void> {
   await withFile(file, async (sqlite) => {
     const isDone =
-      (await vacuum(sqlite, AbortSignal.timeout(LOCK_TIMEOUT_MS))) &&
-      (await truncateWal(sqlite, AbortSignal.timeout(LOCK_TIMEOUT_MS)));
+      (await vacuum(sqlite, AbortSignal.timeout(lockTimeoutMs))) &&
+      (await truncateWal(sqlite, AbortSignal.timeout(lockTimeoutMs)));
     if (!isDone) throw busyError('Other processes used the database for too long.');
   });
 }
