@@ -8,7 +8,7 @@ import { truncateWal } from './wal.ts';
 const LOCK_TIMEOUT_MS = 30_000;
 
 /**
- * Copies a database as of one moment, while other processes write to it.
+ * Copies a database as of one moment, also while other processes write to it.
  * @param target a file that is missing or empty
  * @throws OperatorError if the database or the copy cannot be read or written
  */
@@ -20,7 +20,7 @@ export async function copyFile(file: string, target: string): Promise<void> {
 }
 
 /**
- * Rewrites a database, so that nothing deleted is left in its files. Writers wait.
+ * Rewrites a database, so that nothing deleted is left in its files. Other writers wait until it is done.
  * @throws OperatorError if the database cannot be read or written, or if others use it for too long
  */
 export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS): Promise<void> {
