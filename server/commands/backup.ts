@@ -13,6 +13,6 @@ await runProgram(async () => {
   const config = configFromEnvironment();
   await writeOutputFile(file, (path) => copyDatabase(config, path));
   console.error(
-    `The database has been copied to ${file}. Avatars are separate files. Copy DATA_DIR/avatars, too.`,
+    `The database has been copied to ${file}. Avatars are separate files: copy DATA_DIR/avatars, too.`,
   );
 });

@@ -12,7 +12,7 @@ export interface Engine {
   readDb: Database;
   wordIndex: WordIndex;
   isUniqueViolation(error: unknown): boolean;
-  /** Whether the database failed (locked, disk full, unreachable), as opposed to a wrong query. A retry may succeed. */
+  /** Whether the database is locked, full or unreachable, so that a later retry may succeed. */
   isUnavailable(error: unknown): boolean;
   /**
    * Runs a long task without blocking this thread. Tasks run one after the other.

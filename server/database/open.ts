@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import type { Engine } from './engine.ts';
 import { compactFile, copyFile } from './sqlite/files.ts';
 import { openSqlite } from './sqlite/open.ts';
 
-type Location = Pick<Config, 'dataDir'>;
+/** The settings that locate the database. */
+interface Location {
+  dataDir: string;
+}
 
 export interface OpenOptions {
   /** Whether this process keeps the database's files in order. Only one process per database should. */

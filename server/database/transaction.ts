@@ -1,12 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database, DatabaseTransaction } from './engine.ts';
 
-/** The transaction that the current asynchronous call belongs to. It begins when it acquires its connection. */
+/** The transaction that the current asynchronous context belongs to. */
 const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
 
 /**
- * Runs `work` in a transaction, and commits it. Inside a transaction, runs `work` as a part of it. `work` must be short
- * and must query only `transaction`: any other query would wait for this very transaction, so it throws instead.
+ * Runs `work` in a transaction and commits it. If `db` is a transaction already, `work` becomes a part of it.
+ * @param work must be short, because other writers wait. All its queries must use `transaction`. A query on the database
+ *   itself would wait for this transaction forever, so it throws.
  * @throws what `work` throws, after rolling back
  */
 export function transact<T>(

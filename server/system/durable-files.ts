@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 
 /**
  * Writes a file atomically and durably. The content goes to a temporary file, which is renamed to `file` once it is
- * complete and on disk. If anything fails, an existing file stays as it is. A crash leaves at most the temporary file.
+ * complete and on disk. Until then, an existing file stays as it is. A crash leaves at most the temporary file behind.
  * @param write writes the temporary file at the given path, where it already exists and is empty
  * @param mode permissions of the new file; by default, only its owner can read it
  * @param temporaryFile must be in the same folder; each of several concurrent writers needs one of its own
@@ -21,7 +21,7 @@ export async function replaceFile(
     await syncPath(temporaryFile, 'r+');
     await rename(temporaryFile, file);
   } catch (error) {
-    // Never hides the first error. A failing disk can make the removal fail, too.
+    // If the removal fails as well, the first error is the one to report.
     await rm(temporaryFile, { force: true }).catch(() => {});
     throw error;
   }

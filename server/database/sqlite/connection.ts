@@ -8,7 +8,10 @@ import type { Mutex } from './mutex.ts';
 /** How long a write waits for other writers before it fails with `SQLITE_BUSY`. */
 const WRITE_LOCK_TIMEOUT_MS = 30_000;
 
-/** How long a transaction keeps the event loop to itself before it lets other requests run between two statements. */
+/**
+ * How long a transaction keeps the event loop to itself before it lets other requests run between two statements. Long
+ * enough for the few statements of a usual request.
+ */
 const MAX_UNINTERRUPTED_MS = 0.2;
 
 const MAX_RETRY_INTERVAL_MS = 50;
@@ -60,8 +63,8 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   /**
-   * Begins a transaction that holds SQLite's write lock from the start. One that acquires it at its first write fails if
-   * another process has written since its first read.
+   * Begins a transaction that holds SQLite's write lock from the start. If it acquired the lock at its first write, it
+   * would fail whenever another process has written since its first read.
    */
   async beginReadWrite(): Promise<void> {
     const { writer, writeMutex, meter } = this.#shared;
@@ -103,7 +106,7 @@ export class SqliteConnection implements DatabaseConnection {
     this.#transaction = undefined;
   }
 
-  /** While other writers wait, a transaction does not yield: under load, that would keep them waiting much longer. */
+  /** A transaction does not yield while other writers wait. On a busy event loop, they would wait much longer. */
   #mustYield(): boolean {
     const isDue = performance.now() - this.#resumedAt > MAX_UNINTERRUPTED_MS;
     return isDue && !this.#shared.writeMutex.hasWaiters;

@@ -16,7 +16,8 @@ export class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    const [file, meter] = [this.#file, this.#meter];
+    const file = this.#file;
+    const meter = this.#meter;
     this.#shared = {
       file,
       writer: new SqliteHandle(file, 'read write', meter),
@@ -48,6 +49,7 @@ export class SqliteDriver implements Driver {
     connection.rollback();
   }
 
+  /** Outside a transaction, a connection holds nothing. */
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {

@@ -24,7 +24,7 @@ export function isUnavailable(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(codeOf(error));
 }
 
-/** Returns what the operator can do about a database that cannot be opened. Other errors are returned unchanged. */
+/** Turns SQLite's error into one that tells the operator what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, file: string): unknown {
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
   return found ? new OperatorError(`${file} ${found[1]}`, { cause: error }) : error;
@@ -39,7 +39,7 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   ],
   [
     /^SQLITE_(FULL|IOERR)/,
-    'cannot be read or written, because its disk is full or faulty. Free some space or replace the disk.',
+    'cannot be read or written, because its disk is full or failing. Free some space or replace the disk.',
   ],
   [/^SQLITE_(BUSY|LOCKED)/, 'is locked by another program. Try again when it has finished.'],
 ];

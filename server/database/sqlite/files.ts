@@ -8,7 +8,7 @@ import { truncateWal } from './wal.ts';
 const LOCK_TIMEOUT_MS = 30_000;
 
 /**
- * Copies a database as of one moment, while other processes write to it.
+ * Copies a database as of one moment, also while other processes write to it.
  * @param target a file that is missing or empty
  * @throws OperatorError if the database or the copy cannot be read or written
  */
@@ -20,14 +20,14 @@ export async function copyFile(file: string, target: string): Promise<void> {
 }
 
 /**
- * Rewrites a database, so that nothing deleted is left in its files. Writers wait.
+ * Rewrites a database, so that nothing deleted is left in its files. Other writers wait until it is done.
  * @throws OperatorError if the database cannot be read or written, or if others use it for too long
  */
-export async function compactFile(file: string): Promise<void> {
+export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS): Promise<void> {
   await withFile(file, async (sqlite) => {
     const isDone =
-      (await vacuum(sqlite, AbortSignal.timeout(LOCK_TIMEOUT_MS))) &&
-      (await truncateWal(sqlite, AbortSignal.timeout(LOCK_TIMEOUT_MS)));
+      (await vacuum(sqlite, AbortSignal.timeout(lockTimeoutMs))) &&
+      (await truncateWal(sqlite, AbortSignal.timeout(lockTimeoutMs)));
     if (!isDone) throw busyError('Other processes used the database for too long.');
   });
 }

@@ -4,7 +4,7 @@ import type { Meter } from './meter.ts';
 import { openFile } from './open-file.ts';
 import { StatementCache } from './statement-cache.ts';
 
-/** A SQLite database handle that runs Kysely's queries, with its prepared statements. Measures the time they take. */
+/** An open SQLite file that runs Kysely's queries with cached statements, and measures the time they take. */
 export class SqliteHandle {
   readonly #sqlite: Sqlite.Database;
   readonly #statements: StatementCache;

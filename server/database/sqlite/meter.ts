@@ -3,9 +3,9 @@ import type { Activity } from '../engine.ts';
 /** Measures how long this thread works inside SQLite, and how long its writers wait. */
 export interface Meter {
   activity(): Activity;
-  /** Runs synchronous work inside SQLite, which blocks this thread, and adds its duration. */
+  /** Runs synchronous work inside SQLite, and adds its duration to `busySeconds`. */
   measureBusy<T>(work: () => T): T;
-  /** Counts a waiting writer until the promise settles, and adds the duration. */
+  /** Counts a waiting writer until the promise settles, and adds the duration to `waitSeconds`. */
   measureWait(waiting: Promise<unknown>): Promise<void>;
 }
 

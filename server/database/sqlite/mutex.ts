@@ -25,7 +25,7 @@ export class Mutex {
     else this.#isLocked = true;
   }
 
-  /** Unlocks the mutex, or passes it on to the first waiter. It stays locked then, so that no other caller gets ahead. */
+  /** Unlocks the mutex, or passes it to the first waiter. It stays locked then, so that no new caller gets ahead. */
   release(): void {
     const [next] = this.#waiters;
     if (next) {

@@ -9,8 +9,8 @@ export const OPEN_TIMEOUT_MS = 2_000;
 const CACHE_KIB = 8_192;
 
 /**
- * Pages in the write-ahead log from which a commit checkpoints it, which blocks the committing thread. The maintenance
- * thread checkpoints far earlier, so this limit matters only if no process runs maintenance.
+ * If the write-ahead log has this many pages, a commit checkpoints it, which blocks the thread. Maintenance checkpoints
+ * far earlier, so this limit matters only if no process runs maintenance.
  */
 const AUTOCHECKPOINT_PAGES = 10_000;
 

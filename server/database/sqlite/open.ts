@@ -8,11 +8,11 @@ import { startMeter } from './meter.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 
 export interface SqliteOptions {
-  /** Whether to create a missing file and to migrate an older one. Otherwise both are errors. */
+  /** Whether to apply missing migrations, also to a new file. Otherwise, a missing one is an error. */
   migrate: boolean;
   /** Whether this process merges the word index and overwrites deleted content. Only one process per file should. */
   runsMaintenance: boolean;
-  /** The module whose tasks `runTask` can run. */
+  /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
 }
 

@@ -1,9 +1,9 @@
 import type Sqlite from 'better-sqlite3';
 
-/** Queries with lists of values have one SQL text per list length, so the number of texts has no natural limit. */
+/** A query with a list of values has one SQL text per length of the list, so there can be any number of texts. */
 const MAX_STATEMENTS = 500;
 
-/** Prepares each SQL text once. */
+/** Prepares each SQL text once. When it is full, it starts anew. */
 export class StatementCache {
   readonly #sqlite: Sqlite.Database;
   readonly #statements = new Map<string, Sqlite.Statement>();

@@ -5,14 +5,15 @@ import { isBusy } from './errors.ts';
 const LOCK_RETRY_INTERVAL_MS = 5;
 
 /**
- * Rewrites the database file. SQLite overwrites what it deletes, but not the copies that it leaves in unused parts of a
- * page when it moves rows within it. A rewritten file has none of them. Blocks the calling thread and all writers. Needs
- * free disk space for a temporary copy and for the write-ahead log, which holds the result until it is checkpointed.
+ * Rewrites the database file without its unused parts. `secure_delete` overwrites deleted rows, but when SQLite moves a
+ * row within a page, it leaves a copy in an unused part. Blocks the calling thread and all writers.
+ *
+ * Needs free disk space for a temporary copy, and for the write-ahead log, which holds the result until a checkpoint.
  * @param signal stops waiting for other writers
  * @returns whether the file has been rewritten
  */
 export async function vacuum(sqlite: Sqlite.Database, signal: AbortSignal): Promise<boolean> {
-  // For the temporary copy, which would not fit into memory.
+  // openFile keeps temporary files in memory, and this one is as large as the database.
   sqlite.pragma('temp_store = FILE');
   while (!signal.aborted) {
     try {

@@ -3,7 +3,7 @@ import type Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Database } from '../engine.ts';
 
-/** Pages in the write-ahead log that are worth a checkpoint. */
+/** How many pages of the write-ahead log are worth a checkpoint. */
 const MIN_CHECKPOINT_PAGES = 1_000;
 
 const READER_RETRY_INTERVAL_MS = 5;
@@ -11,6 +11,7 @@ const READER_RETRY_INTERVAL_MS = 5;
 /** Copies the write-ahead log into the database file once it has grown. Readers and writers do not wait. */
 export async function checkpointWal(db: Database): Promise<void> {
   const checkpoint = sql<{ log: number; checkpointed: number }>;
+  // NOOP only reports how many pages the log has, and how many of them have been copied.
   const { rows } = await checkpoint`PRAGMA wal_checkpoint(NOOP)`.execute(db);
   const { log = 0, checkpointed = 0 } = rows[0] ?? {};
   if (log - checkpointed < MIN_CHECKPOINT_PAGES) return;

@@ -12,7 +12,7 @@ interface RunningWorker {
   exited: Promise<void>;
 }
 
-/** A worker thread for tasks and maintenance, which would block the event loop for too long. Restarts if it crashes. */
+/** The thread for tasks and maintenance, which would block the main thread for too long. Restarts if it crashes. */
 export class MaintenanceThread {
   readonly #settings: ThreadSettings;
   readonly #pendingTasks = new Map<number, PromiseWithResolvers<void>>();

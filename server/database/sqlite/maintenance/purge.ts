@@ -11,15 +11,16 @@ import { rewriteWordIndex } from './word-index-merge.ts';
 /** Writers wait a second or two while a file of this size is rewritten. Larger ones are left to `npm run compact`. */
 const MAX_VACUUM_BYTES = 256 * 2 ** 20;
 
-/** Free disk space for each byte of the file: one for the temporary copy, one for the log, and some for other writers. */
+/** Free bytes needed per byte of the file: one for the temporary copy, one for the log, and some for other writers. */
 const VACUUM_SPACE_FACTOR = 2.5;
 
-const RETRY_INTERVAL_MS = 60_000;
+/** How long to wait after a failed rewrite before the next purge. */
+const VACUUM_RETRY_INTERVAL_MS = 60_000;
 
-/** After a rewrite, writers are left alone for this many times its duration. */
+/** After a rewrite, the next purge waits this many times its duration, so that writers are not blocked all the time. */
 const VACUUM_PAUSE_FACTOR = 10;
 
-/** How long to wait until the files of discarded avatars are deleted. */
+/** How long a purge waits until discarded avatars are deleted. After that, their names may remain in the database. */
 const AVATAR_TIMEOUT_MS = 5_000;
 
 const AVATAR_POLL_INTERVAL_MS = 5;
@@ -44,7 +45,7 @@ export class Purger {
     this.#stopping = stopping;
   }
 
-  /** Whether the last rewrite of the file, or the last failed one, is too recent for another purge. */
+  /** Whether the last rewrite of the file is too recent for another purge. */
   get isPausing(): boolean {
     return performance.now() < this.#pausesUntil;
   }
@@ -57,7 +58,7 @@ export class Purger {
     if (this.#stopping.aborted) return;
     const sqlite = openFile(this.#file);
     try {
-      // After the steps above, because what they delete can leave copies in unused parts of its pages, too.
+      // After the steps above, because they delete rows, too, and may leave copies of them in unused parts of pages.
       const bytes = fileBytes(sqlite);
       if (bytes <= MAX_VACUUM_BYTES) await this.#rewriteFile(sqlite, bytes);
       // Last, because the log still holds earlier versions of every page that has changed.
@@ -85,7 +86,8 @@ export class Purger {
   }
 
   async #rewriteFile(sqlite: Sqlite.Database, bytes: number): Promise<void> {
-    this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
+    // Replaced below if the rewrite succeeds.
+    this.#pausesUntil = performance.now() + VACUUM_RETRY_INTERVAL_MS;
     await assertRoomToRewrite(this.#file, bytes);
     const startedAt = performance.now();
     await vacuum(sqlite, this.#stopping);
@@ -105,7 +107,7 @@ async function assertRoomToRewrite(file: string, bytes: number): Promise<void> {
   const required = VACUUM_SPACE_FACTOR * bytes;
   const available = bavail * bsize;
   if (available >= required) return;
-  const message = `Rewriting ${file} needs ${inMebibytes(required)} of free disk space, and there are ${inMebibytes(available)}. Until there is enough, parts of deleted accounts may remain in the file.`;
+  const message = `Rewriting ${file} needs ${inMebibytes(required)} of free disk space, but only ${inMebibytes(available)} are available. Until it is rewritten, parts of deleted accounts may remain in it.`;
   process.emitWarning(message);
   throw diskFullError(message);
 }

@@ -9,7 +9,7 @@ export class TaskRunner {
   readonly #tasks: Partial<Tasks>;
   readonly #stopping: AbortSignal;
   readonly #respond: (response: TaskResponse) => void;
-  #last: Promise<void> = Promise.resolve();
+  #lastTask: Promise<void> = Promise.resolve();
 
   constructor(
     engine: Engine,
@@ -24,12 +24,12 @@ export class TaskRunner {
   }
 
   enqueue(request: TaskRequest): void {
-    this.#last = this.#last.then(() => this.#run(request));
+    this.#lastTask = this.#lastTask.then(() => this.#run(request));
   }
 
   /** Resolves when every enqueued task has ended. */
   async drain(): Promise<void> {
-    await this.#last;
+    await this.#lastTask;
   }
 
   async #run({ requestId, task: name, target }: TaskRequest): Promise<void> {

@@ -31,13 +31,13 @@ interface SerializedError {
   code: string | undefined;
 }
 
-/** Reduces an error to what a domain needs of it. Structured cloning would lose its class and its code. */
+/** Reduces an error to the properties that callers need. Structured cloning would lose its code. */
 export function serializeError(error: unknown): SerializedError {
   const { name, message, code } = error as Error & { code?: string };
   return { name, message, code };
 }
 
-/** Restores an error. Only a `DomainError` gets its class back. */
+/** Restores an error. Only a `DomainError` regains its class. */
 export function deserializeError({ name, message, code }: SerializedError): Error {
   if (name === 'DomainError') return new DomainError(code as ErrorCode, message);
   return Object.assign(new Error(message), { name, code });

@@ -5,15 +5,15 @@ import { transact } from '../../transaction.ts';
 import { checkpointWal } from '../wal.ts';
 
 // FTS5 keeps its index in segments. Every transaction adds one, and every query reads them all. The schema turns off
-// FTS5's automatic merges, because they can hold up a writer for seconds: https://sqlite.org/fts5.html#the_merge_command
+// FTS5's automatic merges, because they can block a writer for seconds. See https://sqlite.org/fts5.html#the_merge_command
 
-/** Index pages that one step writes. A step this small delays writers by less than about 40 ms. */
+/** Index pages that one step writes. With a million spaces, such a step delays writers by at most about 40 ms. */
 const MERGE_STEP_PAGES = 512;
 
 /** A pause between two steps, in which waiting writers acquire the write lock. */
 const STEP_INTERVAL_MS = 5;
 
-/** Merges segments until FTS5 finds too few to be worth it. */
+/** Merges segments until no level of the index has four of them, which is FTS5's default for `usermerge`. */
 export async function mergeWordIndex(db: Database, stopping: AbortSignal): Promise<void> {
   while (!stopping.aborted && (await mergeStep(db, MERGE_STEP_PAGES))) {
     await checkpointWal(db);
