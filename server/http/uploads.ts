@@ -3,7 +3,7 @@ import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../errors.ts';
 import { overloaded } from '../system/concurrency.ts';
-import { drain } from './connections.ts';
+import { drain } from './draining.ts';
 
 const maxFileBytes = 5 * 1024 * 1024;
 /** What may stand around the file: boundaries, part headers, a preamble. */

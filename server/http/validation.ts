@@ -27,12 +27,12 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
 /** More than this many faults at once help nobody. */
 const MOST_FAULTS = 20;
 
-/** Turns what validation found into a problem that points at each fault; leaves other errors as they are. */
-export function explainValidation(error: unknown): unknown {
+/** Turns a validation error into a problem that points at each invalid value. Undefined for other errors. */
+export function explainValidation(error: unknown): HttpProblem | undefined {
   const { validation, validationContext: part } = error as FastifyError & {
     validationContext?: string;
   };
-  if (!validation) return error;
+  if (!validation) return undefined;
   const pointers = (validation as ErrorObject[])
     .slice(0, MOST_FAULTS)
     .map((fault) => point(fault, part));

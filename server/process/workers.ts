@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
-import { TIME_LIMITS } from '../http/connections.ts';
+import { TIME_LIMITS } from '../http/time-limits.ts';
 import { gatherMetrics } from '../metrics/cluster.ts';
 import { announce, listen } from './serve.ts';
 import { whileStarting } from './startup-responder.ts';
@@ -85,7 +85,7 @@ async function findPort({ host, port }: Config): Promise<number> {
 
 /** Stops a worker, by force if it hangs. Answers with the signal that ended it, if one did. */
 async function stopWorker(worker: Worker, { drainSeconds }: Config): Promise<string | null> {
-  const patience = drainSeconds * 1000 + TIME_LIMITS.closeTimeout + PATIENCE;
+  const patience = drainSeconds * 1000 + TIME_LIMITS.closeTimeoutMs + PATIENCE;
   const deadline = setTimeout(() => worker.process.kill('SIGKILL'), patience);
   worker.process.kill('SIGTERM');
   const [, signal] = await once(worker, 'exit');

@@ -493,7 +493,7 @@ describe('A browser that asks first', () => {
 
 describe('When the service stops', () => {
   test('what has begun is answered, and who never finishes is cut off', async () => {
-    await using stopping = await startApp({}, { limits: { closeTimeout: 1_500 } });
+    await using stopping = await startApp({}, { limits: { closeTimeoutMs: 1_500 } });
     const { token } = await stopping.register();
     const halves = [
       'GET /readyz HTTP/1.1\r\nHost: a\r\n',
@@ -543,7 +543,7 @@ describe('When the service stops', () => {
 });
 
 test('What the event loop comes to too late, and not for once, is turned away, but the process is known to live', async () => {
-  await using pressed = await startApp({}, { limits: { eventLoopDelay: 200 } });
+  await using pressed = await startApp({}, { limits: { maxEventLoopDelayMs: 200 } });
   // As if much else had come before it.
   let isPressed = false;
   pressed.app.server.prependListener('request', () => {

@@ -370,7 +370,11 @@ describe('A request that does not arrive in time', () => {
   let app: TestApp;
   let caller: TestUser;
   beforeAll(async () => {
-    const limits = { headersTimeout: 300, requestTimeout: 300, checkingInterval: 50 };
+    const limits = {
+      headersTimeoutMs: 300,
+      requestTimeoutMs: 300,
+      connectionCheckIntervalMs: 50,
+    };
     app = await startApp({}, { limits });
     caller = await app.register();
   });
