@@ -5,9 +5,9 @@ import type { AvatarStore } from './avatars/store.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
-import { type Limits, openLimits } from './http/rate-limits.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { type Housekeeping, startHousekeeping } from './process/housekeeping.ts';
+import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { openRecentAnswers, type RecentAnswers } from './search/recent-responses.ts';
 
 /** What the application works with. Built once, and closed with `await using`. */
@@ -16,7 +16,7 @@ export interface Context extends AsyncDisposable {
   log: FastifyBaseLogger;
   engine: Engine;
   avatars: AvatarStore;
-  limits: Limits;
+  rateLimits: RateLimits;
   metrics: Metrics;
   housekeeping: Housekeeping;
   recentAnswers: RecentAnswers;
@@ -33,15 +33,15 @@ export async function openContext(
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(await openDatabase(config, { maintains }));
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
-  const limits = opened.adopt(await openLimits(config), (each) => each.close());
+  const rateLimits = opened.adopt(await openRateLimits(config), (each) => each.close());
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(
-    startHousekeeping({ config, log, engine, avatars, limits }),
+    startHousekeeping({ config, log, engine, avatars, rateLimits }),
     (each) => each.stop(),
   );
   const disposal = opened.move();
   return {
-    ...{ config, log, engine, avatars, limits, metrics, housekeeping },
+    ...{ config, log, engine, avatars, rateLimits, metrics, housekeeping },
     recentAnswers: openRecentAnswers(),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };

@@ -1,6 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { deleteAccount } from '../profile/account-deletion.ts';
 import { changePicture, removePicture } from '../profile/avatar.ts';
@@ -22,7 +23,7 @@ export function profileHandlers({
   config,
   engine,
   avatars,
-  limits,
+  rateLimits,
   housekeeping,
 }: Context): Pick<RouteHandlers, Operations> {
   return {
@@ -33,7 +34,7 @@ export function profileHandlers({
 
     changeUsername: async (request, reply) => {
       const caller = callerOf(request);
-      const username = await limits.username(reply, caller.userId, () =>
+      const username = await withRateLimit(rateLimits.username, caller.userId, reply, () =>
         changeUsername(engine, caller, request.body.username),
       );
       return reply.code(200).send({ message: `Your username is now ${username}.` });
@@ -47,14 +48,19 @@ export function profileHandlers({
     changeProfilePicture: async (request, reply) => {
       const caller = callerOf(request);
       const image = await readAvatarUpload(request, reply);
-      const profile_picture = await limits.picture(reply, caller.userId, async () => {
-        try {
-          return await changePicture(engine, avatars, caller, image, config.avatarBase);
-        } finally {
-          // One of the two pictures is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
-          void housekeeping.removePictures();
-        }
-      });
+      const profile_picture = await withRateLimit(
+        rateLimits.avatar,
+        caller.userId,
+        reply,
+        async () => {
+          try {
+            return await changePicture(engine, avatars, caller, image, config.avatarBase);
+          } finally {
+            // One of the two pictures is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
+            void housekeeping.removePictures();
+          }
+        },
+      );
       return reply.code(200).send({ profile_picture });
     },
 
@@ -67,7 +73,7 @@ export function profileHandlers({
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      await limits.password(reply, String(caller.session), () =>
+      await withRateLimit(rateLimits.password, String(caller.session), reply, () =>
         changePassword(engine, caller, currentPassword, newPassword),
       );
       return reply

@@ -4,7 +4,7 @@ import { removeDiscardedPictures } from '../avatars/discarded-avatars.ts';
 import type { AvatarStore } from '../avatars/store.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import type { Limits } from '../http/rate-limits.ts';
+import type { RateLimits } from '../rate-limits/rate-limits.ts';
 
 const INTERVAL = 10 * 60_000;
 
@@ -26,13 +26,13 @@ export function startHousekeeping({
   log,
   engine,
   avatars,
-  limits,
+  rateLimits,
 }: {
   config: Pick<Config, 'sessions'>;
   log: FastifyBaseLogger;
   engine: Engine;
   avatars: AvatarStore;
-  limits: Pick<Limits, 'clearExpired'>;
+  rateLimits: Pick<RateLimits, 'deleteExpired'>;
 }): Housekeeping {
   const attempt = async (work: () => Promise<void>) => {
     try {
@@ -56,7 +56,7 @@ export function startHousekeeping({
   const run = () => {
     last = removePictures().then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
-      await attempt(() => limits.clearExpired());
+      await attempt(async () => rateLimits.deleteExpired());
     });
     return last;
   };

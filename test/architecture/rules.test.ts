@@ -74,6 +74,7 @@ const domains = [
   'exchange',
   'messages',
   'profile',
+  'rate-limits',
   'search',
   'spaces',
   'text',
@@ -100,12 +101,8 @@ test.each(inFolder('server/handlers'))(
 );
 
 test('The database has a name in server/database alone', () => {
-  const exceptions = [
-    // Its message tells the operator which database this version keeps.
-    'server/config.ts',
-    // Counts requests in a file of its own, which has nothing to do with the service's data.
-    'server/http/rate-limits.ts',
-  ];
+  // Its message tells the operator which database this version keeps.
+  const exceptions = ['server/config.ts'];
   const others = inFolder('server').filter(({ path }) => !path.startsWith('server/database/'));
   expect(pathsWith(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);
 });
