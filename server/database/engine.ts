@@ -1,5 +1,5 @@
 import type { Kysely, RawBuilder, Transaction } from 'kysely';
-import type { QueryWord } from '../search/words/words.ts';
+import type { QueryWord } from '../text/words/words.ts';
 import type { Schema } from './schema.ts';
 
 export type Database = Kysely<Schema>;

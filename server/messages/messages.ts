@@ -7,8 +7,8 @@ import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
-import { countWords } from '../search/words/words.ts';
 import { findSpace } from '../spaces/spaces.ts';
+import { countWords } from '../text/words/words.ts';
 
 /**
  * The messages of a space that the caller may see, newest first.

@@ -2,10 +2,10 @@ import type { Selectable } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import type { PublicSpaces, Spaces, TagHits } from '../database/schema.ts';
+import { indexWords, titleKey } from '../text/words/words.ts';
 import { forgetWords, learnWords } from './correction.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
-import { indexWords, titleKey } from './words/words.ts';
 
 /**
  * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a

@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import type { Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import { tagKey } from '../text/words/words.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
-import { tagKey } from './words/words.ts';
 
 /**
  * Finds the public spaces that carry a tag, popular ones first.

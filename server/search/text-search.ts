@@ -3,10 +3,10 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Engine, TextScope } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagination.ts';
+import { matches, type QueryWord, queryWords, titleKey } from '../text/words/words.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 import { currentRevision } from './revision.ts';
-import { matches, type QueryWord, queryWords, titleKey } from './words/words.ts';
 
 /**
  * Results come in tiers, within each in the order of keys. A space is in the first tier that fits it: its title

@@ -3,7 +3,7 @@ import type { Database, Engine } from '../database/engine.ts';
 import { prepared } from '../database/prepared.ts';
 import type { SpaceTags } from '../database/schema.ts';
 import { DomainError } from '../errors.ts';
-import { tagKey } from '../search/words/words.ts';
+import { tagKey } from '../text/words/words.ts';
 
 /** A tag as its space's creator wrote it, and what makes it the same tag as others. */
 export interface TagName {

@@ -1,5 +1,5 @@
 import { CompiledQuery, sql } from 'kysely';
-import type { QueryWord, Term } from '../../search/words/words.ts';
+import type { QueryWord, Term } from '../../text/words/words.ts';
 import type { TextIndex } from '../engine.ts';
 
 /** A word of a title is indexed twice: as it is, and behind this sign, which no word holds. */
