@@ -5,12 +5,12 @@ import type { AvatarStore } from './avatars/store.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
+import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
-import { type Housekeeping, startHousekeeping } from './process/housekeeping.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { openRecentAnswers, type RecentAnswers } from './search/recent-responses.ts';
 
-/** What the application works with. Built once, and closed with `await using`. */
+/** The resources of the application. Opened once per process, and closed with `await using`. */
 export interface Context extends AsyncDisposable {
   config: Config;
   log: FastifyBaseLogger;
@@ -23,26 +23,35 @@ export interface Context extends AsyncDisposable {
 }
 
 /**
- * @param maintains whether this process keeps the database's files in order: one process a database
+ * Opens the database, the avatar store and everything else that handlers use.
+ * @param runsMaintenance whether this process maintains the database files; only one process per database should
+ * @throws OperatorError if the database cannot be used
  */
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  { maintains = true }: { maintains?: boolean } = {},
+  { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(await openDatabase(config, { maintains }));
+  const engine = opened.use(await openDatabase(config, { maintains: runsMaintenance }));
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'));
-  const rateLimits = opened.adopt(await openRateLimits(config), (each) => each.close());
+  const rateLimits = opened.adopt(await openRateLimits(config), (limits) => limits.close());
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(
     startHousekeeping({ config, log, engine, avatars, rateLimits }),
-    (each) => each.stop(),
+    (started) => started.stop(),
   );
-  const disposal = opened.move();
+  const recentAnswers = openRecentAnswers();
+  const resources = opened.move();
   return {
-    ...{ config, log, engine, avatars, rateLimits, metrics, housekeeping },
-    recentAnswers: openRecentAnswers(),
-    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+    config,
+    log,
+    engine,
+    avatars,
+    rateLimits,
+    metrics,
+    housekeeping,
+    recentAnswers,
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }

@@ -2,15 +2,20 @@ import { configFromEnvironment } from './config.ts';
 import { openLog } from './process/log.ts';
 import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
-import { isWorker, superviseWorkers, tellSupervisor } from './process/workers.ts';
+import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
 
-/** That something has to be mended first (EX_CONFIG of sysexits.h): the systemd unit does not try again. */
-const UNABLE = 78;
+/** Exit code: configuration error; do not restart. The systemd unit relies on it. The name is from sysexits.h. */
+const EX_CONFIG = 78;
 
 await runProgram(async () => {
   const config = configFromEnvironment();
   const log = openLog(config);
-  if (config.workers > 1 && !isWorker()) await superviseWorkers(config, log);
-  else await serve(config, log, { maintains: !isWorker() });
-  if (isWorker()) tellSupervisor();
-}, UNABLE);
+  if (isWorker()) {
+    await serve(config, log, { runsMaintenance: false });
+    notifyReady();
+  } else if (config.workers > 1) {
+    await superviseWorkers(config, log);
+  } else {
+    await serve(config, log, { runsMaintenance: true });
+  }
+}, EX_CONFIG);

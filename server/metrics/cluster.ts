@@ -19,7 +19,7 @@ const WORKER_PATIENCE = 2_000;
 const SUPERVISOR_PATIENCE = 5_000;
 
 /** Has the supervisor answer workers that ask for the figures of all processes, as Prometheus reads them. */
-export function gatherMetrics(): void {
+export function aggregateMetrics(): void {
   const own = measureProcess();
   const told = new Map<Worker, Figures>();
   const answers = new Map<Worker, () => void>();

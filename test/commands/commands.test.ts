@@ -389,7 +389,7 @@ describe('The server', () => {
 
     const [victim] = workers();
     process.kill(victim as number, 'SIGKILL');
-    await until(() => server.output().includes('a worker has ended and is replaced'));
+    await until(() => server.output().includes('worker exited, starting another one'));
     await until(async () => (await answers(search)) && workers().size === 3);
     server.child.kill('SIGTERM');
     expect((await server.ended).code).toBe(0);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { whileStarting } from '../../server/process/startup-responder.ts';
+import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -37,7 +37,7 @@ test('While the service prepares to start, it lives and is not ready, however bu
       const [type, retry] = [headers.get('content-type'), headers.get('retry-after')];
       console.log(JSON.stringify({ status, type, retry, body: await response.json() }));
     }`;
-  const answers = await whileStarting({ host: '127.0.0.1', port }, async () =>
+  const answers = await respondWhileStarting({ host: '127.0.0.1', port }, async () =>
     // It blocks this thread, as a migration does.
     execFileSync(process.execPath, ['--input-type=module', '-e', ask], { encoding: 'utf8' })
       .trim()

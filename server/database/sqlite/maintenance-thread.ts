@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
-import { tasks } from '../../process/tasks.ts';
+import { tasks } from '../../tasks.ts';
 import type { Database, Engine } from '../engine.ts';
 import { transact } from '../transaction.ts';
 import { openFile } from './connection.ts';
