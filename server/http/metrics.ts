@@ -34,7 +34,7 @@ export function serveMetrics(
       );
     }
     const text = await readMetrics().catch((cause) => {
-      throw Object.assign(unavailable(), { cause });
+      throw unavailable(cause);
     });
     return reply.type(registry.contentType).send(text);
   });

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../../generated/types.gen.ts';
 import type { ErrorCode, Pointer } from '../errors.ts';
 
-/** The status of each kind of problem. `openapi.yaml` explains the codes to clients. */
+/** The HTTP status of each problem code. `openapi.yaml` documents the codes for clients. */
 export const statuses = {
   invalid_request: 400,
   invalid_cursor: 400,
@@ -45,7 +45,15 @@ export const statuses = {
 
 export type ProblemCode = keyof typeof statuses;
 
-/** A refusal that only HTTP knows of. */
+export interface ProblemOptions {
+  /** The invalid parts of the request. */
+  pointers?: readonly Pointer[];
+  /** Headers of the response. */
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+/** An error that exists only in HTTP, such as an unknown path. */
 export class HttpProblem extends Error {
   readonly code: ProblemCode;
   readonly pointers: readonly Pointer[];
@@ -54,12 +62,9 @@ export class HttpProblem extends Error {
   constructor(
     code: ProblemCode,
     detail: string,
-    {
-      pointers = [],
-      headers = {},
-    }: { pointers?: readonly Pointer[]; headers?: Record<string, string> } = {},
+    { pointers = [], headers = {}, cause }: ProblemOptions = {},
   ) {
-    super(detail);
+    super(detail, { cause });
     this.name = 'HttpProblem';
     this.code = code;
     this.pointers = pointers;
@@ -67,6 +72,7 @@ export class HttpProblem extends Error {
   }
 }
 
+/** Returns a problem document (RFC 9457). */
 export function problemDocument(
   code: ProblemCode,
   detail: string,
@@ -89,9 +95,8 @@ export function notFound(): HttpProblem {
   return new HttpProblem('not_found', 'There is nothing at this path.');
 }
 
-export function unavailable(): HttpProblem {
-  return new HttpProblem(
-    'unavailable',
-    'The service cannot answer right now. Try again in a few seconds.',
-  );
+/** @param cause the error behind it, for the log only */
+export function unavailable(cause?: unknown): HttpProblem {
+  const detail = 'The service cannot answer right now. Try again in a few seconds.';
+  return new HttpProblem('unavailable', detail, { cause });
 }
