@@ -7,7 +7,7 @@ import { makeHandlers } from './handlers/index.ts';
 import { rejectAmbiguousHeaders } from './http/ambiguous-headers.ts';
 import { authenticate } from './http/authentication.ts';
 import { serveAvatars } from './http/avatars.ts';
-import { checkBody, readBodies } from './http/bodies.ts';
+import { checkBody, parseBodies } from './http/bodies.ts';
 import { preventCaching } from './http/cache-control.ts';
 import { rejectUnknownExpectations } from './http/client-errors.ts';
 import { omitJsonCharset } from './http/content-types.ts';
@@ -28,7 +28,7 @@ import { setSecurityHeaders } from './http/security-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
-import { compileValidator, refuseBrokenQuery } from './http/validation.ts';
+import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
 
 /** Builds the application. It does not listen yet. */
 export async function buildApp(
@@ -83,9 +83,9 @@ export async function buildApp(
 
 /** Routes every operation of the contract to its handler. */
 async function serveContract(api: FastifyInstance, context: Context): Promise<void> {
-  await readBodies(api);
+  await parseBodies(api);
   api.setValidatorCompiler(compileValidator);
-  api.addHook('onRequest', refuseBrokenQuery);
+  api.addHook('onRequest', rejectMalformedQuery);
   const limitReads = await limitPublicReads(api, context.config);
   const handlers = makeHandlers(context);
 

@@ -1,25 +1,24 @@
 import { DomainError } from './errors.ts';
 
-/** One page of a list, and where the next one begins; null after the last. */
 export interface Page<T> {
   items: T[];
+  /** The cursor of the next page. Null on the last page. */
   next: string | null;
 }
 
-/** What a caller asks of a list. */
 export interface PageRequest {
   limit: number;
   cursor?: string | undefined;
 }
 
-/** Where a page begins, as an opaque text for clients to send back. */
+/** Returns a cursor for a position in a list. Clients treat it as an opaque string. */
 export function encodeCursor(position: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url');
 }
 
 /**
- * Reads a cursor back.
- * @param isPosition whether the parts are what this list's cursors are made of
+ * Returns the position that a cursor contains.
+ * @param isPosition whether an array is a position in this list
  * @throws DomainError `invalid_cursor`
  */
 export function decodeCursor<T extends readonly (string | number)[]>(
@@ -27,24 +26,25 @@ export function decodeCursor<T extends readonly (string | number)[]>(
   isPosition: (parts: unknown[]) => parts is T & unknown[],
 ): T {
   const parts = parse(cursor);
+  // Decoding ignores invalid characters, so the comparison is needed to detect them.
   if (!Array.isArray(parts) || !isPosition(parts) || encodeCursor(parts) !== cursor) {
     throw new DomainError(
       'invalid_cursor',
-      'The cursor did not come from this list. Take it, unchanged, from the Link header of the page before.',
+      'The cursor is not a cursor of this list. Use the one from the Link header of the previous page, unchanged.',
       [{ pointer: '?cursor', message: 'is not a cursor of this list' }],
     );
   }
   return parts;
 }
 
-/** Whether these are a position in a list ordered by time: a moment, and a number for what has the moment in common. */
-export function isMoment(parts: unknown[]): parts is [string, number] {
-  const [time, id] = parts;
+/** Whether an array is a position in a list in order of time: a timestamp, and a number that makes it unique. */
+export function isTimePosition(parts: unknown[]): parts is [string, number] {
+  const [time, key] = parts;
   return (
     parts.length === 2 &&
     typeof time === 'string' &&
     /^[-+\dT:.Z]+$/.test(time) &&
-    Number.isSafeInteger(id)
+    Number.isSafeInteger(key)
   );
 }
 
@@ -56,15 +56,18 @@ function parse(cursor: string): unknown {
   }
 }
 
-/** Makes a page of `limit` items out of the up to `limit + 1` that were read. */
+/**
+ * Makes a page out of rows.
+ * @param rows up to `limit + 1` rows; the additional one tells whether there is a next page
+ */
 export function pageOf<T>(
-  items: T[],
+  rows: T[],
   limit: number,
-  positionOf: (item: T) => (string | number)[],
+  positionOf: (row: T) => (string | number)[],
 ): Page<T> {
-  const last = items.length > limit ? items[limit - 1] : undefined;
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
   return {
-    items: items.slice(0, limit),
+    items: rows.slice(0, limit),
     next: last === undefined ? null : encodeCursor(positionOf(last)),
   };
 }

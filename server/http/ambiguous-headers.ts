@@ -8,10 +8,10 @@ export function rejectAmbiguousHeaders(app: FastifyInstance): void {
     const hosts = names.filter((name) => name.toLowerCase() === 'host').length;
     // HTTP/1.0 has no Host header.
     if (hosts > 1 || (hosts === 0 && raw.httpVersion !== '1.0')) {
-      throw new HttpProblem('invalid_request', 'A request has exactly one Host header.');
+      throw new HttpProblem('invalid_request', 'A request must have exactly one Host header.');
     }
     if (!/^(chunked)?$/i.test(raw.headers['transfer-encoding'] ?? '')) {
-      throw new HttpProblem('invalid_request', 'The only transfer encoding possible is chunked.');
+      throw new HttpProblem('invalid_request', 'The only supported transfer encoding is chunked.');
     }
   });
 }

@@ -36,7 +36,7 @@ export function rejectUnknownExpectations(app: FastifyInstance): void {
     const { status, body } = logProblem(
       app.log,
       'expectation_failed',
-      'Only "Expect: 100-continue" is understood.',
+      'The only supported expectation is "Expect: 100-continue".',
     );
     response
       .writeHead(status, {
@@ -58,10 +58,10 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
     case 'HPE_HEADER_OVERFLOW':
       return {
         code: 'headers_too_large',
-        detail: 'The request line and headers may have at most 16,384 bytes.',
+        detail: 'The request line and headers are larger than 16,384 bytes.',
       };
     default:
-      return { code: 'invalid_request', detail: 'This is not a valid HTTP request.' };
+      return { code: 'invalid_request', detail: 'The request is not valid HTTP.' };
   }
 }
 

@@ -88,10 +88,10 @@ function explainFrameworkError({
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new HttpProblem(
         'invalid_request',
-        'The body is not as long as its Content-Length says.',
+        'The length of the request body does not match its Content-Length.',
       );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new HttpProblem('unsupported_media_type', 'The Content-Type cannot be read.');
+      return new HttpProblem('unsupported_media_type', 'The Content-Type header is malformed.');
     case 'FST_STATIC_FORBIDDEN_PATH':
       return notFound();
     case 'FST_ERR_ASYNC_CONSTRAINT':
@@ -105,6 +105,6 @@ function explainFrameworkError({
 function internal(): HttpProblem {
   return new HttpProblem(
     'internal',
-    'The server failed. Nothing you sent is at fault; quote the request_id when you report it.',
+    'An internal error occurred. Quote the request_id if you report it.',
   );
 }

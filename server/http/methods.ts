@@ -31,7 +31,7 @@ export function rejectOtherMethods(app: FastifyInstance, paths: ReadonlySet<stri
       url,
       // Earlier than the handler, so that no body is read.
       onRequest: async (request) => {
-        const detail = `${request.method} is not possible here. Possible: ${allowed}.`;
+        const detail = `${request.method} is not allowed at this path. Allowed: ${allowed}.`;
         throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
       },
       handler: async () => {},

@@ -11,7 +11,7 @@ export function measureRequests(app: FastifyInstance, { metrics }: Pick<Context,
   if (metrics.registry === null) return;
   app.addHook('onResponse', async (request, reply) => {
     const operation = request.routeOptions.config.operation?.operationId ?? 'none';
-    metrics.noteRequest({ operation, status: reply.statusCode }, reply.elapsedTime / 1000);
+    metrics.recordRequest({ operation, status: reply.statusCode }, reply.elapsedTime / 1000);
   });
 }
 

@@ -16,6 +16,9 @@ export function limitPipelining(app: FastifyInstance): void {
     });
     if (pending <= MAX_PIPELINED_REQUESTS) return;
     socket.destroy();
-    throw new HttpProblem('invalid_request', 'Too many requests wait on this connection.');
+    throw new HttpProblem(
+      'invalid_request',
+      'The connection has more than 16 unanswered requests.',
+    );
   });
 }

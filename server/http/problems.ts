@@ -97,6 +97,6 @@ export function notFound(): HttpProblem {
 
 /** @param cause the error behind it, for the log only */
 export function unavailable(cause?: unknown): HttpProblem {
-  const detail = 'The service cannot answer right now. Try again in a few seconds.';
+  const detail = 'The service is temporarily unavailable. Try again in a few seconds.';
   return new HttpProblem('unavailable', detail, { cause });
 }

@@ -12,7 +12,7 @@ export function warnAboutUntrustedProxy(
     if (hasWarned || request.headers['x-forwarded-for'] === undefined) return;
     hasWarned = true;
     request.log.warn(
-      'X-Forwarded-For is ignored: if a proxy of yours sends it, put its address into TRUST_PROXY',
+      'X-Forwarded-For is ignored. If one of your proxies sends it, add the address of the proxy to TRUST_PROXY.',
     );
   });
 }

@@ -8,7 +8,7 @@ import {
   LogController,
 } from 'fastify';
 import type { Config } from '../config.ts';
-import { BODY_LIMIT } from './bodies.ts';
+import { MAX_BODY_BYTES } from './bodies.ts';
 import { clientErrorHandler } from './client-errors.ts';
 import { drain } from './draining.ts';
 import type { ErrorHandler } from './error-handler.ts';
@@ -28,7 +28,7 @@ export function serverOptions(
     logController: new LogController({ disableRequestLogging: true }),
     // Request ids from clients are ignored, because they need not be unique.
     genReqId: () => randomUUID(),
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: MAX_BODY_BYTES,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     // Tags can be long. Node's limit on the size of headers bounds them.
     routerOptions: { maxParamLength: 16_384 },

@@ -6,7 +6,13 @@ import { avatarUrl } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import {
+  decodeCursor,
+  isTimePosition,
+  type Page,
+  type PageRequest,
+  pageOf,
+} from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
 import { countWords } from '../text/words/words.ts';
 
@@ -28,7 +34,7 @@ export async function listMessages(
     .orderBy('messages.id', 'desc')
     .limit(limit + 1);
   if (cursor !== undefined) {
-    const [createdAt, id] = decodeCursor<readonly [string, number]>(cursor, isMoment);
+    const [createdAt, id] = decodeCursor<readonly [string, number]>(cursor, isTimePosition);
     query = query.where(sql<boolean>`(messages.created_at, messages.id) < (${createdAt}, ${id})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, id }) => [created_at, id]);

@@ -4,7 +4,13 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
+import {
+  decodeCursor,
+  isTimePosition,
+  type Page,
+  type PageRequest,
+  pageOf,
+} from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
 import { describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
@@ -105,7 +111,7 @@ export async function listParticipations(
     .orderBy('space', 'desc')
     .limit(limit + 1);
   if (cursor !== undefined) {
-    const [joinedAt, space] = decodeCursor<readonly [string, number]>(cursor, isMoment);
+    const [joinedAt, space] = decodeCursor<readonly [string, number]>(cursor, isTimePosition);
     query = query.where(sql<boolean>`(joined_at, space) < (${joinedAt}, ${space})`);
   }
   const page = pageOf(await query.execute(), limit, ({ joined_at, space }) => [joined_at, space]);

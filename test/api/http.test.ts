@@ -81,7 +81,7 @@ describe('A method that a path does not have', () => {
       if (method === 'HEAD') continue;
       expect(problemOf(answer)).toMatchObject({
         code: 'method_not_allowed',
-        detail: `${method} is not possible here. Possible: ${possible.join(', ')}.`,
+        detail: `${method} is not allowed at this path. Allowed: ${possible.join(', ')}.`,
       });
     }
   });
@@ -218,7 +218,7 @@ describe('A request', () => {
   ])('with %s is refused', async (_, bytes) => {
     expect(problemOf(await sendRaw(app.url, bytes))).toMatchObject({
       ...{ status: 431, code: 'headers_too_large' },
-      detail: 'The request line and headers may have at most 16,384 bytes.',
+      detail: 'The request line and headers are larger than 16,384 bytes.',
     });
   });
 

@@ -149,7 +149,7 @@ test('A field that is not known is pointed at, whatever it is called', async () 
     body: JSON.stringify({ email: 'a@example.com', password: 'marmalade on toast', 'a/b~c': 1 }),
   });
   expect((await response.json()).errors).toEqual([
-    { pointer: '/a~1b~0c', message: 'is not known here' },
+    { pointer: '/a~1b~0c', message: 'is not a known field' },
   ]);
 });
 

@@ -294,8 +294,7 @@ describe('With a database that fails', () => {
       const { request_id, ...problem } = JSON.parse(text);
       expect(problem).toEqual({
         ...{ type: 'about:blank', title: 'Internal Server Error', status: 500, code: 'internal' },
-        detail:
-          'The server failed. Nothing you sent is at fault; quote the request_id when you report it.',
+        detail: 'An internal error occurred. Quote the request_id if you report it.',
         errors: [],
       });
       expect(response.headers.get('retry-after')).toBeNull();

@@ -273,7 +273,7 @@ describe('The server', () => {
     const { code, errors } = await start('main', [], { PORT: 'http' }).ended;
     expect({ code, errors }).toEqual({
       code: 78,
-      errors: 'PORT=http is not possible: a whole number from 0 to 65535 is needed.\n',
+      errors: 'PORT=http is invalid: must be a whole number from 0 to 65535.\n',
     });
   });
 
@@ -335,7 +335,7 @@ describe('The server', () => {
   test.each([
     [{ HOST: 'no.such.host.invalid' }, /no\.such\.host\.invalid/],
     [{ HOST: '203.0.113.1' }, /203\.0\.113\.1/],
-    [{ HOST: '999.1.1.1' }, /^HOST=999\.1\.1\.1 is not possible/],
+    [{ HOST: '999.1.1.1' }, /^HOST=999\.1\.1\.1 is invalid/],
     [{ DATA_DIR: '/dev/null' }, /\/dev\/null/],
   ])('does not start where it cannot be: %j, and says so in a line', async (settings, message) => {
     const PORT = await freePort();

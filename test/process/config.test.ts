@@ -52,7 +52,7 @@ describe('The settings', () => {
   ])('refuse %s=%s in one line that names it and what is allowed', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(
-      new RegExp(`^${name}=[^\\n]+ is not possible: [^\\n]+\\.$`),
+      new RegExp(`^${name}=[^\\n]+ is invalid: [^\\n]+\\.$`),
     );
   });
 
