@@ -40,7 +40,8 @@ const domains = [
   'text',
   'users',
 ];
-const sourcesBelowHttp = sourcesIn(...[...domains, 'database'].map((each) => `server/${each}`));
+const foldersBelowHttp = [...domains, 'database'].map((name) => `server/${name}`);
+const sourcesBelowHttp = sourcesIn(...foldersBelowHttp);
 const otherSources = sourcesIn('server').filter((each) => !sourcesBelowHttp.includes(each));
 
 test.each(sourcesBelowHttp)('$path does not depend on HTTP', ({ path, text }) => {

@@ -59,7 +59,6 @@ function importsOf(path: string, text: string): string[] {
   const imported = ts.preProcessFile(text).importedFiles.map(({ fileName }) => fileName);
   // Threads are started with the URL of their entry module.
   const entryModules = text.matchAll(/new URL\('(\.[^']+\.[jt]s)', import\.meta\.url\)/g);
-  return [...imported, ...[...entryModules].map(([, name]) => name as string)].map((name) =>
-    name.startsWith('.') ? join(dirname(path), name) : name,
-  );
+  const names = imported.concat(Array.from(entryModules, ([, name]) => name as string));
+  return names.map((name) => (name.startsWith('.') ? join(dirname(path), name) : name));
 }

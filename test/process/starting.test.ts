@@ -23,7 +23,7 @@ const statusOf = (url: string) =>
     () => 0,
   );
 
-test('While the service prepares to start, it lives and is not ready, however busy it is', async () => {
+test('Responds to health checks while a migration blocks the main thread', async () => {
   const port = await freePort();
   const ask = `
     const tried = Date.now() + 10_000;
@@ -37,8 +37,8 @@ test('While the service prepares to start, it lives and is not ready, however bu
       const [type, retry] = [headers.get('content-type'), headers.get('retry-after')];
       console.log(JSON.stringify({ status, type, retry, body: await response.json() }));
     }`;
-  const answers = await respondWhileStarting({ host: '127.0.0.1', port }, async () =>
-    // It blocks this thread, as a migration does.
+  const responses = await respondWhileStarting({ host: '127.0.0.1', port }, async () =>
+    // Blocks this thread, as a migration does.
     execFileSync(process.execPath, ['--input-type=module', '-e', ask], { encoding: 'utf8' })
       .trim()
       .split('\n')
@@ -46,35 +46,40 @@ test('While the service prepares to start, it lives and is not ready, however bu
   );
   const problem = { status: 503, code: 'unavailable', request_id: expect.any(String), errors: [] };
   const unavailable = {
-    ...{ status: 503, type: 'application/problem+json', retry: '2' },
+    status: 503,
+    type: 'application/problem+json',
+    retry: '2',
     body: expect.objectContaining(problem),
   };
-  expect(answers).toEqual([
+  expect(responses).toEqual([
     { status: 200, type: 'application/json', retry: null, body: { status: 'ok' } },
     unavailable,
     unavailable,
   ]);
-  // The port is free again for the service itself.
+  // The port must be free for the service itself.
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening');
   server.close();
 });
 
 test.each([1, 2])(
-  'The service gets ready once it can migrate, with %i workers',
+  'Becomes ready after the migration, with WORKERS=%i',
   { timeout: 90_000 },
   async (workers) => {
     const folder = await mkdtemp(join(tmpdir(), 'starting-'));
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    // Somebody else writes to the database, so the migration has to wait.
+    // The migration must wait for this transaction.
     const other = new Sqlite(join(folder, 'space-service.sqlite'));
     other.pragma('journal_mode = WAL');
     other.exec('BEGIN IMMEDIATE');
     const child = spawn(process.execPath, ['server/main.ts'], {
       env: {
-        ...{ PATH: process.env.PATH, DATA_DIR: folder, PORT: String(port) },
-        ...{ WORKERS: String(workers), LOG_LEVEL: 'silent' },
+        PATH: process.env.PATH,
+        DATA_DIR: folder,
+        PORT: String(port),
+        WORKERS: String(workers),
+        LOG_LEVEL: 'silent',
       },
     });
     try {

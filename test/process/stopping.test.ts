@@ -19,15 +19,15 @@ function start(settings: Record<string, string>): ChildProcess {
   });
 }
 
-/** A port, and who has it until it is let go. */
-async function takePort() {
+/** Listens on a free port. */
+async function occupyPort() {
   const owner = createServer().listen(0, '127.0.0.1');
   await once(owner, 'listening');
   return { owner, port: (owner.address() as AddressInfo).port };
 }
 
 async function startOnFreePort(settings: Record<string, string>) {
-  const { owner, port } = await takePort();
+  const { owner, port } = await occupyPort();
   await new Promise((resolve) => owner.close(resolve));
   const child = start({ PORT: String(port), ...settings });
   const url = `http://127.0.0.1:${port}`;
@@ -36,8 +36,8 @@ async function startOnFreePort(settings: Record<string, string>) {
   return { child, url, port };
 }
 
-test('Several processes do not start on a port that is in use either, and one line says so', async () => {
-  const { owner, port } = await takePort();
+test('Exits with one line if the port is in use, also with several workers', async () => {
+  const { owner, port } = await occupyPort();
   const child = start({ PORT: String(port), WORKERS: '2' });
   const [[code], errors] = await Promise.all([
     once(child, 'exit'),
@@ -48,17 +48,17 @@ test('Several processes do not start on a port that is in use either, and one li
   owner.close();
 }, 40_000);
 
-describe.each(['1', '2'])('A service of %s processes that is told to stop', (workers) => {
-  test('first says so where readiness is asked, and ends well however often it is told', async () => {
+describe.each(['1', '2'])('After a stop signal, with WORKERS=%s, the service', (workers) => {
+  test('reports that it is not ready, finishes pending requests, and exits with code 0', async () => {
     const { child, url, port } = await startOnFreePort({ WORKERS: workers });
     const exited = once(child, 'exit');
-    // Accepted, and begun.
+    // A pending request.
     const open = connect(port, '127.0.0.1');
     open.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     await once(open, 'connect');
-    let answer = '';
+    let response = '';
     open.on('data', (data: string) => {
-      answer += data;
+      response += data;
     });
 
     child.kill('SIGINT');
@@ -70,6 +70,6 @@ describe.each(['1', '2'])('A service of %s processes that is told to stop', (wor
     child.kill('SIGTERM');
     open.write('\r\n');
     expect((await exited)[0]).toBe(0);
-    expect(answer).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
+    expect(response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
   }, 60_000);
 });
