@@ -9,7 +9,7 @@ import { authenticate } from './http/authentication.ts';
 import { serveAvatars } from './http/avatars.ts';
 import { checkBody, parseBodies } from './http/bodies.ts';
 import { preventCaching } from './http/cache-control.ts';
-import { rejectUnknownExpectations } from './http/client-errors.ts';
+import { rejectUnsupportedExpectations } from './http/client-errors.ts';
 import { omitJsonCharset } from './http/content-types.ts';
 import { allowOrigins } from './http/cors.ts';
 import { serveDocumentation } from './http/documentation.ts';
@@ -39,7 +39,7 @@ export async function buildApp(
   const handleError = errorHandler(context);
   const app = Fastify(serverOptions(config, log, timeLimits, handleError));
   app.setErrorHandler(handleError);
-  rejectUnknownExpectations(app);
+  rejectUnsupportedExpectations(app);
   app.decorateRequest('caller', null);
 
   // Before the first route, because it observes the registration of routes.
@@ -59,7 +59,7 @@ export async function buildApp(
   // Pipelining first, because it counts every request of a connection.
   limitPipelining(app);
   warnAboutUntrustedProxy(app, config);
-  // These set headers that every rejection below must carry: without CORS headers, browsers hide it from its caller.
+  // Before all rejections, which must carry these headers: browsers hide responses without CORS headers from the page.
   await setSecurityHeaders(app);
   await allowOrigins(app, config);
   rejectAmbiguousHeaders(app);
@@ -76,7 +76,7 @@ export async function buildApp(
   await serveAvatars(app, context);
   await app.register(async (api) => serveContract(api, context));
 
-  // After the last route, because it fills the methods that a path lacks.
+  // After the last route, because it adds the missing methods to every path.
   rejectOtherMethods(app, paths);
   return app;
 }
@@ -85,6 +85,7 @@ export async function buildApp(
 async function serveContract(api: FastifyInstance, context: Context): Promise<void> {
   await parseBodies(api);
   api.setValidatorCompiler(compileValidator);
+  // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
   const limitReads = await limitPublicReads(api, context.config);
   const handlers = makeHandlers(context);
@@ -99,9 +100,9 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
         url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
         handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
         onRequest: [
-          // First, so that a rejected request costs no query.
+          // Before authentication, so that a rejected request costs no query.
           ...(operation.isPublicRead ? limitReads : []),
-          // Before anything of the body is read: strangers get 401, whatever they send.
+          // Before the body is read, so that a request without a valid token gets 401 whatever its body is.
           authenticate(context, operation),
           checkBody(operation),
         ],

@@ -5,7 +5,7 @@ export class DomainError extends Error {
 
   /**
    * @param code     the rule that the request broke
-   * @param detail   one or two sentences for the client's developer: the limit, and what is accepted
+   * @param detail   one or two sentences for people: the limit, and what is accepted
    * @param pointers the invalid parts of the request, if any
    */
   constructor(code: ErrorCode, detail: string, pointers: readonly Pointer[] = []) {

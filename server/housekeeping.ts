@@ -13,7 +13,7 @@ export interface Housekeeping {
   /** Deletes everything that is due. */
   run(): Promise<void>;
   /** Deletes the files of discarded avatars. */
-  removeAvatars(): Promise<void>;
+  deleteDiscardedAvatars(): Promise<void>;
   /** Resolves when pending work is done. */
   stop(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export function startHousekeeping({
 
   let lastRun = Promise.resolve();
   let waitingRemoval: Promise<void> | undefined;
-  const removeAvatars = () => {
+  const deleteDiscardedAvatars = () => {
     // A removal that has not begun will also remove what was discarded since, so one is enough for all callers.
     if (!waitingRemoval) {
       waitingRemoval = lastRun.then(async () => {
@@ -54,7 +54,7 @@ export function startHousekeeping({
     return waitingRemoval;
   };
   const run = () => {
-    lastRun = removeAvatars().then(async () => {
+    lastRun = deleteDiscardedAvatars().then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(async () => rateLimits.deleteExpired());
     });
@@ -65,7 +65,7 @@ export function startHousekeeping({
   void run();
   return {
     run,
-    removeAvatars,
+    deleteDiscardedAvatars,
     async stop() {
       clearInterval(timer);
       await lastRun;

@@ -4,7 +4,7 @@ import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
 import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
 
-/** Exit code: configuration error; do not restart. The systemd unit relies on it. The name is from sysexits.h. */
+/** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
 const EX_CONFIG = 78;
 
 await runProgram(async () => {

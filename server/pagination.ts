@@ -30,7 +30,7 @@ export function decodeCursor<T extends readonly (string | number)[]>(
   if (!Array.isArray(parts) || !isPosition(parts) || encodeCursor(parts) !== cursor) {
     throw new DomainError(
       'invalid_cursor',
-      'The cursor is not a cursor of this list. Use the one from the Link header of the previous page, unchanged.',
+      'The cursor does not belong to this list. Use the one from the Link header of the previous page, unchanged.',
       [{ pointer: '?cursor', message: 'is not a cursor of this list' }],
     );
   }

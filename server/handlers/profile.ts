@@ -57,7 +57,7 @@ export function profileHandlers({
             return await changePicture(engine, avatars, caller, image, config.avatarBase);
           } finally {
             // One of the two pictures is to go: the old one, or the new one if its owner has gone. Nobody waits for that.
-            void housekeeping.removeAvatars();
+            void housekeeping.deleteDiscardedAvatars();
           }
         },
       );
@@ -66,7 +66,7 @@ export function profileHandlers({
 
     removeProfilePicture: async (request, reply) => {
       const profile_picture = await removePicture(engine, callerOf(request), config.avatarBase);
-      await housekeeping.removeAvatars();
+      await housekeeping.deleteDiscardedAvatars();
       return reply.code(200).send({ profile_picture });
     },
 
@@ -83,7 +83,7 @@ export function profileHandlers({
 
     deleteAccount: async (request, reply) => {
       await deleteAccount(engine, callerOf(request));
-      await housekeeping.removeAvatars();
+      await housekeeping.deleteDiscardedAvatars();
       return reply
         .code(200)
         .send({ message: 'Your account and everything in it has been deleted.' });

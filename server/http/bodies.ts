@@ -18,7 +18,7 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
   );
-  // Operations without a body ignore the ones that they get. `checkBody` rejects other types for the rest.
+  // Operations without a body ignore any body. For all others, `checkBody` rejects other types.
   app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
 }
 

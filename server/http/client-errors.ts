@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { drain, isDraining } from './draining.ts';
-import { type ProblemCode, problemDocument, statuses } from './problems.ts';
+import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
 
 // Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
 
@@ -30,7 +30,7 @@ export function clientErrorHandler(log: FastifyBaseLogger) {
 }
 
 /** Rejects requests with an Expect header other than `100-continue`. */
-export function rejectUnknownExpectations(app: FastifyInstance): void {
+export function rejectUnsupportedExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (request, response) => {
     drain(request);
     const { status, body } = logProblem(
@@ -65,7 +65,7 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
   }
 }
 
-/** Makes a problem document and writes it to the log under its request id. */
+/** Makes a problem document, and logs its code and request id. */
 function logProblem(
   log: FastifyBaseLogger,
   code: ProblemCode,
@@ -73,6 +73,6 @@ function logProblem(
 ): { status: number; title: string; body: string } {
   const reqId = randomUUID();
   const problem = problemDocument(code, detail, reqId);
-  log.info({ reqId, status: statuses[code], code }, 'request answered');
+  log.info({ reqId, status: PROBLEM_STATUSES[code], code }, 'request answered');
   return { status: problem.status, title: problem.title, body: JSON.stringify(problem) };
 }

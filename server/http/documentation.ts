@@ -44,7 +44,7 @@ function adjustPolicy(policy: string, publicUrl: string): string {
       // The server may be reached without TLS.
       .replace(' upgrade-insecure-requests;', '')
       .replace(' validator.swagger.io', '')
-      // The page may have been opened under another name than the public one, which its requests go to.
+      // Requests go to the public URL, which can differ from the address of the page.
       .concat(` connect-src 'self' ${new URL(publicUrl).origin};`)
   );
 }

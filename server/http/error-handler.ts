@@ -2,7 +2,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError } from '../errors.ts';
 import { bodyTooLarge } from './bodies.ts';
-import { HttpProblem, notFound, problemDocument, statuses, unavailable } from './problems.ts';
+import {
+  HttpProblem,
+  notFound,
+  PROBLEM_STATUSES,
+  problemDocument,
+  unavailable,
+} from './problems.ts';
 import { explainValidation } from './validation.ts';
 
 export type ErrorHandler = (
@@ -25,7 +31,7 @@ export function errorHandler({
   };
 }
 
-/** Never passes on a message of a library or of the database: it could contain data of other people. */
+/** Messages of libraries and of the database are never sent, because they can contain other people's data. */
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof DomainError) {
@@ -36,7 +42,7 @@ function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): 
 }
 
 function logFailure(error: unknown, problem: HttpProblem, request: FastifyRequest): void {
-  const status = statuses[problem.code];
+  const status = PROBLEM_STATUSES[problem.code];
   if (status === 500) request.log.error({ err: error }, 'request failed');
   // Rejections under overload are not logged, because the log would add to the load.
   else if (status === 503 && !isDeliberate(error)) request.log.warn({ err: error }, 'unavailable');
@@ -54,7 +60,7 @@ function sendProblem(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const status = statuses[problem.code];
+  const status = PROBLEM_STATUSES[problem.code];
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
   if (status === 503) reply.header('retry-after', '2');
   if (status === 401) reply.header('www-authenticate', challenge(problem, request));

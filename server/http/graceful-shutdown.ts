@@ -1,4 +1,4 @@
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { TimeLimits } from './time-limits.ts';
 
@@ -22,7 +22,7 @@ export function shutDownGracefully(
     isClosing = true;
     await sleep(drainSeconds * 1000);
     // Requests that have arrived but are not read yet would be lost with their connections.
-    await turn();
+    await nextLoopTurn();
     // Clients that never finish a request must not keep the process from exiting.
     const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs).unref();
     app.server.once('close', () => clearTimeout(deadline));

@@ -11,10 +11,9 @@ const STARTUP_GRACE_MS = 2_000;
 const REPEATED_DELAY_MS = 1_000;
 
 /**
- * Rejects requests with 503 while the event loop is repeatedly too late, so that it catches up with the others.
+ * Rejects requests with 503 while the event loop is repeatedly delayed, so that it can catch up.
  *
- * A single late tick is not overload: after a short pause of the machine, the server can still process all waiting
- * requests. Routes with `isExemptFromLoadShedding` always respond.
+ * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests. Routes with `isExemptFromLoadShedding` always respond.
  */
 export function shedLoad(
   app: FastifyInstance,

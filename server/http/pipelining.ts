@@ -5,7 +5,7 @@ import { HttpProblem } from './problems.ts';
 /** Maximum number of unanswered requests on a connection. Browsers and proxies send one at a time. */
 const MAX_PIPELINED_REQUESTS = 16;
 
-/** Closes connections with too many pipelined requests, whose responses would fill the memory. */
+/** Closes connections with too many pipelined requests, because their responses are kept in memory until sent. */
 export function limitPipelining(app: FastifyInstance): void {
   const pendingRequests = new WeakMap<Socket, number>();
   app.addHook('onRequest', async ({ raw: { socket } }, reply) => {
@@ -18,7 +18,7 @@ export function limitPipelining(app: FastifyInstance): void {
     socket.destroy();
     throw new HttpProblem(
       'invalid_request',
-      'The connection has more than 16 unanswered requests.',
+      `The connection has more than ${MAX_PIPELINED_REQUESTS} unanswered requests.`,
     );
   });
 }

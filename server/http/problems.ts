@@ -3,7 +3,7 @@ import type { Problem } from '../../generated/types.gen.ts';
 import type { ErrorCode, Pointer } from '../errors.ts';
 
 /** The HTTP status of each problem code. `openapi.yaml` documents the codes for clients. */
-export const statuses = {
+export const PROBLEM_STATUSES = {
   invalid_request: 400,
   invalid_cursor: 400,
   username_invalid: 400,
@@ -43,7 +43,7 @@ export const statuses = {
   unavailable: 503,
 } as const satisfies Readonly<Record<ErrorCode, number>> & Readonly<Record<string, number>>;
 
-export type ProblemCode = keyof typeof statuses;
+export type ProblemCode = keyof typeof PROBLEM_STATUSES;
 
 export interface ProblemOptions {
   /** The invalid parts of the request. */
@@ -79,7 +79,7 @@ export function problemDocument(
   requestId: string,
   pointers: readonly Pointer[] = [],
 ): Problem {
-  const status = statuses[code];
+  const status = PROBLEM_STATUSES[code];
   return {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
@@ -95,7 +95,7 @@ export function notFound(): HttpProblem {
   return new HttpProblem('not_found', 'There is nothing at this path.');
 }
 
-/** @param cause the error behind it, for the log only */
+/** @param cause goes to the log, and is not sent */
 export function unavailable(cause?: unknown): HttpProblem {
   const detail = 'The service is temporarily unavailable. Try again in a few seconds.';
   return new HttpProblem('unavailable', detail, { cause });

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { DomainError } from '../errors.ts';
 import type { RateLimit } from '../rate-limits/rate-limits.ts';
 import { clientKey } from './client-key.ts';
-import { HttpProblem, statuses } from './problems.ts';
+import { HttpProblem, PROBLEM_STATUSES } from './problems.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -42,7 +42,7 @@ export async function withRateLimit<T>(
 }
 
 function isUncounted(error: unknown): boolean {
-  return error instanceof DomainError && [400, 503].includes(statuses[error.code]);
+  return error instanceof DomainError && [400, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
 /**

@@ -27,7 +27,7 @@ const parameterValidator = new Ajv({ ...options, coerceTypes: true, strictNumber
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
   (httpPart === 'body' ? bodyValidator : parameterValidator).compile(schema);
 
-/** Returns a problem that points at each invalid value. Undefined for other errors than validation errors. */
+/** Returns a problem that points at each invalid value, or undefined if the error is not a validation error. */
 export function explainValidation(error: unknown): HttpProblem | undefined {
   const { validation, validationContext } = error as FastifyError & { validationContext?: string };
   if (!validation) return undefined;

@@ -10,10 +10,10 @@ import { resolvePort } from './port.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
 
-/** Delay before a replacement of a worker that exits within the same time after its start. */
+/** A worker that exits sooner than this after its start is replaced only after the same delay. */
 const RESTART_DELAY_MS = 1_000;
 
-/** Added to the time that stopping takes by design, before a worker that hangs is killed. */
+/** Extra time to stop, after the drain period and the close timeout, before a worker is killed. */
 const STOP_MARGIN_MS = 1_500;
 
 /** The message of a worker that has started to serve. */
@@ -72,12 +72,10 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   stopOnSignal(async (signal) => {
     isStopping = true;
     log.info({ signal }, 'stopping');
-    const running = Object.values(cluster.workers ?? {}).filter(
-      (worker) => worker !== undefined && !worker.isDead(),
-    );
-    const signals = await Promise.all(
-      running.map((worker) => stopWorker(worker as Worker, config)),
-    );
+    const running = Object.values(cluster.workers ?? {})
+      .filter((worker) => worker !== undefined)
+      .filter((worker) => !worker.isDead());
+    const signals = await Promise.all(running.map((worker) => stopWorker(worker, config)));
     await engine.close();
     log.info('stopped');
     return signals.includes('SIGKILL') ? 1 : 0;

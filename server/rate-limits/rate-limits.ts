@@ -70,7 +70,9 @@ export async function openRateLimits(
     }),
     register: createRateLimit({ counter: await store.openCounter('register', 60, MINUTE) }),
     username: createRateLimit({ counter: await store.openCounter('username', 20, 5 * MINUTE) }),
+    // The name of its counter is that of an existing table.
     avatar: createRateLimit({ counter: await store.openCounter('picture', 60, 30 * MINUTE) }),
+    // A burst of 100 attempts, then one every 5 seconds.
     password: createRateLimit({
       counter: await store.openCounter('password', 100, 500),
       overflowCounter: await store.openCounter('password_slowly', 1, 5),
@@ -104,12 +106,13 @@ function createRateLimit({
     async beginAttempt(key) {
       // The store must not reveal addresses, nor keep the names of deleted accounts.
       const hash = createHash('sha256').update(key).digest('base64url');
-      let { result, isAllowed } = await consume(limiter, hash);
-      if (result.msBeforeNext > counter.duration * 1000) {
+      let consumption = await consume(limiter, hash);
+      if (consumption.result.msBeforeNext > counter.duration * 1000) {
         // The system clock was ahead when this period began.
         await reset(hash);
-        ({ result, isAllowed } = await consume(limiter, hash));
+        consumption = await consume(limiter, hash);
       }
+      const { result, isAllowed } = consumption;
       // Pending attempts may succeed and then do not count.
       const pending = pendingAttempts.get(hash) ?? 0;
       const mayBeAllowedSoon =

@@ -25,7 +25,7 @@ export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
       if (performance.now() - enqueuedAt > MAX_WAIT_MS) throw overloaded();
       return await task();
     } finally {
-      // `running` stays the same if another task begins, so that a new call cannot overtake it.
+      // The next task in the queue takes over the slot, so that a new call cannot overtake it.
       const begin = queue.shift();
       if (begin) begin();
       else running -= 1;
