@@ -95,7 +95,7 @@ export function notFound(): HttpProblem {
   return new HttpProblem('not_found', 'There is nothing at this path.');
 }
 
-/** @param cause goes to the log, and is not sent */
+/** @param cause is logged, but not sent */
 export function unavailable(cause?: unknown): HttpProblem {
   const detail = 'The service is temporarily unavailable. Try again in a few seconds.';
   return new HttpProblem('unavailable', detail, { cause });

@@ -540,7 +540,7 @@ describe('A server that stops', () => {
     });
     await arrived;
 
-    const begun = performance.now();
+    const startedAt = performance.now();
     const closed = stopping.app.close();
     const connectAgain = () =>
       fetch(stopping.url).then(
@@ -555,7 +555,7 @@ describe('A server that stops', () => {
     expect(ready?.headers.get('retry-after')).toBe('2');
     expect(JSON.parse(ready?.body ?? '')).toMatchObject({ code: 'unavailable' });
     await closed;
-    expect(performance.now() - begun).toBeGreaterThan(1_400);
+    expect(performance.now() - startedAt).toBeGreaterThan(1_400);
     await Promise.all(connections.map(({ ended }) => ended));
   });
 });
@@ -565,8 +565,8 @@ test('Sheds load if the event loop is repeatedly late, and still reports that it
   // Blocks the event loop before each request.
   let isBlocking = false;
   loaded.app.server.prependListener('request', () => {
-    const begun = performance.now();
-    while (isBlocking && performance.now() - begun < 300);
+    const startedAt = performance.now();
+    while (isBlocking && performance.now() - startedAt < 300);
   });
   const search = async () => {
     const headers = { origin: 'https://a.example' };

@@ -36,7 +36,7 @@ async function startOnFreePort(settings: Record<string, string>) {
   return { child, url, port };
 }
 
-test('Exits with one line if the port is in use, also with several workers', async () => {
+test('Exits with code 78 and one line if the port for several workers is in use', async () => {
   const { owner, port } = await occupyPort();
   const child = start({ PORT: String(port), WORKERS: '2' });
   const [[code], errors] = await Promise.all([
