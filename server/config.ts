@@ -2,53 +2,62 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { OperatorError } from './errors.ts';
 
-/** The settings, from the environment. README.md tells what each is for. */
+/** The settings of the service. `.env.example` documents the variables. */
 export interface Config {
   host: string;
   port: number;
-  /** Where clients reach this server; without a slash at the end. */
+  /** Base URL of this server for clients, without a trailing slash. */
   publicUrl: string;
   dataDir: string;
-  /** What the names of pictures are appended to; without a slash at the end. */
+  /** Base URL of avatars, without a trailing slash. */
   avatarBase: string;
+  /** Number of processes that serve requests. */
   workers: number;
-  /** How long the service goes on serving, `/readyz` aside, once it is told to stop. */
+  /** How long the service accepts requests after a stop signal, while `/readyz` responds with 503. */
   drainSeconds: number;
-  /** Addresses and CIDR blocks of proxies whose X-Forwarded-For is believed. */
+  /** Addresses and CIDR blocks of proxies whose X-Forwarded-For header is trusted. */
   trustProxy: string[];
   corsOrigins: '*' | string[];
   rateLimits: boolean;
-  /** Public reads per minute and address; null for no limit. */
+  /** Public reads per minute and client, in each process. Null for no limit. */
   publicRateLimit: number | null;
+  /** Null if metrics are disabled. */
   metricsToken: string | null;
   logLevel: (typeof LOG_LEVELS)[number];
+  /** Maximum age of sessions in seconds: since their last use, and since they were opened. */
   sessions: { idle: number; absolute: number };
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-const DAY = 24 * 60 * 60;
+const SECONDS_PER_DAY = 24 * 60 * 60;
 
-/** A setting that the service cannot start with. */
+/** An invalid setting. */
 export class ConfigError extends OperatorError {
-  constructor(name: string, value: string, allowed: string) {
-    super(`${name}=${value} is not possible: ${allowed}.`);
+  constructor(name: string, value: string, requirement: string) {
+    super(`${name}=${value} is invalid: ${requirement}.`);
     this.name = 'ConfigError';
   }
 }
 
-/** @throws ConfigError */
+/**
+ * Reads the settings from the environment of this process.
+ * @throws ConfigError
+ */
 export function configFromEnvironment(overrides: Record<string, string> = {}): Config {
   return readConfig({ ...process.env, ...overrides });
 }
 
-/** @throws ConfigError */
+/**
+ * Reads the settings from environment variables. Empty variables have their default.
+ * @throws ConfigError
+ */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const text = (name: string, fallback: string) => env[name]?.trim() || fallback;
-  const integer = (name: string, fallback: number, least: number, most: number) => {
+  const integer = (name: string, fallback: number, min: number, max: number) => {
     const value = text(name, String(fallback));
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= least && number <= most) return number;
-    throw new ConfigError(name, value, `a whole number from ${least} to ${most} is needed`);
+    if (number >= min && number <= max) return number;
+    throw new ConfigError(name, value, `must be a whole number from ${min} to ${max}`);
   };
   const url = (name: string, fallback: string) => {
     const value = text(name, fallback);
@@ -56,22 +65,22 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     if (parsed && /^https?:$/.test(parsed.protocol) && !parsed.search && !parsed.hash) {
       return parsed.href.replace(/\/+$/, '');
     }
-    throw new ConfigError(name, value, 'an address such as https://spaces.example.org is needed');
+    throw new ConfigError(name, value, 'must be a URL such as https://spaces.example.org');
   };
   const oneOf = <T extends string>(name: string, allowed: readonly T[], fallback: T) => {
     const value = text(name, fallback);
-    const found = allowed.find((each) => each === value);
-    if (found) return found;
-    throw new ConfigError(name, value, `it is one of ${allowed.join(', ')}`);
+    const match = allowed.find((each) => each === value);
+    if (match) return match;
+    throw new ConfigError(name, value, `must be one of ${allowed.join(', ')}`);
   };
-  const list = (name: string, isAllowed: (item: string) => boolean, allowed: string) => {
+  const list = (name: string, isAllowed: (item: string) => boolean, requirement: string) => {
     const value = text(name, '');
     const items = value
       .split(',')
       .map((item) => item.trim())
-      .filter(Boolean);
+      .filter((item) => item !== '');
     if (items.every(isAllowed)) return items;
-    throw new ConfigError(name, value, allowed);
+    throw new ConfigError(name, value, requirement);
   };
 
   const databaseUrl = text('DATABASE_URL', '');
@@ -79,22 +88,24 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     throw new ConfigError(
       'DATABASE_URL',
       databaseUrl.replace(/\/\/[^@/]*@/, '//***@'),
-      'this version keeps its data in SQLite under DATA_DIR; leave it empty',
+      'must be empty, because this version supports only SQLite in DATA_DIR',
     );
   }
 
   const host = text('HOST', '127.0.0.1');
   const port = integer('PORT', 3000, 0, 65_535);
-  const ownUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const hostInUrl = host.includes(':') ? `[${host}]` : host;
+  const ownUrl = `http://${hostInUrl}:${port}`;
   if (!URL.canParse(ownUrl)) {
-    throw new ConfigError('HOST', host, 'an address or a name of this machine is needed');
+    throw new ConfigError('HOST', host, 'must be an address or a name of this machine');
   }
   const publicUrl = url('PUBLIC_URL', ownUrl);
   const corsOrigins = list(
     'CORS_ORIGINS',
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
-    'it is * or a list of origins such as https://app.example.org, with commas between',
+    'must be * or a comma-separated list of origins such as https://app.example.org',
   );
+  const publicRateLimit = text('PUBLIC_RATE_LIMIT', '');
   return {
     host,
     port,
@@ -106,28 +117,26 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     trustProxy: list(
       'TRUST_PROXY',
       isAddressBlock,
-      'it is a list of addresses or CIDR blocks such as 10.0.0.0/8, with commas between',
+      'must be a comma-separated list of addresses or CIDR blocks such as 10.0.0.0/8',
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     rateLimits: oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on',
-    publicRateLimit: text('PUBLIC_RATE_LIMIT', '')
-      ? integer('PUBLIC_RATE_LIMIT', 0, 1, 1_000_000)
-      : null,
+    publicRateLimit: publicRateLimit === '' ? null : integer('PUBLIC_RATE_LIMIT', 0, 1, 1_000_000),
     metricsToken: text('METRICS_TOKEN', '') || null,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {
-      idle: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * DAY,
-      absolute: integer('SESSION_MAX_DAYS', 90, 1, 3650) * DAY,
+      idle: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * SECONDS_PER_DAY,
+      absolute: integer('SESSION_MAX_DAYS', 90, 1, 3650) * SECONDS_PER_DAY,
     },
   };
 }
 
+/** Whether a text is an IP address or a CIDR block. */
 function isAddressBlock(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return (
-    most > 0 &&
-    rest.length === 0 &&
-    (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most))
-  );
+  const [address = '', prefixLength, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (prefixLength === undefined) return true;
+  const maxLength = version === 4 ? 32 : 128;
+  return /^\d+$/.test(prefixLength) && Number(prefixLength) <= maxLength;
 }

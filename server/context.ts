@@ -6,20 +6,20 @@ import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
 import { readCursorKey } from './database/secrets.ts';
-import { type Limits, openLimits } from './http/rate-limits.ts';
+import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
-import { type Housekeeping, startHousekeeping } from './process/housekeeping.ts';
-import { tasksModule } from './process/tasks.ts';
+import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { updateSearchIndex } from './search/documents.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
+import { tasksModule } from './tasks.ts';
 
-/** What the application works with. Built once, and closed with `await using`. */
+/** The resources of the application. Opened once per process, and closed with `await using`. */
 export interface Context extends AsyncDisposable {
   config: Config;
   log: FastifyBaseLogger;
   engine: Engine;
   avatars: AvatarStore;
-  limits: Limits;
+  rateLimits: RateLimits;
   metrics: Metrics;
   housekeeping: Housekeeping;
   search: SearchState;
@@ -28,7 +28,9 @@ export interface Context extends AsyncDisposable {
 }
 
 /**
- * @param runsMaintenance whether this process keeps the database's files in order. Only one process per database should.
+ * Opens the database, the avatar store and everything else that handlers use.
+ * @param runsMaintenance whether this process maintains the database files; only one process per database should
+ * @throws OperatorError if the database cannot be used
  */
 export async function openContext(
   config: Config,
@@ -42,25 +44,25 @@ export async function openContext(
       log.info({ spaces }, 'rebuilding the search index'),
     );
   }
+  const cursorKey = await readCursorKey(engine);
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBase);
-  const limits = opened.adopt(await openLimits(config), (each) => each.close());
+  const rateLimits = opened.adopt(await openRateLimits(config), (limits) => limits.close());
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(
-    startHousekeeping({ config, log, engine, avatars, limits }),
-    (each) => each.stop(),
+    startHousekeeping({ config, log, engine, avatars, rateLimits }),
+    (started) => started.stop(),
   );
-  const cursorKey = await readCursorKey(engine);
-  const disposal = opened.move();
+  const resources = opened.move();
   return {
     config,
     log,
     engine,
     avatars,
-    limits,
+    rateLimits,
     metrics,
     housekeeping,
     search: openSearchState(),
     cursorKey,
-    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }

@@ -1,24 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
-/** What the server needs to know of an operation beyond its schemas, read off `openapi.yaml`. */
+/** An operation of `openapi.yaml`, with what the server needs to know besides its schemas. */
 export interface Operation {
   operationId: string;
+  /** In upper case. */
   method: string;
   /** As in the contract: `/api/spaces/{space_id}`. */
   path: string;
-  /** Whether a token must, may or need not come with a request. */
+  /** Whether a request must, can or need not have an access token. */
   authentication: 'required' | 'optional' | 'none';
-  /** The content type of its request body; null if it takes none. */
+  /** The content type of the request body. Null if the operation has no request body. */
   bodyType: string | null;
   isBodyRequired: boolean;
-  /** Whether it has parameters in the query string, which is not looked at otherwise. */
+  /** Whether the operation has query parameters. Otherwise the query string is ignored. */
   takesQuery: boolean;
-  /** Anyone may call it and nothing changes. */
+  /** Whether the operation changes nothing and does not require authentication. */
   isPublicRead: boolean;
 }
 
-interface Document {
+interface Contract {
   info: { version: string };
   security?: object[];
   servers: { url: string }[];
@@ -39,41 +40,51 @@ interface OperationObject {
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 
-/** The contract's text. */
+/** The content of `openapi.yaml`. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
-const contract = parse(contractText) as Document;
+const contract = parse(contractText) as Contract;
 
-/** The version of the contract, which is the service's. */
+/** The version of the contract, which is also the version of the service. */
 export const version = contract.info.version;
 
-/** The contract as an object, new at each call: some who take it change it. */
-export function copyContract(): Document {
+/** Returns a copy of the contract that the caller may change. */
+export function copyContract(): Contract {
   return structuredClone(contract);
 }
 
 export const operations: readonly Operation[] = Object.entries(contract.paths).flatMap(
   ([path, item]) =>
     Object.entries(item)
-      .filter(([method]) => METHODS.includes(method))
-      .map(([method, operation]) => {
-        const security = operation.security ?? contract.security ?? [];
-        const isOptional =
-          security.length === 0 || security.some((each) => Object.keys(each).length === 0);
-        return {
-          operationId: operation.operationId,
-          method: method.toUpperCase(),
-          path,
-          authentication: security.length === 0 ? 'none' : isOptional ? 'optional' : 'required',
-          bodyType: Object.keys(operation.requestBody?.content ?? {})[0] ?? null,
-          isBodyRequired: operation.requestBody?.required ?? false,
-          takesQuery: (operation.parameters ?? []).some((each) => resolve(each)?.in === 'query'),
-          isPublicRead: method === 'get' && isOptional,
-        };
-      }),
+      .filter(([key]) => METHODS.includes(key))
+      .map(([method, operation]) => readOperation(path, method, operation)),
 );
 
-function resolve(parameter: ParameterObject | { $ref: string }): ParameterObject | undefined {
+function readOperation(path: string, method: string, operation: OperationObject): Operation {
+  const authentication = readAuthentication(operation.security ?? contract.security ?? []);
+  const { requestBody, parameters = [] } = operation;
+  return {
+    operationId: operation.operationId,
+    method: method.toUpperCase(),
+    path,
+    authentication,
+    bodyType: Object.keys(requestBody?.content ?? {})[0] ?? null,
+    isBodyRequired: requestBody?.required ?? false,
+    takesQuery: parameters.some((each) => resolveParameter(each)?.in === 'query'),
+    isPublicRead: method === 'get' && authentication !== 'required',
+  };
+}
+
+/** Only one of the security requirements must be met, and an empty one always is. */
+function readAuthentication(security: object[]): Operation['authentication'] {
+  if (security.length === 0) return 'none';
+  const isOptional = security.some((requirement) => Object.keys(requirement).length === 0);
+  return isOptional ? 'optional' : 'required';
+}
+
+function resolveParameter(
+  parameter: ParameterObject | { $ref: string },
+): ParameterObject | undefined {
   if (!('$ref' in parameter)) return parameter;
   const name = parameter.$ref.replace('#/components/parameters/', '');
   return contract.components.parameters[name];

@@ -1,15 +1,12 @@
-/**
- * What a domain function throws when it will not do what it was asked. It knows no HTTP: `problems.ts`
- * turns the code into a status and a title.
- */
+/** An error that a domain function throws to reject a request. `http/problems.ts` maps its code to an HTTP status. */
 export class DomainError extends Error {
   readonly code: ErrorCode;
   readonly pointers: readonly Pointer[];
 
   /**
-   * @param code    which rule was broken
-   * @param detail  one or two sentences for the person who reads the answer: the limit, and what would be accepted
-   * @param pointers where in the request the fault lies, if it lies in one place
+   * @param code     the rule that the request broke
+   * @param detail   one or two sentences for people: the limit, and what is accepted
+   * @param pointers the invalid parts of the request, if any
    */
   constructor(code: ErrorCode, detail: string, pointers: readonly Pointer[] = []) {
     super(detail);
@@ -54,8 +51,5 @@ export type ErrorCode =
   | 'own_message'
   | 'user_not_found';
 
-/**
- * An error that the operator must fix, such as a wrong setting or a locked file. Programs print its message as one line
- * and exit.
- */
+/** An error that the operator must fix, such as an invalid setting. Programs print its message as one line and exit. */
 export class OperatorError extends Error {}

@@ -3,19 +3,25 @@ import { openLog } from './process/log.ts';
 import { insecureVersion } from './process/node-version.js';
 import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
-import { isWorker, superviseWorkers, tellSupervisor } from './process/workers.ts';
+import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
 
-/** That something has to be mended first (EX_CONFIG of sysexits.h): the systemd unit does not try again. */
-const UNABLE = 78;
+/** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
+const EX_CONFIG = 78;
 
 await runProgram(async () => {
   const config = configFromEnvironment();
   const log = openLog(config);
-  if (config.workers > 1 && !isWorker()) await superviseWorkers(config, log);
-  else await serve(config, log, { runsMaintenance: !isWorker() });
-  if (isWorker()) tellSupervisor();
-  else warnOfNodeVersion();
-}, UNABLE);
+  if (isWorker()) {
+    await serve(config, log, { runsMaintenance: false });
+    notifyReady();
+  } else if (config.workers > 1) {
+    await superviseWorkers(config, log);
+    warnOfNodeVersion();
+  } else {
+    await serve(config, log, { runsMaintenance: true });
+    warnOfNodeVersion();
+  }
+}, EX_CONFIG);
 
 function warnOfNodeVersion(): void {
   const warning = insecureVersion(process.versions.node);

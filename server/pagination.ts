@@ -8,7 +8,6 @@ export interface Page<T> {
   next: Position | null;
 }
 
-/** What a caller asks of a list. */
 export interface PageRequest {
   limit: number;
   /** The `next` of the page before; undefined for the first page. */

@@ -1,10 +1,9 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { login } from '../auth/login.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
-import { openSession } from '../auth/sessions.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
-import type { Database } from '../database/engine.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../process/log.ts';
@@ -25,9 +24,10 @@ await runProgram(async () => {
   console.log('Filling a temporary database with sample spaces …');
   await fill(config);
   const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
+  const { token } = await login(engine, DEMO_ACCOUNT.email, PASSWORD);
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
-  console.log(welcome(config, await signIn(engine.db), avatar));
+  console.log(welcome(config, token, avatar));
 });
 
 /** The settings on a data folder of its own, and on another port if somebody else has the usual one. */
@@ -55,15 +55,6 @@ async function fill({ dataDir: folder }: Config): Promise<void> {
   async function* lines(): AsyncIterable<string> {
     for (const record of sampleRecords(passwordHash, new Date())) yield JSON.stringify(record);
   }
-}
-
-async function signIn(db: Database): Promise<string> {
-  const { pk } = await db
-    .selectFrom('users')
-    .select('pk')
-    .where('user_id', '=', DEMO_ACCOUNT.userId)
-    .executeTakeFirstOrThrow();
-  return openSession(db, pk);
 }
 
 function welcome({ publicUrl: url }: Config, accessToken: string, file: string): string {

@@ -6,12 +6,13 @@ import { type OpenedSession, register } from '../auth/registration.ts';
 import { endAllSessions, endSession } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { clientKey } from '../http/rate-limits.ts';
+import { clientKey } from '../http/client-key.ts';
+import { withRateLimit } from '../http/rate-limits.ts';
 
 export function authHandlers({
   config,
   engine,
-  limits,
+  rateLimits,
 }: Context): Pick<RouteHandlers, 'register' | 'login' | 'logout'> {
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
@@ -21,7 +22,7 @@ export function authHandlers({
   });
   return {
     register: async (request, reply) => {
-      const session = await limits.register(reply, clientKey(request), () =>
+      const session = await withRateLimit(rateLimits.register, clientKey(request), reply, () =>
         register(engine, request.body),
       );
       return reply.code(201).send(describe(session));
@@ -29,8 +30,11 @@ export function authHandlers({
 
     login: async (request, reply) => {
       const { email, password } = request.body;
-      const session = await limits.login(reply, `${emailKey(email)} ${clientKey(request)}`, () =>
-        login(engine, email, password),
+      const session = await withRateLimit(
+        rateLimits.login,
+        `${emailKey(email)} ${clientKey(request)}`,
+        reply,
+        () => login(engine, email, password),
       );
       return reply.code(200).send(describe(session));
     },

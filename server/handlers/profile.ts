@@ -1,6 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { deleteAccount } from '../profile/account-deletion.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
@@ -19,7 +20,7 @@ type Operations =
   | 'deleteAccount';
 
 export function profileHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { engine, limits, housekeeping } = context;
+  const { engine, rateLimits, housekeeping } = context;
   return {
     getProfile: async (request, reply) => {
       const profile = await readProfile(context, callerOf(request));
@@ -28,7 +29,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
 
     changeUsername: async (request, reply) => {
       const caller = callerOf(request);
-      const username = await limits.username(reply, caller.userId, () =>
+      const username = await withRateLimit(rateLimits.username, caller.userId, reply, () =>
         changeUsername(engine, caller, request.body.username),
       );
       return reply.code(200).send({ message: `Your username is now ${username}.` });
@@ -42,27 +43,32 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
     changeProfilePicture: async (request, reply) => {
       const caller = callerOf(request);
       const file = await readAvatarUpload(request, reply);
-      const profile_picture = await limits.picture(reply, caller.userId, async () => {
-        try {
-          return await changeAvatar(context, caller, file);
-        } finally {
-          // Either the old avatar or, after a failure, the new one is due. The response does not wait for its deletion.
-          void housekeeping.removePictures();
-        }
-      });
+      const profile_picture = await withRateLimit(
+        rateLimits.avatar,
+        caller.userId,
+        reply,
+        async () => {
+          try {
+            return await changeAvatar(context, caller, file);
+          } finally {
+            // Either the old avatar or, after a failure, the new one is due. The response does not wait for its deletion.
+            void housekeeping.deleteDiscardedAvatars();
+          }
+        },
+      );
       return reply.code(200).send({ profile_picture });
     },
 
     removeProfilePicture: async (request, reply) => {
       const profile_picture = await removeAvatar(context, callerOf(request));
-      await housekeeping.removePictures();
+      await housekeeping.deleteDiscardedAvatars();
       return reply.code(200).send({ profile_picture });
     },
 
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      await limits.password(reply, String(caller.sessionPk), () =>
+      await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
         changePassword(engine, caller, currentPassword, newPassword),
       );
       return reply
@@ -72,7 +78,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
 
     deleteAccount: async (request, reply) => {
       await deleteAccount(engine, callerOf(request));
-      await housekeeping.removePictures();
+      await housekeeping.deleteDiscardedAvatars();
       return reply
         .code(200)
         .send({ message: 'Your account and everything in it has been deleted.' });

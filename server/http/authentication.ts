@@ -6,14 +6,16 @@ import { DomainError } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who sends the request; null for a stranger, where the contract admits one. */
+    /** The signed-in user. Null if the operation allows requests without an access token and there is none. */
     caller: Caller | null;
   }
 }
 
 /**
- * Finds out who is calling, as the contract's `security` of the operation asks, before anything of the body is read.
- * A token that is no good is refused even where none is needed.
+ * Returns the hook that authenticates requests, as the contract's `security` of the operation requires.
+ *
+ * It rejects an invalid token even if the operation does not require one.
+ * @throws DomainError `unauthenticated`
  */
 export function authenticate(
   { engine, config }: Pick<Context, 'engine' | 'config'>,
@@ -22,32 +24,37 @@ export function authenticate(
   return async (request) => {
     if (authentication === 'none') return;
     const { authorization } = request.headers;
-    if (authorization === undefined && authentication === 'optional') return;
-    const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1];
-    if (token === undefined) throw tokenMissing(authorization);
+    if (authorization === undefined) {
+      if (authentication === 'optional') return;
+      throw tokenMissing();
+    }
+    const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
+    if (token === undefined) {
+      throw new DomainError(
+        'unauthenticated',
+        'The Authorization header is malformed. Send the access token as "Authorization: Bearer <access_token>".',
+      );
+    }
     const caller = await findCaller(engine, token, config.sessions);
     if (caller === undefined) {
       throw new DomainError(
         'unauthenticated',
-        'The access token is expired or revoked, or not one of this service. Sign in again.',
+        'The access token is invalid, expired or revoked. Sign in again.',
       );
     }
     request.caller = caller;
   };
 }
 
-/** The caller of an operation that requires one. */
+/** Returns the caller of an operation that requires authentication. */
 export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw tokenMissing(undefined);
+  if (request.caller === null) throw tokenMissing();
   return request.caller;
 }
 
-function tokenMissing(authorization: string | undefined): DomainError {
-  const how = 'send the access token as "Authorization: Bearer <access_token>".';
+function tokenMissing(): DomainError {
   return new DomainError(
     'unauthenticated',
-    authorization === undefined
-      ? `Sign in, and ${how}`
-      : `The Authorization header has another form than is needed: ${how}`,
+    'Sign in, and send the access token as "Authorization: Bearer <access_token>".',
   );
 }

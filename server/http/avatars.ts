@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { DEFAULT_AVATAR_NAME, isAvatarName } from '../avatars/store.ts';
 import type { Context } from '../context.ts';
 
-/** Serves pictures at `/avatars/…`, for any site to show. A picture never changes under its name. */
+/** Serves avatars at `/avatars/…`, also to pages of other sites. */
 export async function serveAvatars(
   app: FastifyInstance,
   { config }: Pick<Context, 'config'>,
@@ -17,9 +17,11 @@ export async function serveAvatars(
     cacheControl: false,
     allowedPath: (path) => isAvatarName(path.slice(1)) || path === `/${DEFAULT_AVATAR_NAME}`,
     setHeaders: (reply, path) => {
+      // Helmet's default, same-origin, would keep other sites from showing avatars.
       reply.header('cross-origin-resource-policy', 'cross-origin');
       reply.header(
         'cache-control',
+        // Only the default avatar can change under its name, with a new version of the service.
         path.endsWith(DEFAULT_AVATAR_NAME)
           ? 'public, max-age=86400'
           : 'public, max-age=31536000, immutable',

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
@@ -5,11 +6,11 @@ import { findUnstorable } from '../text/storable.ts';
 import { HttpProblem } from './problems.ts';
 import { multipartOptions } from './uploads.ts';
 
-/** The most that a JSON body may have, in bytes: no less than the longest texts take with each character escaped. */
-export const BODY_LIMIT = 32_768;
+/** The longest texts of the contract fit, even if every character is escaped. */
+export const MAX_BODY_BYTES = 32_768;
 
-/** Has bodies read as the contract describes them, and no others. */
-export async function readBodies(app: FastifyInstance): Promise<void> {
+/** Parses JSON and multipart bodies. Bodies of other types are not read. */
+export async function parseBodies(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await app.register(multipart, multipartOptions);
   app.addContentTypeParser(
@@ -17,45 +18,48 @@ export async function readBodies(app: FastifyInstance): Promise<void> {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
   );
-  // What an operation does not ask for is not looked at.
+  // Operations without a body ignore any body. For all others, `checkBody` rejects other types.
   app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
 }
 
 /**
- * Refuses a body of another type than the operation's, or a missing one, before it is read: Fastify would validate
- * neither.
+ * Returns the hook that rejects a missing body, and one of a type that the operation does not accept.
+ *
+ * It runs before the body is read. Fastify itself would call the handler without validation in both cases.
  */
-export function checkBody({ bodyType, isBodyRequired }: Operation): onRequestHookHandler {
-  return (request, _reply, done) => {
-    const {
-      'content-type': type,
-      'content-length': length,
-      'transfer-encoding': encoding,
-    } = request.headers;
-    const hasBody = encoding !== undefined || (length !== undefined && length !== '0');
-    if (bodyType === null) {
-      // Some clients label even empty bodies, and some send one with DELETE.
-      delete request.raw.headers['content-type'];
-      return done();
-    }
-    if (!hasBody) {
-      delete request.raw.headers['content-type'];
-      return isBodyRequired ? done(bodyMissing(bodyType)) : done();
-    }
-    if (!isOfType(bodyType, type) || request.headers['content-encoding'] !== undefined) {
-      return done(
-        new HttpProblem('unsupported_media_type', `Send the body as ${bodyType}, uncompressed.`),
-      );
-    }
-    if (bodyType === 'application/json' && Number(length) > BODY_LIMIT) return done(bodyTooLarge());
-    done();
+export function checkBody(operation: Operation): onRequestHookHandler {
+  return ({ raw: { headers } }, _reply, done) => {
+    // Some clients send a Content-Type without a body, or a body with DELETE. Fastify would try to parse it.
+    if (operation.bodyType === null || !hasBody(headers)) delete headers['content-type'];
+    done(findBodyProblem(headers, operation));
   };
 }
 
-/** Whether a Content-Type is the wanted one. JSON is UTF-8, so no other charset will do. */
-function isOfType(wanted: string, header: string | undefined): boolean {
+function findBodyProblem(
+  headers: IncomingHttpHeaders,
+  { bodyType, isBodyRequired }: Operation,
+): HttpProblem | undefined {
+  if (bodyType === null) return undefined;
+  if (!hasBody(headers)) return isBodyRequired ? bodyMissing(bodyType) : undefined;
+  const isAccepted =
+    isContentType(headers['content-type'], bodyType) && headers['content-encoding'] === undefined;
+  if (!isAccepted) {
+    const detail = `Send the body as ${bodyType}, uncompressed.`;
+    return new HttpProblem('unsupported_media_type', detail);
+  }
+  const isTooLarge = Number(headers['content-length']) > MAX_BODY_BYTES;
+  return bodyType === 'application/json' && isTooLarge ? bodyTooLarge() : undefined;
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/** Whether a Content-Type header has the expected type, without a charset or with UTF-8. */
+function isContentType(header: string | undefined, expected: string): boolean {
   const [type = '', ...parameters] = (header ?? '').toLowerCase().split(';');
-  if (type.trim() !== wanted) return false;
+  if (type.trim() !== expected) return false;
   const charset = parameters.map((each) => each.trim()).find((each) => each.startsWith('charset='));
   return charset === undefined || /^charset="?utf-?8"?$/.test(charset);
 }
@@ -65,7 +69,7 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new HttpProblem('invalid_request', 'The body is not valid UTF-8.');
+    throw new HttpProblem('invalid_request', 'The request body is not valid UTF-8.');
   }
   let parsed: unknown;
   app.getDefaultJsonParser('error', 'error')(request, text, (error, value) => {
@@ -73,18 +77,16 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
       throw new HttpProblem(
         'invalid_request',
         isJson(text)
-          ? 'No key of the body may be named __proto__ or constructor.'
-          : 'The body is not valid JSON.',
+          ? 'The request body must not contain keys named __proto__ or constructor.'
+          : 'The request body is not valid JSON.',
       );
     }
     parsed = value;
   });
-  const unstorable = findUnstorable(parsed);
-  if (unstorable !== undefined) {
+  const pointer = findUnstorable(parsed);
+  if (pointer !== undefined) {
     throw new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
-      pointers: [
-        { pointer: unstorable, message: 'holds a NUL character or an unpaired surrogate' },
-      ],
+      pointers: [{ pointer, message: 'contains a NUL character or an unpaired surrogate' }],
     });
   }
   return parsed;
@@ -100,11 +102,12 @@ function isJson(text: string): boolean {
 }
 
 export function bodyTooLarge(): HttpProblem {
-  return new HttpProblem('body_too_large', 'The body may have at most 32,768 bytes.');
+  const limit = MAX_BODY_BYTES.toLocaleString('en');
+  return new HttpProblem('body_too_large', `The request body is larger than ${limit} bytes.`);
 }
 
 function bodyMissing(type: string): HttpProblem {
-  return new HttpProblem('invalid_request', `This operation needs a body of type ${type}.`, {
+  return new HttpProblem('invalid_request', `This operation requires a body of type ${type}.`, {
     pointers: [{ pointer: '', message: 'is missing' }],
   });
 }

@@ -5,7 +5,7 @@ import { parseDocument } from 'yaml';
 import type { Context } from '../context.ts';
 import { contractText } from '../contract.ts';
 
-/** Serves the contract as it is for this server, at `/openapi.yaml`, and a page to read and try it, at `/docs`. */
+/** Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`. */
 export async function serveDocumentation(
   app: FastifyInstance,
   { config }: Pick<Context, 'config'>,
@@ -24,18 +24,27 @@ export async function serveDocumentation(
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: true,
-    // Whether TLS is in front is not known here, and the page sends the contract to nobody.
-    // It may call the service where clients reach it, by whichever name the page itself was opened.
-    transformStaticCSP: (header) =>
-      `${header.replace(' upgrade-insecure-requests;', '').replace(' validator.swagger.io', '')} ` +
-      `connect-src 'self' ${new URL(config.publicUrl).origin};`,
+    transformStaticCSP: (policy) => adjustPolicy(policy, config.publicUrl),
     uiConfig: {
       layout: 'BaseLayout',
       deepLinking: true,
       persistAuthorization: true,
       docExpansion: 'list',
+      // The contract is not sent to the public validator.
       validatorUrl: null,
     },
     theme: { title: 'space-service' },
   });
+}
+
+/** Adjusts the Content-Security-Policy of the reference. */
+function adjustPolicy(policy: string, publicUrl: string): string {
+  return (
+    policy
+      // The server may be reached without TLS.
+      .replace(' upgrade-insecure-requests;', '')
+      .replace(' validator.swagger.io', '')
+      // Requests go to the public URL, which can differ from the address of the page.
+      .concat(` connect-src 'self' ${new URL(publicUrl).origin};`)
+  );
 }

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
+import { pingDatabase } from '../database/ping.ts';
 import { unavailable } from './problems.ts';
 
-/** Serves `/healthz` (the process lives) and `/readyz` (it can serve: not stopping, and its database can be read). */
+/** Serves `/healthz` (the process is alive) and `/readyz` (it is not stopping, and can read the database). */
 export async function serveHealth(
   app: FastifyInstance,
   { engine }: Pick<Context, 'engine'>,
@@ -11,15 +12,15 @@ export async function serveHealth(
   app.addHook('preClose', async () => {
     isStopping = true;
   });
-  // An overloaded process lives: to restart it would help nobody.
-  app.get('/healthz', { config: { isAlwaysAnswered: true } }, async () => ({ status: 'ok' }));
+  // An overloaded process is alive, and a restart would not help.
+  const config = { isExemptFromLoadShedding: true };
+  app.get('/healthz', { config }, async () => ({ status: 'ok' }));
   app.get('/readyz', async () => {
     if (isStopping) throw unavailable();
     try {
-      // Reads only: where nothing can be written, searches still can be served.
-      await engine.db.selectFrom('users').select('pk').limit(1).execute();
+      await pingDatabase(engine);
     } catch (cause) {
-      throw Object.assign(unavailable(), { cause });
+      throw unavailable(cause);
     }
     return { status: 'ready' };
   });

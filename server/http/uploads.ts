@@ -3,29 +3,33 @@ import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../errors.ts';
 import { overloaded } from '../system/concurrency.ts';
-import { drain } from './connections.ts';
+import { drain } from './draining.ts';
 
-const maxFileBytes = 5 * 1024 * 1024;
-/** What may stand around the file: boundaries, part headers, a preamble. */
-const maxRequestBytes = maxFileBytes + 64 * 1024;
-/** What all uploads that are not answered yet may have brought. */
-const maxPendingBytes = 128 * 1024 * 1024;
+const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
+
+/** For boundaries, part headers and a preamble. */
+const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
+
+const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
+
+/** For all uploads without a response yet. */
+const MAX_PENDING_BYTES = 128 * 1024 * 1024;
+
 let pendingBytes = 0;
 
-/** For `register(multipart, multipartOptions)`. A second part, file or not, stops the reading. */
+/** Options of @fastify/multipart. It stops at a second part. */
 export const multipartOptions = {
-  limits: { fileSize: maxFileBytes, files: 1, fields: 0, parts: 2, headerPairs: 32 },
+  limits: { fileSize: MAX_AVATAR_BYTES, files: 1, fields: 0, parts: 2, headerPairs: 32 },
   throwFileSizeLimit: false,
 } satisfies FastifyMultipartOptions;
 
 /**
- * Reads the one part of a `multipart/form-data` request, a file named `avatar` of at most 5 MiB, into memory.
- * Of a request that it refuses, and of what follows the form, only so much more is read as lets the client read
- * the answer; then the connection is cut.
+ * Reads the file of a `multipart/form-data` request into memory. The file must be the only part, and named `avatar`.
  *
- * @param reply the answer, until which the upload counts as held in memory
- * @throws DomainError avatar_too_large, avatar_missing (also of more than one part), invalid_request (malformed,
- *   incomplete), or unavailable (too much in memory)
+ * The rest of a rejected request is drained.
+ * @param reply the upload counts against the memory limit until this reply is sent
+ * @throws DomainError `avatar_too_large`, `avatar_missing` (also if there are other parts), `invalid_request`
+ *   (malformed or incomplete), or `unavailable` (too many uploads in memory)
  */
 export async function readAvatarUpload(
   request: FastifyRequest,
@@ -33,8 +37,8 @@ export async function readAvatarUpload(
 ): Promise<Buffer> {
   const { raw } = request;
   try {
-    if (Number(raw.headers['content-length']) > maxRequestBytes) throw tooLarge();
-    return await Promise.race([readAvatarPart(request.parts()), refuseExcess(raw, reply)]);
+    if (Number(raw.headers['content-length']) > MAX_REQUEST_BYTES) throw tooLarge();
+    return await Promise.race([readAvatarPart(request.parts()), rejectExcess(raw, reply)]);
   } finally {
     drain(raw);
   }
@@ -49,21 +53,21 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
       if (part.file.truncated) throw tooLarge();
     }
   } catch (error) {
-    throw error instanceof DomainError ? error : malformed(error);
+    throw error instanceof DomainError ? error : explainParserError(error);
   }
   if (avatar === undefined || avatar.length === 0) throw missing();
   return avatar;
 }
 
-/** Counts what arrives, whatever the parser makes of it: a preamble has no limit of its own. */
-function refuseExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
+/** Rejects when too many bytes arrive. It counts all bytes, because the parser does not limit the preamble. */
+function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
   return new Promise((_, reject) => {
     let bytes = 0;
     const count = (chunk: Buffer) => {
       bytes += chunk.length;
       pendingBytes += chunk.length;
-      if (bytes > maxRequestBytes) reject(tooLarge());
-      else if (pendingBytes > maxPendingBytes) reject(overloaded());
+      if (bytes > MAX_REQUEST_BYTES) reject(tooLarge());
+      else if (pendingBytes > MAX_PENDING_BYTES) reject(overloaded());
     };
     raw.on('data', count);
     reply.raw.once('close', () => {
@@ -76,7 +80,7 @@ function refuseExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never>
 function tooLarge(): DomainError {
   return new DomainError(
     'avatar_too_large',
-    'The picture may have at most 5,242,880 bytes (5 MiB), and the form around it 65,536 bytes more.',
+    'The avatar is larger than 5,242,880 bytes (5 MiB), or the rest of the form is larger than 65,536 bytes.',
     [{ pointer: '/avatar', message: 'must have at most 5,242,880 bytes' }],
   );
 }
@@ -89,20 +93,20 @@ function missing(): DomainError {
   );
 }
 
-function malformed(cause: unknown): DomainError {
-  // What has no file name is no file, but a field.
-  const refusal = notTheFile.has((cause as { code?: unknown }).code)
+function explainParserError(cause: unknown): DomainError {
+  const { code } = cause as { code?: unknown };
+  const error = WRONG_PART_CODES.has(code)
     ? missing()
     : new DomainError(
         'invalid_request',
-        'The body is no complete multipart/form-data form. It must start and end with the boundary that Content-Type names.',
+        'The body is not a complete multipart/form-data form. It must start and end with the boundary in Content-Type.',
       );
-  refusal.cause = cause;
-  return refusal;
+  error.cause = cause;
+  return error;
 }
 
-/** Further parts, fields, and files whose name no part may have. */
-const notTheFile = new Set<unknown>([
+/** Errors of the parser for additional parts, for fields, and for a part named `__proto__`. */
+const WRONG_PART_CODES = new Set<unknown>([
   'FST_FILES_LIMIT',
   'FST_FIELDS_LIMIT',
   'FST_PARTS_LIMIT',

@@ -5,6 +5,8 @@ import type { Pointer } from '../errors.ts';
 import { escapePointer } from '../text/storable.ts';
 import { HttpProblem } from './problems.ts';
 
+const MAX_REPORTED_ERRORS = 20;
+
 const options: Options = {
   allErrors: true,
   removeAdditional: false,
@@ -13,97 +15,91 @@ const options: Options = {
   formats: { email: EMAIL_PATTERN },
 };
 
-/** Bodies say what they mean: a number is no username. */
-const bodies = new Ajv({ ...options, coerceTypes: false });
+/** JSON has types, so values are not coerced: a number is not a valid username. */
+const bodyValidator = new Ajv({ ...options, coerceTypes: false });
+
 /**
- * Parameters arrive as text whatever their type. `1e400` becomes Infinity, which strict numbers would let past every
- * bound.
+ * Parameters always arrive as strings, so they are coerced. `strictNumbers` is off because it makes Ajv skip the bounds
+ * of Infinity, which `1e400` becomes.
  */
-const parameters = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
+const parameterValidator = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
 
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
-  (httpPart === 'body' ? bodies : parameters).compile(schema);
+  (httpPart === 'body' ? bodyValidator : parameterValidator).compile(schema);
 
-/** More than this many faults at once help nobody. */
-const MOST_FAULTS = 20;
-
-/** Turns what validation found into a problem that points at each fault; leaves other errors as they are. */
-export function explainValidation(error: unknown): unknown {
-  const { validation, validationContext: part } = error as FastifyError & {
-    validationContext?: string;
-  };
-  if (!validation) return error;
+/** Returns a problem that points at each invalid value, or undefined if the error is not a validation error. */
+export function explainValidation(error: unknown): HttpProblem | undefined {
+  const { validation, validationContext } = error as FastifyError & { validationContext?: string };
+  if (!validation) return undefined;
   const pointers = (validation as ErrorObject[])
-    .slice(0, MOST_FAULTS)
-    .map((fault) => point(fault, part));
-  return new HttpProblem('invalid_request', `The request is not valid: ${summary(pointers)}`, {
-    pointers,
-  });
+    .slice(0, MAX_REPORTED_ERRORS)
+    .map((each) => pointerOf(each, validationContext));
+  const summary = pointers
+    .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
+    .join('; ');
+  return new HttpProblem('invalid_request', `The request is not valid: ${summary}.`, { pointers });
 }
 
-function point({ keyword, instancePath, params }: ErrorObject, part = 'body'): Pointer {
+function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'body'): Pointer {
   let path = instancePath;
   if (keyword === 'required') path += `/${params.missingProperty}`;
   if (keyword === 'additionalProperties') path += `/${escapePointer(params.additionalProperty)}`;
   const message = messages[keyword]?.(params) ?? 'is not valid';
   const name = path.slice(1);
-  if (part === 'querystring') return { pointer: `?${name}`, message };
-  if (part === 'params') return { pointer: `{${name}}`, message };
+  if (context === 'querystring') return { pointer: `?${name}`, message };
+  if (context === 'params') return { pointer: `{${name}}`, message };
   return { pointer: path, message };
 }
 
-/** What each keyword of the contract's schemas demands, for people. */
+/** The name of the parameter or field at a pointer. */
+function nameIn(pointer: string): string {
+  return pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
+}
+
+/** The requirement of each keyword that the schemas of the contract use. */
 const messages: Record<string, (params: ErrorObject['params']) => string> = {
   required: () => 'is missing',
-  additionalProperties: () => 'is not known here',
-  type: ({ type }) => `must be ${types[type] ?? `of type ${type}`}`,
+  additionalProperties: () => 'is not a known field',
+  type: ({ type }) => `must be ${typeNames[type] ?? `of type ${type}`}`,
   enum: ({ allowedValues }) => `must be one of ${allowedValues.join(', ')}`,
-  minLength: ({ limit }) => `must have at least ${many(limit, 'character')}`,
-  maxLength: ({ limit }) => `may have at most ${many(limit, 'character')}`,
-  minItems: ({ limit }) => `must have at least ${many(limit, 'item')}`,
-  maxItems: ({ limit }) => `may have at most ${many(limit, 'item')}`,
-  minProperties: ({ limit }) => `must have at least ${many(limit, 'field')}`,
+  minLength: ({ limit }) => `must have at least ${quantity(limit, 'character')}`,
+  maxLength: ({ limit }) => `must have at most ${quantity(limit, 'character')}`,
+  minItems: ({ limit }) => `must have at least ${quantity(limit, 'item')}`,
+  maxItems: ({ limit }) => `must have at most ${quantity(limit, 'item')}`,
+  minProperties: ({ limit }) => `must have at least ${quantity(limit, 'field')}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
-  maximum: ({ limit }) => `may be at most ${limit}`,
-  format: ({ format }) => `must be ${format === 'email' ? 'an e-mail address' : `a ${format}`}`,
-  // The contract has one pattern, that of ids.
-  pattern: () => 'may have letters from A to Z, digits, - and _ only',
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  format: ({ format }) => `must be ${format === 'email' ? 'an email address' : `a ${format}`}`,
+  // The contract has only one pattern, that of ids.
+  pattern: () => 'must contain only letters from A to Z, digits, - and _',
 };
 
-const types: Record<string, string> = {
-  string: 'a text',
+const typeNames: Record<string, string> = {
+  string: 'a string',
   integer: 'a whole number',
   number: 'a number',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'an array',
   object: 'an object',
 };
 
-function many(count: number, noun: string): string {
+function quantity(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-function summary(pointers: Pointer[]): string {
-  const name = (pointer: string) => pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
-  return `${pointers.map(({ pointer, message }) => `${name(pointer)} ${message}`).join('; ')}.`;
-}
-
 /**
- * Refuses query strings that are not percent-encoded UTF-8, where an operation reads them: their parser would take them
- * as they stand.
+ * Rejects query strings that are not percent-encoded UTF-8. Fastify would pass on malformed parts undecoded.
+ * Operations without query parameters ignore the query string.
  */
-export const refuseBrokenQuery: onRequestAsyncHookHandler = async ({ raw, routeOptions }) => {
+export const rejectMalformedQuery: onRequestAsyncHookHandler = async ({ raw, routeOptions }) => {
   if (!routeOptions.config.operation?.takesQuery) return;
   const query = raw.url?.replace(/^[^?#]*/, '') ?? '';
   try {
     decodeURIComponent(query);
   } catch {
-    throw new HttpProblem(
-      'invalid_request',
-      'The query string is not valid percent-encoded UTF-8.',
-      {
-        pointers: [{ pointer: '?', message: 'is not valid percent-encoded UTF-8' }],
-      },
-    );
+    const message = 'is not valid percent-encoded UTF-8';
+    throw new HttpProblem('invalid_request', `The query string ${message}.`, {
+      pointers: [{ pointer: '?', message }],
+    });
   }
 };

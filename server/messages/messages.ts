@@ -7,9 +7,9 @@ import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import { countWords } from '../search/words/words.ts';
 import { findSpace } from '../spaces/spaces.ts';
 import type { Stores } from '../stores.ts';
+import { countWords } from '../text/words/words.ts';
 import { describeCreator } from '../users/creator.ts';
 
 /**

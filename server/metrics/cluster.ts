@@ -1,111 +1,122 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import { measureProcess } from './registry.ts';
+import { createProcessRegistry } from './registry.ts';
 
-/** What one process has measured, as prom-client tells it. */
-type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+/** The metrics of one process. */
+type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** What the supervisor says to a worker: tell me your figures; or, here are everybody's. */
-type Order = { metrics: 'tell' } | { metrics: 'all'; text: string };
+/** Asks a worker for its snapshot, or sends it the metrics of all processes. */
+type SupervisorMessage = { metrics: 'collect' } | { metrics: 'aggregated'; text: string };
 
-/** What a worker says to the supervisor: here are my figures; or, tell me everybody's. */
-type Report = { metrics: 'mine'; figures: Figures } | { metrics: 'ask' };
+/** Sends a worker's snapshot to the supervisor, or asks it for the metrics of all processes. */
+type WorkerMessage = { metrics: 'snapshot'; snapshot: Snapshot } | { metrics: 'request' };
 
-/** How long to wait for a worker's figures, in milliseconds. One that hangs counts with those it told last. */
-const WORKER_PATIENCE = 2_000;
+/** After this time, the supervisor uses the last snapshot of a worker that does not respond. */
+const SNAPSHOT_TIMEOUT_MS = 2_000;
 
-/** How long to wait for everybody's figures, in milliseconds. */
-const SUPERVISOR_PATIENCE = 5_000;
+/** Longer than the above, because the supervisor waits for snapshots before it responds. */
+const AGGREGATION_TIMEOUT_MS = 5_000;
 
-/** Has the supervisor answer workers that ask for the figures of all processes, as Prometheus reads them. */
-export function gatherMetrics(): void {
-  const own = measureProcess();
-  const told = new Map<Worker, Figures>();
-  const answers = new Map<Worker, () => void>();
-  /** What workers that have ended had counted: without it, the sums would fall. */
-  const ended: Figures[] = [];
-  let gathering: Promise<string> | undefined;
+/** Makes this process, the supervisor, respond to workers that ask for the metrics of all processes. */
+export function aggregateMetrics(): void {
+  const ownRegistry = createProcessRegistry();
+  const snapshots = new Map<Worker, Snapshot>();
+  const onSnapshot = new Map<Worker, () => void>();
+  /** The counters of workers that have exited. Without them, sums over all workers would decrease. */
+  const exitedCounters: Snapshot[] = [];
+  let aggregation: Promise<string> | undefined;
 
-  cluster.on('message', (worker, report: Report) => {
-    if (report.metrics === 'mine') {
-      told.set(worker, report.figures);
-      answers.get(worker)?.();
-    } else if (report.metrics === 'ask') {
-      gathering ??= gather().finally(() => {
-        gathering = undefined;
+  cluster.on('message', (worker, message: WorkerMessage) => {
+    if (message.metrics === 'snapshot') {
+      snapshots.set(worker, message.snapshot);
+      onSnapshot.get(worker)?.();
+    } else if (message.metrics === 'request') {
+      aggregation ??= aggregate().finally(() => {
+        aggregation = undefined;
       });
-      void gathering.then((text) => say(worker, { metrics: 'all', text }));
+      void aggregation.then((text) => sendToWorker(worker, { metrics: 'aggregated', text }));
     }
   });
   cluster.on('exit', (worker) => {
-    ended.push((told.get(worker) ?? []).filter(isSum));
-    told.delete(worker);
-    answers.get(worker)?.();
+    exitedCounters.push((snapshots.get(worker) ?? []).filter(isCumulative));
+    snapshots.delete(worker);
+    onSnapshot.get(worker)?.();
   });
 
-  async function gather(): Promise<string> {
-    // Only workers that have told something listen: the others are still starting.
-    const asked = [...told.keys()].map((worker) => {
-      const answer = new Promise<void>((resolve) => answers.set(worker, resolve));
-      say(worker, { metrics: 'tell' });
-      return answer;
+  async function aggregate(): Promise<string> {
+    // Workers without a snapshot are still starting and would not respond.
+    const responses = [...snapshots.keys()].map((worker) => {
+      const response = new Promise<void>((resolve) => onSnapshot.set(worker, resolve));
+      sendToWorker(worker, { metrics: 'collect' });
+      return response;
     });
-    await Promise.race([Promise.all(asked), sleep(WORKER_PATIENCE, undefined, { ref: false })]);
-    answers.clear();
-    // The supervisor serves nobody: of what it measures, what it costs matters.
-    const cost = (await own.getMetricsAsJSON()).filter(({ name }) => name.startsWith('process_'));
-    const merged = await AggregatorRegistry.aggregate(ended.splice(0)).getMetricsAsJSON();
-    ended.push(merged);
-    return AggregatorRegistry.aggregate([...told.values(), cost, ...ended]).metrics();
+    const timeout = sleep(SNAPSHOT_TIMEOUT_MS, undefined, { ref: false });
+    await Promise.race([Promise.all(responses), timeout]);
+    onSnapshot.clear();
+
+    // The supervisor serves no requests, so only its use of resources is of interest.
+    const ownMetrics = await ownRegistry.getMetricsAsJSON();
+    const ownResources = ownMetrics.filter(({ name }) => name.startsWith('process_'));
+    // Merged, so that the list does not grow with each worker that exits.
+    const merged = AggregatorRegistry.aggregate(exitedCounters.splice(0));
+    exitedCounters.push(await merged.getMetricsAsJSON());
+    const all = [...snapshots.values(), ownResources, ...exitedCounters];
+    return AggregatorRegistry.aggregate(all).metrics();
   }
 }
 
 /**
- * Has a worker tell the supervisor what it has measured, whenever asked.
- * @returns what answers with the figures of all processes, as Prometheus reads them; fails if the supervisor hangs
+ * Makes this process, a worker, send its metrics to the supervisor when asked.
+ * @returns a function that returns the metrics of all processes in Prometheus format. It rejects if the supervisor does
+ *   not respond.
  */
 export function shareMetrics(registry: Registry): () => Promise<string> {
   const waiting = new Set<(text: string) => void>();
-  const tell = async () => {
-    const figures = (await registry.getMetricsAsJSON()).map((each) =>
-      // The delay of an event loop, say: an average would hide the one process that is late.
-      each.aggregator === 'average' ? { ...each, aggregator: 'max' as const } : each,
-    );
-    report({ metrics: 'mine', figures });
-  };
-  process.on('message', (order: Order) => {
-    if (order.metrics === 'tell') void tell();
-    if (order.metrics !== 'all') return;
-    for (const answer of waiting) answer(order.text);
+  process.on('message', (message: SupervisorMessage) => {
+    if (message.metrics === 'collect') void sendSnapshot(registry);
+    if (message.metrics !== 'aggregated') return;
+    for (const resolve of waiting) resolve(message.text);
     waiting.clear();
   });
-  void tell();
+  // Tells the supervisor that this worker responds from now on.
+  void sendSnapshot(registry);
 
   return () =>
     new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => {
-        waiting.delete(answer);
-        reject(new Error('The supervisor of the workers does not answer.'));
-      }, SUPERVISOR_PATIENCE);
-      const answer = (text: string) => {
-        clearTimeout(deadline);
+      const timer = setTimeout(() => {
+        waiting.delete(receive);
+        reject(new Error('The supervisor did not send the metrics in time.'));
+      }, AGGREGATION_TIMEOUT_MS);
+      const receive = (text: string) => {
+        clearTimeout(timer);
         resolve(text);
       };
-      waiting.add(answer);
-      report({ metrics: 'ask' });
+      waiting.add(receive);
+      sendToSupervisor({ metrics: 'request' });
     });
 }
 
-function isSum({ type }: Figures[number]): boolean {
+async function sendSnapshot(registry: Registry): Promise<void> {
+  const metrics = await registry.getMetricsAsJSON();
+  const snapshot = metrics.map((metric) =>
+    // For example the event loop delay: an average would hide the one process that is late.
+    metric.aggregator === 'average' ? { ...metric, aggregator: 'max' as const } : metric,
+  );
+  sendToSupervisor({ metrics: 'snapshot', snapshot });
+}
+
+/** Whether a metric only increases, so that its sum must include processes that have exited. */
+function isCumulative({ type }: Snapshot[number]): boolean {
   return ['counter', 'histogram'].includes(String(type));
 }
 
-// Whoever has ended meanwhile need not hear it.
-function say(worker: Worker, order: Order): void {
-  if (worker.isConnected()) worker.send(order, () => {});
+// The empty callbacks ignore errors: a process that exits meanwhile needs no message.
+
+function sendToWorker(worker: Worker, message: SupervisorMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {});
 }
 
-function report(message: Report): void {
+function sendToSupervisor(message: WorkerMessage): void {
   process.send?.(message, () => {});
 }

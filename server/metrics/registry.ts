@@ -4,60 +4,61 @@ import { waitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 
-/** Measures what this process does. */
+/** The metrics of this process. */
 export interface Metrics {
-  /** What was measured; null unless the operator wants it. */
+  /** Null if the operator has not enabled metrics. Then the functions below record nothing. */
   registry: Registry | null;
-  /** Notes that a request was answered, and how long that took, in seconds. */
-  noteRequest(labels: { operation: string; status: number }, seconds: number): void;
-  /** Does a search, and notes how long it took. */
+  /** Records a response, and its duration in seconds. */
+  recordRequest(labels: { operation: string; status: number }, seconds: number): void;
+  /** Runs a search and records its duration. */
   timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
 }
 
+/** Opens the metrics of this process, if METRICS_TOKEN is set. */
 export function openMetrics(
   { metricsToken }: Pick<Config, 'metricsToken'>,
   engine: Pick<Engine, 'activity'>,
 ): Metrics {
   if (metricsToken === null) {
-    return { registry: null, noteRequest() {}, timeSearch: (_kind, search) => search() };
+    return { registry: null, recordRequest() {}, timeSearch: (_kind, search) => search() };
   }
-  const registry = measureProcess();
+  const registry = createProcessRegistry();
   const registers = [registry];
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'How long requests took, by operation of the contract and status',
+    help: 'Duration of requests, by operation of the contract and status',
     labelNames: ['operation', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   });
   const searches = new Histogram({
     name: 'search_duration_seconds',
-    help: 'How long it took to find results, without receiving the request and sending the answer',
+    help: 'Duration of searches, without reading the request and sending the response',
     labelNames: ['kind'],
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
     registers,
   });
-  const sum = (name: string, help: string, read: () => number) =>
-    new Counter({
-      ...{ name, help, registers },
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
-    });
-  sum(
-    'database_busy_seconds_total',
-    'Time that the threads which answer requests have spent inside the database',
-    () => engine.activity().busySeconds,
-  );
-  sum(
-    'database_write_wait_seconds_total',
-    'Time that requests have waited for their turn to write',
-    () => engine.activity().waitSeconds,
-  );
+  new Counter({
+    name: 'database_busy_seconds_total',
+    help: 'Time that the threads which serve requests have spent inside the database',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(engine.activity().busySeconds);
+    },
+  });
+  new Counter({
+    name: 'database_write_wait_seconds_total',
+    help: 'Time that requests have waited for the write lock',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(engine.activity().waitSeconds);
+    },
+  });
   new Gauge({
     name: 'queue_length',
-    help: 'How many passwords wait to be hashed, avatars to be decoded, writers for their turn',
+    help: 'Number of passwords waiting to be hashed, avatars waiting to be decoded, and writers waiting for the lock',
     labelNames: ['queue'],
     registers,
     collect() {
@@ -68,7 +69,7 @@ export function openMetrics(
   });
   return {
     registry,
-    noteRequest: (labels, seconds) => requests.observe(labels, seconds),
+    recordRequest: (labels, seconds) => requests.observe(labels, seconds),
     async timeSearch(kind, search) {
       const stop = searches.startTimer({ kind });
       try {
@@ -80,8 +81,8 @@ export function openMetrics(
   };
 }
 
-/** A registry that measures what any process has: memory, processor time, how late its event loop is. */
-export function measureProcess(): Registry {
+/** Returns a registry with the default metrics of a process: memory, processor time, event loop delay. */
+export function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   return registry;

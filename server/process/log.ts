@@ -1,11 +1,28 @@
+import type { FastifyBaseLogger } from 'fastify';
 import { type Logger, pino } from 'pino';
 import type { Config } from '../config.ts';
+import { version } from '../contract.ts';
+import { hasDatabase } from '../database/open.ts';
 
-/** The service's log: one JSON object a line on standard output, without anybody's secrets. */
+/** Opens the log: one JSON object per line on standard output, without secrets. */
 export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
   return pino({
     level: logLevel,
-    // At trace, the parser of forms writes down all headers.
+    // At level trace, the multipart parser logs all headers.
     redact: ['req.headers.authorization', 'busboyOptions.headers', 'err.parameters'],
   });
+}
+
+/** Logs the version and the data folder. A new database in the log reveals a mistyped DATA_DIR. */
+export function logStart(config: Config, log: FastifyBaseLogger): void {
+  const { dataDir, publicUrl, host, port } = config;
+  const database = hasDatabase(config) ? 'found' : 'new';
+  log.info({ version, node: process.version, dataDir, database }, 'starting');
+  const isUnreachable = /^http:\/\/(0\.0\.0\.0|\[::\])[:/]|:0$/.test(publicUrl);
+  if (isUnreachable) {
+    log.warn(
+      { host, port, publicUrl },
+      'PUBLIC_URL is not set, and clients cannot load avatars from the default. Set it to the address of this server.',
+    );
+  }
 }

@@ -1,22 +1,23 @@
 import { OperatorError } from '../errors.ts';
 
 /**
- * Does the work of a program that the operator starts. What it writes is for its own user's eyes. If the operator, or
- * the system, stands in its way, it ends with a line that says so.
- * @param status the exit status then
+ * Runs a program. If it fails because of the operator or the system, prints one line and exits.
+ *
+ * Files that the program creates are readable for its own user only.
+ * @param exitCode the exit code after such a failure
  */
-export async function runProgram(work: () => Promise<void>, status = 1): Promise<void> {
+export async function runProgram(work: () => Promise<void>, exitCode = 1): Promise<void> {
   process.umask(0o077);
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof OperatorError) && !isOfTheSystem(error)) throw error;
+    if (!(error instanceof OperatorError) && !isSystemError(error)) throw error;
     console.error((error as Error).message);
-    process.exit(status);
+    process.exit(exitCode);
   }
 }
 
-/** Whether the system refused something, a file or a port: its messages name it, and are one line. */
-function isOfTheSystem(error: unknown): boolean {
+/** Whether a system call failed. Node's message for it is one line that names the file or the port. */
+function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
 }

@@ -2,20 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
 import { problemDocument, unavailable } from '../http/problems.ts';
-import type { Address } from './startup-responder.ts';
+import type { Address } from './port.ts';
 
 const server = createServer((request, response) => {
-  const isHealth = request.url === '/healthz';
+  response.setHeader('cache-control', 'no-store');
+  // Clients must connect again, to the service itself.
+  response.setHeader('connection', 'close');
+  if (request.url === '/healthz') {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ status: 'ok' }));
+    return;
+  }
   const { code, message } = unavailable();
-  const body = isHealth ? { status: 'ok' } : problemDocument(code, message, randomUUID());
-  const type = isHealth ? 'application/json' : 'application/problem+json';
-  response
-    .writeHead(isHealth ? 200 : 503, {
-      ...{ 'content-type': type, 'cache-control': 'no-store', connection: 'close' },
-      ...(!isHealth && { 'retry-after': '2' }),
-    })
-    .end(JSON.stringify(body));
+  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '2' });
+  response.end(JSON.stringify(problemDocument(code, message, randomUUID())));
 });
-// If the port is taken, the service itself is going to say so.
+// If the port is in use, the service itself reports the error when it listens.
 server.on('error', () => server.close());
 server.listen(workerData as Address);

@@ -1,14 +1,13 @@
 import { Worker } from 'node:worker_threads';
-import type { Config } from '../config.ts';
-
-/** Where the service is going to listen. */
-export type Address = Pick<Config, 'host' | 'port'>;
+import type { Address } from './port.ts';
 
 /**
- * Does what has to be done before the service can listen, such as a migration. Meanwhile, a thread answers in its
- * place, for this one may be busy: `/healthz` with 200, all else with 503.
+ * Runs work that must be done before the service can listen, such as a migration.
+ *
+ * Meanwhile, a thread responds to `/healthz` with 200 and to everything else with 503. It is a thread because the work
+ * may block the event loop.
  */
-export async function whileStarting<T>(
+export async function respondWhileStarting<T>(
   { host, port }: Address,
   work: () => Promise<T>,
 ): Promise<T> {

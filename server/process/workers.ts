@@ -1,94 +1,96 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
-import { TIME_LIMITS } from '../http/connections.ts';
-import { gatherMetrics } from '../metrics/cluster.ts';
-import { announce, listen } from './serve.ts';
-import { whileStarting } from './startup-responder.ts';
+import { TIME_LIMITS } from '../http/time-limits.ts';
+import { aggregateMetrics } from '../metrics/cluster.ts';
+import { logStart } from './log.ts';
+import { resolvePort } from './port.ts';
+import { stopOnSignal } from './signals.ts';
+import { respondWhileStarting } from './startup-responder.ts';
 
-/** A worker that ends sooner than this after its start is replaced only after a pause as long, in milliseconds. */
-const PAUSE = 1_000;
+/** A worker that exits sooner than this after its start is replaced only after the same delay. */
+const RESTART_DELAY_MS = 1_000;
 
-/** How much longer than it should a worker may take to stop, in milliseconds. */
-const PATIENCE = 1_500;
+/** Extra time to stop, after the drain period and the close timeout, before a worker is killed. */
+const STOP_MARGIN_MS = 1_500;
 
-/** What a worker says to the supervisor once it serves. */
-const SERVING = 'serving';
+/** The message of a worker that has started to serve. */
+const READY = 'ready';
 
 export function isWorker(): boolean {
   return cluster.isWorker;
 }
 
-export function tellSupervisor(): void {
-  process.send?.(SERVING);
+/** Tells the supervisor that this worker serves. */
+export function notifyReady(): void {
+  process.send?.(READY);
 }
 
 /**
- * Runs the service in several processes on one port and one database, and replaces those that end. This process
- * brings the database up to date first, keeps its files in order, and answers no requests.
+ * Runs the service in several worker processes that share one port and one database, and replaces workers that exit.
+ *
+ * The supervisor itself migrates the database, runs maintenance and responds to no requests.
+ * @throws OperatorError if the database cannot be used or the port is in use
  */
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
-  announce(config, log);
-  const engine = await whileStarting(config, () => openDatabase(config));
-  // Workers share the port, and would also share it with a service of somebody else's.
-  const port = await listen(config, () => findPort(config));
+  logStart(config, log);
+  const engine = await respondWhileStarting(config, () => openDatabase(config));
+  // Workers listen on a shared port, so none of them would notice another service on it.
+  const port = await resolvePort(config);
+  if (config.metricsToken !== null) aggregateMetrics();
+
   let hasServed = false;
   let isStopping = false;
-  if (config.metricsToken !== null) gatherMetrics();
+  cluster.on('message', (_worker, message) => {
+    if (message === READY) hasServed = true;
+  });
 
-  const start = () => {
-    const begun = performance.now();
+  const startWorker = () => {
+    const startedAt = performance.now();
     const worker = cluster.fork({ PORT: port });
-    worker.once('exit', async (code, signal) => {
+    worker.once('exit', (code, signal) => {
       if (isStopping) return;
-      const ended = { worker: worker.process.pid, code, signal };
+      const exit = { worker: worker.process.pid, code, signal };
       if (!hasServed) {
-        log.fatal(ended, 'a worker could not start, so neither can the service');
+        log.fatal(exit, 'worker failed to start, stopping');
         process.exit(1);
       }
-      log.error(ended, 'a worker has ended and is replaced');
-      const isYoung = performance.now() - begun < PAUSE;
-      setTimeout(() => isStopping || start(), isYoung ? PAUSE : 0);
+      log.error(exit, 'worker exited, starting another one');
+      const isShortLived = performance.now() - startedAt < RESTART_DELAY_MS;
+      setTimeout(
+        () => {
+          if (!isStopping) startWorker();
+        },
+        isShortLived ? RESTART_DELAY_MS : 0,
+      );
     });
   };
-  cluster.on('message', (_worker, message) => {
-    if (message === SERVING) hasServed = true;
-  });
-  for (let i = 0; i < config.workers; i += 1) start();
+  for (let i = 0; i < config.workers; i += 1) startWorker();
 
-  const stop = async (signal: string) => {
-    if (isStopping) return;
+  stopOnSignal(async (signal) => {
     isStopping = true;
     log.info({ signal }, 'stopping');
-    const workers = Object.values(cluster.workers ?? {}).filter((each) => each !== undefined);
-    const ended = await Promise.all(
-      workers.filter((each) => !each.isDead()).map((each) => stopWorker(each, config)),
-    );
+    const running = Object.values(cluster.workers ?? {})
+      .filter((worker) => worker !== undefined)
+      .filter((worker) => !worker.isDead());
+    const signals = await Promise.all(running.map((worker) => stopWorker(worker, config)));
     await engine.close();
     log.info('stopped');
-    process.exit(ended.includes('SIGKILL') ? 1 : 0);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
+    return signals.includes('SIGKILL') ? 1 : 0;
+  });
 }
 
-/** The port to listen on, which the system chooses where the settings leave it to it. */
-async function findPort({ host, port }: Config): Promise<number> {
-  const probe = createServer().listen({ host, port });
-  await once(probe, 'listening');
-  const found = (probe.address() as AddressInfo).port;
-  await new Promise((resolve) => probe.close(resolve));
-  return found;
-}
-
-/** Stops a worker, by force if it hangs. Answers with the signal that ended it, if one did. */
+/**
+ * Stops a worker, and kills it if it hangs.
+ * @returns the signal that ended it; null if it exited by itself
+ */
 async function stopWorker(worker: Worker, { drainSeconds }: Config): Promise<string | null> {
-  const patience = drainSeconds * 1000 + TIME_LIMITS.closeTimeout + PATIENCE;
-  const deadline = setTimeout(() => worker.process.kill('SIGKILL'), patience);
+  const timeoutMs = drainSeconds * 1000 + TIME_LIMITS.closeTimeoutMs + STOP_MARGIN_MS;
+  const timer = setTimeout(() => worker.process.kill('SIGKILL'), timeoutMs);
   worker.process.kill('SIGTERM');
   const [, signal] = await once(worker, 'exit');
-  clearTimeout(deadline);
+  clearTimeout(timer);
   return signal;
 }

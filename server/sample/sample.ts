@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import type { ExchangeRecord } from '../exchange/records.ts';
 
 /** The account that the demonstration signs in with. */
-export const DEMO_ACCOUNT = { userId: 'sample-user-1', email: 'ada@example.com' };
+export const DEMO_ACCOUNT = { email: 'ada@example.com' };
 
 interface Person {
   username: string;

@@ -1,12 +1,12 @@
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
+import { indexWords, titleKey } from '../text/words/words.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
-import { indexWords, titleKey } from './words/words.ts';
 
 /**
  * Brings the index in step with the space as it is stored now. To be called in the transaction that changes the

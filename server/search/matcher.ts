@@ -1,5 +1,5 @@
 import type { WordPattern } from '../database/engine.ts';
-import { matches, type QueryWord, queryWords } from './words/words.ts';
+import { matches, type QueryWord, queryWords } from '../text/words/words.ts';
 
 /** A condition on the text of a space, as a pattern for the word index and as a test of the text itself. */
 export interface Matcher {

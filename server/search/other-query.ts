@@ -1,9 +1,9 @@
+import { isCorrectable, type QueryWord, runParts } from '../text/words/words.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 import { similarWords } from './dictionary/similar-words.ts';
 import { inflectionPrefix } from './inflections.ts';
 import type { Alternatives } from './matcher.ts';
 import { isStopWord } from './stop-words.ts';
-import { isCorrectable, type QueryWord, runParts } from './words/words.ts';
 
 /** Words of eight letters and more may be two edits from what was meant, shorter ones one. */
 const MIN_LENGTH_FOR_TWO_EDITS = 8;

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { prepareRead } from '../database/prepared.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
+import { tagKey } from '../text/words/words.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-import { tagKey } from './words/words.ts';
 
 /** A page ends early after this many spaces that came, changed or moved since the first page. */
 const MAX_CANDIDATES = 500;

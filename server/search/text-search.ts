@@ -2,6 +2,7 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { WordQuery, WordScope } from '../database/engine.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
+import { type QueryWord, queryWords, titleKey } from '../text/words/words.ts';
 import { type Budget, newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { KEYS_PER_STEP } from './keys.ts';
@@ -10,7 +11,6 @@ import { findKeys } from './matching-keys.ts';
 import { dropWords, findJoins, findOtherQuery } from './other-query.ts';
 import type { SearchResultJson } from './results.ts';
 import { type FoundRow, readEqualTitles, readRows } from './rows.ts';
-import { type QueryWord, queryWords, titleKey } from './words/words.ts';
 
 /** If fewer spaces match the query as typed, another query is tried, too. Independent of the size of a page. */
 const MIN_TYPED_MATCHES = 10;

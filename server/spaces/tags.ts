@@ -2,7 +2,7 @@ import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareWrite } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
-import { tagKey } from '../search/words/words.ts';
+import { tagKey } from '../text/words/words.ts';
 
 /** A tag as its space's creator wrote it, and what makes it the same tag as others. */
 export interface TagName {

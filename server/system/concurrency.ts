@@ -1,31 +1,31 @@
 import { DomainError } from '../errors.ts';
 
-/** A task whose turn comes later than this is refused, in milliseconds: by then, whoever asked may have given up. */
-const MAX_WAIT = 2_000;
+/** After this time, the client has probably given up. */
+const MAX_WAIT_MS = 2_000;
 
-/** Runs a task when its turn comes, in the order of asking, and answers with what the task does. */
+/** Runs tasks in the order of the calls, and returns their results. */
 export interface Limiter {
-  /** @throws DomainError `unavailable`, of a task that has not begun */
+  /** @throws DomainError `unavailable` if too many tasks wait, or if the task has waited too long */
   <T>(task: () => Promise<T>): Promise<T>;
-  /** How many tasks have not begun yet. */
+  /** Returns the number of tasks that have not begun. */
   waiting(): number;
 }
 
-/** Makes a limiter that lets `limit` tasks run at a time and `maxWaiting` wait, for 2 seconds at most. */
+/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait, for up to 2 seconds. */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   const queue: (() => void)[] = [];
   let running = 0;
 
   async function run<T>(task: () => Promise<T>): Promise<T> {
     if (running === limit && queue.length >= maxWaiting) throw overloaded();
-    const asked = performance.now();
+    const enqueuedAt = performance.now();
     if (running < limit) running += 1;
     else await new Promise<void>((begin) => queue.push(begin));
     try {
-      if (performance.now() - asked > MAX_WAIT) throw overloaded();
+      if (performance.now() - enqueuedAt > MAX_WAIT_MS) throw overloaded();
       return await task();
     } finally {
-      // The place passes to the next in line, so that no newcomer can take it in between.
+      // The next task in the queue takes over the slot, so that a new call cannot overtake it.
       const begin = queue.shift();
       if (begin) begin();
       else running -= 1;
@@ -35,10 +35,7 @@ export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   return Object.assign(run, { waiting: () => queue.length });
 }
 
-/** The refusal of work beyond what can be done in time. */
+/** Returns the error for work that cannot be done in time. */
 export function overloaded(): DomainError {
-  return new DomainError(
-    'unavailable',
-    'The service has more to do than it can. Try again in a few seconds.',
-  );
+  return new DomainError('unavailable', 'The service is overloaded. Try again in a few seconds.');
 }

@@ -14,13 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-/** Asks for a path as it stands: `fetch` would resolve its dots. */
+/** Requests a path unchanged. `fetch` would resolve dot segments. */
 async function get(path: string) {
   return validateRaw('GET', app.url + path, await sendRaw(app.url, head('GET', path)));
 }
 
 describe('/openapi.yaml', () => {
-  test('is the contract, for the server that it comes from', async () => {
+  test('serves the contract with the URL of this server', async () => {
     const response = await app.fetch('/openapi.yaml');
     expect(response.headers.get('content-type')).toBe('application/yaml');
     expect(parse(await response.text())).toEqual({
@@ -32,7 +32,7 @@ describe('/openapi.yaml', () => {
 
 describe('/docs', () => {
   test.each(['/docs', '/docs/'])(
-    'as %s is a page that may load all that it asks for',
+    'serves a page at %s whose assets its Content-Security-Policy allows',
     async (path) => {
       const response = await app.fetch(path);
       expect(response.headers.get('content-type')).toMatch(/^text\/html/);
@@ -43,7 +43,7 @@ describe('/docs', () => {
       expect(policy.get('connect-src')).toBe("'self' https://spaces.example.org");
 
       const page = await response.text();
-      // Nothing in the page itself, which the policy would refuse.
+      // The policy blocks inline styles and scripts.
       expect(page).not.toMatch(/<style|<script(?![^>]* src=)| style=| on\w+=|https?:/);
       const assets = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
       expect(assets.length).toBeGreaterThan(4);
@@ -67,7 +67,7 @@ describe('/docs', () => {
     );
   });
 
-  test('has nothing else', async () => {
+  test('rejects other paths with 404', async () => {
     for (const path of [
       'static/nothing.js',
       'static/../../package.json',
@@ -82,13 +82,13 @@ describe('/healthz and /readyz', () => {
   test.each([
     ['/healthz', { status: 'ok' }],
     ['/readyz', { status: 'ready' }],
-  ])('%s says so', async (path, body) => {
+  ])('respond with 200: %s', async (path, body) => {
     const response = await app.fetch(path);
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual(body);
   });
 
-  test('/readyz is false whatever a query fails with, and true again when it does not', async () => {
+  test('respond with 503 for readiness alone while queries fail', async () => {
     let failure: Failure | undefined;
     await using failing = await startApp(
       {},
@@ -102,7 +102,7 @@ describe('/healthz and /readyz', () => {
     expect((await failing.fetch('/readyz')).status).toBe(200);
   });
 
-  test('/readyz stays true where nothing can be written, for searches can still be served', async () => {
+  test('report readiness while the database is read-only, because searches still work', async () => {
     await using full = await startApp();
     await transact(full.context.engine.db, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
     await expect(full.register()).rejects.toMatchObject({ status: 503, code: 'unavailable' });
@@ -112,7 +112,7 @@ describe('/healthz and /readyz', () => {
 });
 
 describe('/metrics', () => {
-  test('is for whoever has the token', async () => {
+  test('requires METRICS_TOKEN', async () => {
     for (const authorization of [
       undefined,
       'Bearer',
@@ -122,7 +122,7 @@ describe('/metrics', () => {
       'sesame',
     ]) {
       const response = await app.fetch('/metrics', {
-        headers: { ...(authorization && { authorization }) },
+        headers: authorization === undefined ? {} : { authorization },
       });
       expect(await response.json()).toMatchObject({ status: 401, code: 'unauthenticated' });
       expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
@@ -136,19 +136,19 @@ describe('/metrics', () => {
   });
 
   test('counts requests by operation and status', async () => {
-    const figures = async () => {
+    const scrape = async () => {
       const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
       expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
       return response.text();
     };
     const countOf = (text: string, labels: string) =>
       Number(text.match(`http_request_duration_seconds_count\\{${labels}\\} (\\d+)`)?.[1] ?? 0);
-    const before = await figures();
+    const before = await scrape();
     await app.fetch('/api/spaces/search?q=tea');
     await app.fetch('/api/spaces/search?q=other');
     await app.fetch('/api/spaces/search');
     await app.fetch('/nowhere/at-all');
-    const after = await figures();
+    const after = await scrape();
     for (const [labels, count] of [
       ['operation="searchSpaces",status="200"', 2],
       ['operation="searchSpaces",status="400"', 1],
@@ -157,22 +157,22 @@ describe('/metrics', () => {
       expect(countOf(after, labels) - countOf(before, labels)).toBe(count);
     }
     expect(after).toContain('nodejs_eventloop_lag');
-    // What people asked for is nobody's business, and would have no bound.
+    // Paths and queries are private, and would make the number of series unbounded.
     expect(after).not.toMatch(/tea|at-all/);
   });
 
-  test('tells of searches by kind, of the database, and of who waits', async () => {
-    const figures = async () => {
+  test('measures searches by kind, time in the database, and queues', async () => {
+    const scrape = async () => {
       const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
       return parseMetrics(await response.text());
     };
     const kinds = ['text', 'tag'].map((kind) => `search_duration_seconds_count{kind="${kind}"}`);
     const busy = 'database_busy_seconds_total';
-    const earlier = await figures();
+    const earlier = await scrape();
     await app.fetch('/api/spaces/search?q=tea');
     await app.fetch('/api/spaces/tag/tea');
     await app.fetch('/api/spaces/search?q=tea&cursor=nonsense');
-    const later = await figures();
+    const later = await scrape();
     const more = (series: string) => later(series) - (earlier(series) || 0);
     expect(kinds.map(more)).toEqual([2, 1]);
     expect(more(busy)).toBeGreaterThan(0);
@@ -180,7 +180,7 @@ describe('/metrics', () => {
     expect(later('database_write_wait_seconds_total')).toBeGreaterThanOrEqual(0);
     expect(later('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
 
-    // Four are hashed at a time, and the others wait.
+    // More than are hashed concurrently.
     const logins = [...'abcdefghijkl'].map((name) =>
       app.fetch('/api/auth/login', {
         method: 'POST',
@@ -189,16 +189,16 @@ describe('/metrics', () => {
       }),
     );
     await expect
-      .poll(async () => (await figures())('queue_length{queue="passwords"}'))
+      .poll(async () => (await scrape())('queue_length{queue="passwords"}'))
       .toBeGreaterThan(0);
     await Promise.all(logins);
-    const rest = await figures();
+    const rest = await scrape();
     for (const queue of ['passwords', 'pictures', 'writers']) {
       expect(rest(`queue_length{queue="${queue}"}`)).toBe(0);
     }
   });
 
-  test('is nowhere unless the operator wants it', async () => {
+  test('responds with 404 if METRICS_TOKEN is not set', async () => {
     await using plain = await startApp();
     const response = await plain.fetch('/metrics', { headers: { authorization: 'Bearer ' } });
     expect(response.status).toBe(404);
@@ -206,7 +206,7 @@ describe('/metrics', () => {
 });
 
 describe('/avatars', () => {
-  test('has the default avatar, for pages of all sites', async () => {
+  test('serves the default avatar to pages of any site', async () => {
     const response = await app.fetch('/avatars/default.webp', {
       headers: { origin: 'https://a.example' },
     });
@@ -214,31 +214,31 @@ describe('/avatars', () => {
     expect(response.headers.get('content-type')).toBe('image/webp');
     expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
-    // It has one name in all versions of the service, so not for ever.
+    // Not immutable, because another version of the service may have another one.
     expect(response.headers.get('cache-control')).toBe('public, max-age=86400');
     const bytes = Buffer.from(await response.arrayBuffer());
     expect(bytes.toString('latin1', 0, 4) + bytes.toString('latin1', 8, 12)).toBe('RIFFWEBP');
   });
 
   test.each([
-    ...['', 'nobody.webp', 'AAAAAAAAAAAAAAAAAAAAAA.webp', 'AAAAAAAAAAAAAAAAAAAAAA', 'default.png'],
-    ...[
-      'default.webp/',
-      'Default.webp',
-      'default.webp%00',
-      '.',
-      '%2e%2e',
-      '%2e%2e%2fspace-service.sqlite',
-    ],
-    ...[
-      '..%2f..%2f..%2fetc%2fpasswd',
-      '%2fetc%2fpasswd',
-      '..%5c..%5cx',
-      'a'.repeat(5_000),
-      'x%00y',
-      '~',
-    ],
-  ])('has nothing named %s', async (name) => {
+    '',
+    'nobody.webp',
+    'AAAAAAAAAAAAAAAAAAAAAA.webp',
+    'AAAAAAAAAAAAAAAAAAAAAA',
+    'default.png',
+    'default.webp/',
+    'Default.webp',
+    'default.webp%00',
+    '.',
+    '%2e%2e',
+    '%2e%2e%2fspace-service.sqlite',
+    '..%2f..%2f..%2fetc%2fpasswd',
+    '%2fetc%2fpasswd',
+    '..%5c..%5cx',
+    'a'.repeat(5_000),
+    'x%00y',
+    '~',
+  ])('rejects other names with 404: %s', async (name) => {
     const { headers, body } = await get(`/avatars/${name}`);
     expect(JSON.parse(body)).toMatchObject({ status: 404, code: 'not_found' });
     expect(headers.get('cache-control')).toBe('no-store');

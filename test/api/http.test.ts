@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-/** Sends by methods that `fetch` refuses to. */
+/** Sends a request with a method that `fetch` does not support. */
 function send(method: string, path: string, headers: Record<string, string> = {}) {
   return new Promise<RawAnswer>((resolve, reject) => {
     request(app.url + path, { method, headers }, async (response) => {
@@ -36,21 +36,21 @@ function send(method: string, path: string, headers: Record<string, string> = {}
   });
 }
 
-function problemOf(answer: RawAnswer | undefined) {
-  if (!answer) throw new Error('There was no answer.');
-  const problem = JSON.parse(validateRaw('GET', `${app.url}/`, answer).body);
-  expect(problem.status).toBe(answer.status);
+function problemOf(response: RawAnswer | undefined) {
+  if (!response) throw new Error('There was no response.');
+  const problem = JSON.parse(validateRaw('GET', `${app.url}/`, response).body);
+  expect(problem.status).toBe(response.status);
   expect(problem.request_id).toMatch(uuid);
-  expect(answer.headers.get('cache-control')).toBe('no-store');
+  expect(response.headers.get('cache-control')).toBe('no-store');
   return problem;
 }
 
-/** The log has the request by its id, as soon as its answer is out. */
+/** Waits for the log line of a request. */
 async function expectLogged(id: string, line: object) {
   await expect.poll(() => log.find(({ reqId }) => reqId === id)).toMatchObject(line);
 }
 
-describe('A method that a path does not have', () => {
+describe('Unsupported methods', () => {
   const paths = new Map(
     operations.map(({ path }) => [
       path.replace(/\{\w+\}/, 'some-id'),
@@ -71,22 +71,25 @@ describe('A method that a path does not have', () => {
   paths.set('/docs/static/index.css', ['GET']);
   paths.set('/avatars/default.webp', ['GET']);
 
-  test.each([...paths])('is refused at %s, to strangers too', async (path, methods) => {
-    const possible = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
-    for (const method of METHODS) {
-      if ([...possible, 'OPTIONS', 'CONNECT'].includes(method)) continue;
-      const answer = await send(method, path, { 'content-type': 'application/json' });
-      expect(answer.status, method).toBe(405);
-      expect(answer.headers.get('allow')).toBe(possible.sort().join(', '));
-      if (method === 'HEAD') continue;
-      expect(problemOf(answer)).toMatchObject({
-        code: 'method_not_allowed',
-        detail: `${method} is not possible here. Possible: ${possible.join(', ')}.`,
-      });
-    }
-  });
+  test.each([...paths])(
+    'are rejected with 405 at %s, without authentication',
+    async (path, methods) => {
+      const possible = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+      for (const method of METHODS) {
+        if ([...possible, 'OPTIONS', 'CONNECT'].includes(method)) continue;
+        const response = await send(method, path, { 'content-type': 'application/json' });
+        expect(response.status, method).toBe(405);
+        expect(response.headers.get('allow')).toBe(possible.sort().join(', '));
+        if (method === 'HEAD') continue;
+        expect(problemOf(response)).toMatchObject({
+          code: 'method_not_allowed',
+          detail: `${method} is not allowed at this path. Allowed: ${possible.join(', ')}.`,
+        });
+      }
+    },
+  );
 
-  test('never reaches the operation of a more general path', async () => {
+  test('never reach the operation of a more general path', async () => {
     for (const [method, path] of [
       ['DELETE', '/api/spaces/search'],
       ['PATCH', '/api/spaces/search'],
@@ -99,36 +102,49 @@ describe('A method that a path does not have', () => {
     expect((await send('DELETE', '/api/spaces/se%61rch', caller.headers)).status).toBe(405);
   });
 
-  test.each(['FOO', 'get', 'GE T', ''])('is no HTTP where nobody has it: %j', async (method) => {
-    const answer = await sendRaw(app.url, head(method, '/healthz'));
-    expect(problemOf(answer)).toMatchObject({ status: 400, code: 'invalid_request' });
-  });
+  test.each(['FOO', 'get', 'GE T', ''])(
+    'are rejected with 400 if HTTP does not define them: %j',
+    async (method) => {
+      const response = await sendRaw(app.url, head(method, '/healthz'));
+      expect(problemOf(response)).toMatchObject({ status: 400, code: 'invalid_request' });
+    },
+  );
 });
 
-describe('A path where nothing is', () => {
+describe('Unknown paths', () => {
   test.each([
-    ...['/', '/api', '/api/', '/api/spaces/search/', '//api/spaces', '/API/spaces'],
-    ...[
-      '/api/spaces/some-id/x',
-      '/api/profile',
-      '/api/users',
-      '/docs/x',
-      '/metrics/',
-      '/favicon.ico',
-    ],
-    ...['/openapi.json', '/avatars', '/.env', '/api/spaces/tag/a/b', '/*', '/__proto__'],
-  ])('is %s', async (path) => {
+    '/',
+    '/api',
+    '/api/',
+    '/api/spaces/search/',
+    '//api/spaces',
+    '/API/spaces',
+    '/api/spaces/some-id/x',
+    '/api/profile',
+    '/api/users',
+    '/docs/x',
+    '/metrics/',
+    '/favicon.ico',
+    '/openapi.json',
+    '/avatars',
+    '/.env',
+    '/api/spaces/tag/a/b',
+    '/*',
+    '/__proto__',
+  ])('are rejected with 404: %s', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE']) {
       const response = await app.fetch(path, { method, headers: caller.headers });
       expect(await response.json()).toMatchObject({
-        ...{ status: 404, code: 'not_found', detail: 'There is nothing at this path.' },
+        status: 404,
+        code: 'not_found',
+        detail: 'There is nothing at this path.',
       });
     }
     expect((await send('HEAD', path)).status).toBe(404);
     expect((await send('PROPFIND', path)).status).toBe(404);
   });
 
-  test('is so whatever body is sent there', async () => {
+  test('are rejected with 404 for any request body', async () => {
     for (const type of ['application/json', 'text/plain', 'multipart/form-data', ';', 'x/y']) {
       const init = { method: 'POST', headers: { 'content-type': type }, body: '{'.padEnd(40_000) };
       expect((await app.fetch('/nowhere', init)).status).toBe(404);
@@ -136,68 +152,69 @@ describe('A path where nothing is', () => {
   });
 });
 
-describe('Percent encoding that is broken', () => {
+describe('Malformed percent-encoding', () => {
   test.each(['%', '%2', '%zz', '%FF', '%E0%A4%A', '%C0%AF', '%ED%A0%80'])(
-    'is refused in a path and in a query: %s',
+    'is rejected in a path and in a query: %s',
     async (text) => {
       for (const path of [`/api/spaces/tag/${text}`, `/api/users/${text}`, `/avatars/${text}`]) {
         expect(problemOf(await sendRaw(app.url, head('GET', path)))).toMatchObject({
-          ...{ status: 400, code: 'invalid_request' },
+          status: 400,
+          code: 'invalid_request',
           detail: 'The path is not valid percent-encoded UTF-8.',
         });
       }
       for (const query of [`q=${text}`, `${text}=q&q=a`, `q=a&cursor=x${text}`]) {
-        const answer = await sendRaw(app.url, head('GET', `/api/spaces/search?${query}`));
-        expect(problemOf(answer)).toMatchObject({ status: 400, code: 'invalid_request' });
+        const response = await sendRaw(app.url, head('GET', `/api/spaces/search?${query}`));
+        expect(problemOf(response)).toMatchObject({ status: 400, code: 'invalid_request' });
       }
     },
   );
 
-  test('is noted in the log as all requests are', async () => {
+  test('is logged like every request', async () => {
     const { request_id } = problemOf(await sendRaw(app.url, head('GET', '/%FF')));
-    await expectLogged(request_id, {
-      status: 400,
-      url: '/%FF',
-    });
+    await expectLogged(request_id, { status: 400, url: '/%FF' });
   });
 });
 
-describe('A request', () => {
+describe('The server', () => {
   test.each([
     ['with two Host headers', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n'],
     [
-      'with two Host headers, one of them first',
+      'with two Host headers that are not adjacent',
       'GET /healthz HTTP/1.1\r\nHost: a\r\nX: y\r\nhOST: b\r\n\r\n',
     ],
     ['without a Host header', 'GET /healthz HTTP/1.1\r\n\r\n'],
     [
-      'with a length and chunks',
+      'with Content-Length and chunked encoding',
       head('POST', '/api/auth/login', { 'Content-Length': 3, 'Transfer-Encoding': 'chunked' }),
     ],
     [
-      'with two lengths',
+      'with two Content-Length headers',
       head('POST', '/api/auth/login', { 'Content-Length': 3, 'content-length': 4 }),
     ],
-    ['with a negative length', head('POST', '/api/auth/login', { 'Content-Length': -1 })],
-    ['with a length that is no number', head('POST', '/api/auth/login', { 'Content-Length': 'x' })],
+    ['with a negative Content-Length', head('POST', '/api/auth/login', { 'Content-Length': -1 })],
     [
-      'in an encoding that nobody undoes',
+      'with a Content-Length that is not a number',
+      head('POST', '/api/auth/login', { 'Content-Length': 'x' }),
+    ],
+    [
+      'with an unsupported transfer encoding',
       head('POST', '/api/auth/login', { 'Transfer-Encoding': 'gzip, chunked' }),
     ],
     [
-      'with a broken chunk',
+      'with a malformed chunk',
       `${head('POST', '/api/auth/login', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' })}zz\r\n`,
     ],
     ['with a space in its path', head('GET', '/api/spaces/tag/a b')],
-    ['with a letter outside ASCII in its path', head('GET', '/api/spaces/tag/\u00e9')],
-    ['with a header that has no colon', 'GET /healthz HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n'],
+    ['with a non-ASCII character in its path', head('GET', '/api/spaces/tag/\u00e9')],
+    ['with a header without a colon', 'GET /healthz HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n'],
     ['with NUL in a header', head('GET', '/healthz', { 'X-Nul': 'a\0b' })],
-    ['that folds a header', 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n'],
-    ['of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['of no version', 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n'],
-    ['that is none', 'hello there\r\n\r\n'],
-    ['of TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-  ])('%s is refused', async (_, bytes) => {
+    ['with a folded header', 'GET /healthz HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n'],
+    ['in HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['in an unknown version of HTTP', 'GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n'],
+    ['that is not HTTP', 'hello there\r\n\r\n'],
+    ['in TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  ])('rejects a request %s', async (_, bytes) => {
     const problem = problemOf(await sendRaw(app.url, bytes));
     expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
     expect(problem.detail).not.toMatch(/HPE|parse error|node|fastify/i);
@@ -215,41 +232,42 @@ describe('A request', () => {
         Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`X-${i}`, 'abcde'])),
       ),
     ],
-  ])('with %s is refused', async (_, bytes) => {
+  ])('rejects a request with %s', async (_, bytes) => {
     expect(problemOf(await sendRaw(app.url, bytes))).toMatchObject({
-      ...{ status: 431, code: 'headers_too_large' },
-      detail: 'The request line and headers may have at most 16,384 bytes.',
+      status: 431,
+      code: 'headers_too_large',
+      detail: 'The request line and headers are larger than 16,384 bytes.',
     });
   });
 
-  test('may have a path of 15,000 bytes', async () => {
-    const answer = await sendRaw(app.url, head('GET', `/api/spaces/tag/${'x'.repeat(15_000)}`));
-    expect(answer).toMatchObject({ status: 200, body: '[]' });
+  test('accepts a path of 15,000 bytes', async () => {
+    const response = await sendRaw(app.url, head('GET', `/api/spaces/tag/${'x'.repeat(15_000)}`));
+    expect(response).toMatchObject({ status: 200, body: '[]' });
   });
 
-  test('may be of HTTP/1.0, which knows no Host', async () => {
-    const answer = await sendRaw(app.url, 'GET /healthz HTTP/1.0\r\n\r\n');
-    expect(answer).toMatchObject({ status: 200, body: '{"status":"ok"}' });
+  test('accepts HTTP/1.0 without a Host header', async () => {
+    const response = await sendRaw(app.url, 'GET /healthz HTTP/1.0\r\n\r\n');
+    expect(response).toMatchObject({ status: 200, body: '{"status":"ok"}' });
   });
 
-  test('may name the server, and still tells nothing of what it is called', async () => {
-    const answer = await sendRaw(
+  test('ignores the host in an absolute request target', async () => {
+    const response = await sendRaw(
       app.url,
       head('GET', 'http://evil.example/openapi.yaml', { Host: 'evil.example' }),
     );
-    expect(answer?.status).toBe(200);
-    expect(answer?.body).not.toContain('evil');
+    expect(response?.status).toBe(200);
+    expect(response?.body).not.toContain('evil');
   });
 
-  test('may wish for another protocol, and is answered in this one', async () => {
-    const answer = await sendRaw(
+  test('ignores a protocol upgrade', async () => {
+    const response = await sendRaw(
       app.url,
       head('GET', '/healthz', { Connection: 'Upgrade', Upgrade: 'h2c' }),
     );
-    expect(answer?.status).toBe(200);
+    expect(response?.status).toBe(200);
   });
 
-  test('may follow another on its connection, whatever that one was', async () => {
+  test('keeps a connection open after rejected requests', async () => {
     using connection = await openRaw(app.url);
     const login = (body: string, length: number = body.length) =>
       head('POST', '/api/auth/login', {
@@ -264,7 +282,7 @@ describe('A request', () => {
     expect(statuses).toEqual([400, 413, 405, 200]);
   });
 
-  test('may wait with others on its connection, but not with very many', async () => {
+  test('responds to 16 pipelined requests, and closes a connection with more', async () => {
     const request = head('GET', '/api/spaces/search?q=tea');
     using some = await openRaw(app.url);
     await some.write(request.repeat(16));
@@ -277,13 +295,15 @@ describe('A request', () => {
     expect((await other.answer())?.status).toBe(200);
   });
 
-  test('that waits for "100 Continue" gets it, and its answer', async () => {
+  test('sends "100 Continue" to a client that waits for it', async () => {
     using connection = await openRaw(app.url);
     const body = '{"bio":"patient"}';
     await connection.write(
       head('PUT', '/api/profile/bio', {
-        ...{ Authorization: `Bearer ${caller.token}`, Expect: '100-continue' },
-        ...{ 'Content-Type': 'application/json', 'Content-Length': body.length },
+        Authorization: `Bearer ${caller.token}`,
+        Expect: '100-continue',
+        'Content-Type': 'application/json',
+        'Content-Length': body.length,
       }),
     );
     expect((await connection.answer())?.status).toBe(100);
@@ -291,13 +311,13 @@ describe('A request', () => {
     expect((await connection.answer())?.status).toBe(200);
   });
 
-  test('that expects anything else is refused', async () => {
+  test('rejects other expectations than 100-continue', async () => {
     const problem = problemOf(await sendRaw(app.url, head('GET', '/healthz', { Expect: 'tea' })));
     expect(problem).toMatchObject({ status: 417, code: 'expectation_failed' });
     await expectLogged(problem.request_id, { status: 417 });
   });
 
-  test('has an id of its own, by which the log has it too', async () => {
+  test('gives each request an id of its own, and logs it', async () => {
     const headers = { 'x-request-id': 'mine', 'request-id': 'mine' };
     const ids = await Promise.all(
       ['/nowhere', '/api/profile/me', '/api/spaces/search'].map(
@@ -312,7 +332,7 @@ describe('A request', () => {
   });
 });
 
-describe('What a client goes on sending after its answer', () => {
+describe('The rest of a request after its response', () => {
   const length = { 'Content-Length': 60 * MiB };
   const chunks = { 'Transfer-Encoding': 'chunked' };
   const json = { 'Content-Type': 'application/json' };
@@ -340,7 +360,7 @@ describe('What a client goes on sending after its answer', () => {
     [200, 'GET', '/avatars/default.webp', { ...length }],
     [405, 'PUT', '/avatars/default.webp', { ...length }],
   ])(
-    'is cut off at a bound: %i to %s %s with %j',
+    'is read up to a limit: %i to %s %s with %j',
     { timeout: 5_000 },
     async (status, method, path, headers) => {
       const accepted = new Promise<{ bytesRead: number }>((resolve) =>
@@ -363,7 +383,7 @@ describe('What a client goes on sending after its answer', () => {
     },
   );
 
-  test('does not cost it the answer, nor the connection, where it is less', async () => {
+  test('does not affect the response and the connection below the limit', async () => {
     using connection = await openRaw(app.url);
     const piece = `80000\r\n${'x'.repeat(512 * 1024)}\r\n`;
     await connection.write(head('POST', '/api/auth/login', { ...chunks, ...json }));
@@ -375,7 +395,7 @@ describe('What a client goes on sending after its answer', () => {
   });
 });
 
-describe('Every answer', () => {
+describe('Every response', () => {
   const samples: [number, string, RequestInit?][] = [
     [200, '/api/spaces/search?q=tea'],
     [200, '/healthz'],
@@ -396,7 +416,7 @@ describe('Every answer', () => {
   ];
 
   test.each(samples)(
-    '%i, as of %s, can be read by pages of any origin',
+    'is readable for pages of any origin: %i of %s',
     async (status, path, init) => {
       const response = await app.fetch(path, {
         ...init,
@@ -419,27 +439,24 @@ describe('Every answer', () => {
     },
   );
 
-  test.each(samples)(
-    '%i, as of %s, keeps browsers from guessing and framing',
-    async (status, path, init) => {
-      const response = await app.fetch(path, init);
-      expect(response.status).toBe(status);
-      const { headers } = response;
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      expect(headers.get('referrer-policy')).toBe('no-referrer');
-      expect(headers.get('x-frame-options')).toBe('SAMEORIGIN');
-      expect(headers.get('x-powered-by')).toBeNull();
-      expect(headers.get('server')).toBeNull();
-      // It would also bind those who reach the service without TLS.
-      expect(headers.get('strict-transport-security')).toBeNull();
-      const policy = headers.get('content-security-policy');
-      if (path === '/docs') expect(policy).not.toMatch(/unsafe|\*|upgrade/);
-      else expect(policy).toBe("default-src 'none';frame-ancestors 'none'");
-    },
-  );
+  test.each(samples)('has security headers: %i of %s', async (status, path, init) => {
+    const response = await app.fetch(path, init);
+    expect(response.status).toBe(status);
+    const { headers } = response;
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-frame-options')).toBe('SAMEORIGIN');
+    expect(headers.get('x-powered-by')).toBeNull();
+    expect(headers.get('server')).toBeNull();
+    // It would lock out browsers that reach the service without TLS.
+    expect(headers.get('strict-transport-security')).toBeNull();
+    const policy = headers.get('content-security-policy');
+    if (path === '/docs') expect(policy).not.toMatch(/unsafe|\*|upgrade/);
+    else expect(policy).toBe("default-src 'none';frame-ancestors 'none'");
+  });
 
   test.each(samples.filter(([status, path]) => status >= 400 || /healthz|search/.test(path)))(
-    '%i, as of %s, names its type as the contract does',
+    'has the content type of the contract: %i of %s',
     async (status, path, init) => {
       const response = await app.fetch(path, init);
       expect(response.headers.get('content-type')).toBe(
@@ -450,12 +467,13 @@ describe('Every answer', () => {
   );
 });
 
-describe('A browser that asks first', () => {
-  test.each(operations)('may call $operationId', async (operation) => {
+describe('A CORS preflight', () => {
+  test.each(operations)('allows $operationId', async (operation) => {
     const response = await fetch(app.url + exampleRequest(operation).url, {
       method: 'OPTIONS',
       headers: {
-        ...{ origin: 'https://app.example', 'access-control-request-method': operation.method },
+        origin: 'https://app.example',
+        'access-control-request-method': operation.method,
         'access-control-request-headers': 'authorization,content-type',
       },
     });
@@ -469,7 +487,7 @@ describe('A browser that asks first', () => {
     expect(Number(response.headers.get('access-control-max-age'))).toBeGreaterThan(0);
   });
 
-  test('is told no where the operator names other origins', async () => {
+  test('allows only the origins in CORS_ORIGINS', async () => {
     await using strict = await startApp({
       CORS_ORIGINS: 'https://app.example,https://b.example:8443',
     });
@@ -491,9 +509,9 @@ describe('A browser that asks first', () => {
   });
 });
 
-describe('When the service stops', () => {
-  test('what has begun is answered, and who never finishes is cut off', async () => {
-    await using stopping = await startApp({}, { limits: { closeTimeout: 1_500 } });
+describe('A server that stops', () => {
+  test('responds to pending requests, and closes connections with unfinished ones', async () => {
+    await using stopping = await startApp({}, { limits: { closeTimeoutMs: 1_500 } });
     const { token } = await stopping.register();
     const halves = [
       'GET /readyz HTTP/1.1\r\nHost: a\r\n',
@@ -522,14 +540,14 @@ describe('When the service stops', () => {
     });
     await arrived;
 
-    const begun = performance.now();
+    const startedAt = performance.now();
     const closed = stopping.app.close();
-    const knock = () =>
+    const connectAgain = () =>
       fetch(stopping.url).then(
         ({ status }) => status,
         () => 'closed',
       );
-    await expect.poll(knock).toBe('closed');
+    await expect.poll(connectAgain).toBe('closed');
     expect((await login).status).toBe(200);
     await connections[0]?.write('\r\n');
     const ready = await connections[0]?.answer();
@@ -537,40 +555,40 @@ describe('When the service stops', () => {
     expect(ready?.headers.get('retry-after')).toBe('2');
     expect(JSON.parse(ready?.body ?? '')).toMatchObject({ code: 'unavailable' });
     await closed;
-    expect(performance.now() - begun).toBeGreaterThan(1_400);
+    expect(performance.now() - startedAt).toBeGreaterThan(1_400);
     await Promise.all(connections.map(({ ended }) => ended));
   });
 });
 
-test('What the event loop comes to too late, and not for once, is turned away, but the process is known to live', async () => {
-  await using pressed = await startApp({}, { limits: { eventLoopDelay: 200 } });
-  // As if much else had come before it.
-  let isPressed = false;
-  pressed.app.server.prependListener('request', () => {
-    const begun = performance.now();
-    while (isPressed && performance.now() - begun < 300);
+test('Sheds load if the event loop is repeatedly late, and still reports that it is alive', async () => {
+  await using loaded = await startApp({}, { limits: { maxEventLoopDelayMs: 200 } });
+  // Blocks the event loop before each request.
+  let isBlocking = false;
+  loaded.app.server.prependListener('request', () => {
+    const startedAt = performance.now();
+    while (isBlocking && performance.now() - startedAt < 300);
   });
   const search = async () => {
     const headers = { origin: 'https://a.example' };
-    const response = await pressed.fetch('/api/spaces/search?q=tea', { headers });
+    const response = await loaded.fetch('/api/spaces/search?q=tea', { headers });
     await sleep(100);
     return response;
   };
-  isPressed = true;
+  isBlocking = true;
   expect((await search()).status, 'while it starts').toBe(200);
   expect((await search()).status, 'while it starts').toBe(200);
-  isPressed = false;
+  isBlocking = false;
   await sleep(2_000);
 
-  isPressed = true;
-  expect((await search()).status, 'late for once').toBe(200);
+  isBlocking = true;
+  expect((await search()).status, 'late only once').toBe(200);
   let response = await search();
   for (let i = 0; i < 10 && response.status === 200; i += 1) response = await search();
   expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });
   expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   expect(response.headers.get('access-control-allow-origin')).toBe('*');
-  expect((await pressed.fetch('/readyz')).status).toBe(503);
-  expect((await pressed.fetch('/healthz')).status).toBe(200);
-  isPressed = false;
-  expect((await search()).status, 'when it is over').toBe(200);
+  expect((await loaded.fetch('/readyz')).status).toBe(503);
+  expect((await loaded.fetch('/healthz')).status).toBe(200);
+  isBlocking = false;
+  expect((await search()).status, 'after the overload').toBe(200);
 });

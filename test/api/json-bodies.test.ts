@@ -177,7 +177,7 @@ test('points at an unknown field, whatever its name is', async () => {
     body: JSON.stringify({ email: 'a@example.com', password: 'marmalade on toast', 'a/b~c': 1 }),
   });
   expect((await response.json()).errors).toEqual([
-    { pointer: '/a~1b~0c', message: 'is not known here' },
+    { pointer: '/a~1b~0c', message: 'is not a known field' },
   ]);
 });
 

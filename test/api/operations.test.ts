@@ -294,8 +294,7 @@ describe('With a database that fails', () => {
       const { request_id, ...problem } = JSON.parse(text);
       expect(problem).toEqual({
         ...{ type: 'about:blank', title: 'Internal Server Error', status: 500, code: 'internal' },
-        detail:
-          'The server failed. Nothing you sent is at fault; quote the request_id when you report it.',
+        detail: 'An internal error occurred. Quote the request_id if you report it.',
         errors: [],
       });
       expect(response.headers.get('retry-after')).toBeNull();
@@ -370,7 +369,11 @@ describe('A request that does not arrive in time', () => {
   let app: TestApp;
   let caller: TestUser;
   beforeAll(async () => {
-    const limits = { headersTimeout: 300, requestTimeout: 300, checkingInterval: 50 };
+    const limits = {
+      headersTimeoutMs: 300,
+      requestTimeoutMs: 300,
+      connectionCheckIntervalMs: 50,
+    };
     app = await startApp({}, { limits });
     caller = await app.register();
   });

@@ -2,8 +2,11 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { startApp } from '../support/app.ts';
 
-/** Whom the log holds a request to come from, and what it warned of, with the headers that a client sent. */
-async function judge(settings: Record<string, string>, forwarded: string[]) {
+/**
+ * Sends requests with forwarding headers.
+ * @returns the client addresses and the warnings in the log
+ */
+async function logOf(settings: Record<string, string>, forwarded: string[]) {
   const log: { msg: string; level: number; ip?: string }[] = [];
   const write = (line: string) => void log.push(JSON.parse(line));
   await using app = await startApp(settings, { log: pino({ level: 'info' }, { write }) });
@@ -17,20 +20,20 @@ async function judge(settings: Record<string, string>, forwarded: string[]) {
   };
 }
 
-test('A client that names another address is not believed, and the operator is told once', async () => {
-  const { addresses, warnings } = await judge({}, ['192.0.2.1', '192.0.2.2']);
+test('Ignores X-Forwarded-For without TRUST_PROXY, and logs one warning', async () => {
+  const { addresses, warnings } = await logOf({}, ['192.0.2.1', '192.0.2.2']);
   expect(addresses).toEqual(['127.0.0.1', '127.0.0.1']);
   expect(warnings).toEqual([expect.stringMatching(/TRUST_PROXY/)]);
 });
 
-test('A proxy is believed about who came to it, and nobody before', async () => {
+test('Takes the last address in X-Forwarded-For from a trusted proxy', async () => {
   const forwarded = ['192.0.2.1', '198.51.100.9, 192.0.2.2', '127.0.0.1, 192.0.2.3'];
-  const { addresses, warnings } = await judge({ TRUST_PROXY: '127.0.0.1' }, forwarded);
+  const { addresses, warnings } = await logOf({ TRUST_PROXY: '127.0.0.1' }, forwarded);
   expect(addresses).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
   expect(warnings).toEqual([]);
 });
 
-test('Whoever a proxy says came is one client, with a port or without, and what is no address is the proxy', async () => {
+test('Ignores ports in forwarded addresses, and uses the address of the proxy for malformed ones', async () => {
   await using app = await startApp({ TRUST_PROXY: '127.0.0.1', RATE_LIMITS: 'on' });
   const remaining = async (forwarded: string) => {
     const response = await app.fetch('/api/auth/login', {
@@ -51,7 +54,7 @@ test('Whoever a proxy says came is one client, with a port or without, and what 
   expect(await remaining('127.0.0.1')).toBe(27);
 });
 
-test('A proxy that is not the one trusted is not believed', async () => {
-  const { addresses } = await judge({ TRUST_PROXY: '10.0.0.0/8' }, ['192.0.2.1']);
+test('Ignores X-Forwarded-For from another proxy than the trusted one', async () => {
+  const { addresses } = await logOf({ TRUST_PROXY: '10.0.0.0/8' }, ['192.0.2.1']);
   expect(addresses).toEqual(['127.0.0.1']);
 });

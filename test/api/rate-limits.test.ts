@@ -8,7 +8,7 @@ import { avatarFile } from '../support/avatar.ts';
 
 let app: TestApp;
 
-// A proxy that is believed lets each test be clients of its own.
+// A trusted proxy lets each test use client addresses of its own.
 const settings = { RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' };
 beforeAll(async () => {
   app = await startApp(settings);
@@ -19,22 +19,22 @@ let clients = 0;
 const newClient = () => `192.0.2.${++clients}`;
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
-interface Answer {
+interface Result {
   response?: Response;
   error?: unknown;
 }
 
-/** How often each status is among the answers. */
-const count = (answers: Answer[]) => {
+/** Counts the responses by status. */
+const countByStatus = (results: Result[]) => {
   const counts: Record<number, number> = {};
-  for (const { response } of answers) {
+  for (const { response } of results) {
     const status = response?.status ?? 0;
     counts[status] = (counts[status] ?? 0) + 1;
   }
   return counts;
 };
 
-/** A few at a time: of more, the service would turn some away that wait for a password to be hashed. */
+/** Repeats a request, eight at a time. More would overload the password hashing. */
 const times = async <T>(number: number, act: (i: number) => Promise<T>): Promise<T[]> => {
   const done: T[] = [];
   while (done.length < number) {
@@ -46,48 +46,48 @@ const times = async <T>(number: number, act: (i: number) => Promise<T>): Promise
   return done;
 };
 
-/** Holds a refusal against what every limit says. It asks to wait for at most so many seconds. */
-const expectLimit = ({ error, response }: Answer, most: number) => {
+/** Checks a response with status 429. Its Retry-After must be at most so many seconds. */
+const expectTooMany = ({ error, response }: Result, maxSeconds: number) => {
   expect(error).toMatchObject({ status: 429, code: 'too_many_requests', errors: [] });
   const seconds = Number(response?.headers.get('retry-after'));
   expect(seconds).toBeGreaterThanOrEqual(1);
-  expect(seconds).toBeLessThanOrEqual(most);
+  expect(seconds).toBeLessThanOrEqual(maxSeconds);
   expect(error).toMatchObject({ detail: expect.stringContaining(`again in ${seconds} second`) });
   expect(response?.headers.get('ratelimit-remaining')).toBe('0');
   expect(response?.headers.get('ratelimit-reset')).toBe(String(seconds));
 };
 
-const remaining = ({ response }: Answer) =>
+const remaining = ({ response }: Result) =>
   `${response?.headers.get('ratelimit-remaining')} of ${response?.headers.get('ratelimit-limit')}`;
 
 describe('Login', () => {
   const login = (email: string, password: string, client: string) =>
     api.login({ client: app.client(), headers: from(client), body: { email, password } });
 
-  test('waits after 30 failures, for that address from that client alone', async () => {
+  test('rejects attempts after 30 failures, for the same email address and client', async () => {
     const [user, other, client] = [await app.register(), await app.register(), newClient()];
-    // All at once: none slips through because the others are not counted yet.
-    const answers = await times(32, () => login(user.email, 'a wrong one', client));
-    expect(count(answers)).toEqual({ 401: 30, 429: 2 });
-    expectLimit(await login(user.email.toUpperCase(), user.password, client), 300);
+    // Concurrently, to check that attempts are counted before they fail.
+    const results = await times(32, () => login(user.email, 'a wrong one', client));
+    expect(countByStatus(results)).toEqual({ 401: 30, 429: 2 });
+    expectTooMany(await login(user.email.toUpperCase(), user.password, client), 300);
 
     expect((await login(other.email, other.password, client)).response?.status).toBe(200);
     expect((await login(user.email, user.password, newClient())).response?.status).toBe(200);
     expect((await api.getProfile({ client: user.client })).response?.status).toBe(200);
   });
 
-  test('asks those who are right to wait for a moment only, however many come at once', async () => {
+  test('makes correct credentials wait at most a second during a burst', async () => {
     const [user, client] = [await app.register(), newClient()];
     const attempts = Array.from({ length: 36 }, () => login(user.email, user.password, client));
-    const answers = await Promise.all(attempts);
-    for (const each of answers.filter(({ response }) => response?.status !== 200)) {
-      expectLimit(each, 1);
+    const results = await Promise.all(attempts);
+    for (const each of results.filter(({ response }) => response?.status !== 200)) {
+      expectTooMany(each, 1);
     }
-    expect(count(answers)[200]).toBeGreaterThanOrEqual(30);
+    expect(countByStatus(results)[200]).toBeGreaterThanOrEqual(30);
     expect((await login(user.email, user.password, client)).response?.status).toBe(200);
   });
 
-  test('does not wait for what was counted while the clock was wrong', async () => {
+  test('ignores failures that were counted while the system clock was ahead', async () => {
     const [user, client] = [await app.register(), newClient()];
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
     await times(31, () => login(user.email, 'a wrong one', client));
@@ -95,13 +95,13 @@ describe('Login', () => {
     expect((await login(user.email, user.password, client)).response?.status).toBe(200);
   });
 
-  test('counts unknown addresses alike', async () => {
+  test('counts failures for unknown email addresses', async () => {
     const client = newClient();
-    const answers = await times(31, () => login('nobody@example.com', 'a wrong one', client));
-    expect(count(answers)).toEqual({ 401: 30, 429: 1 });
+    const results = await times(31, () => login('nobody@example.com', 'a wrong one', client));
+    expect(countByStatus(results)).toEqual({ 401: 30, 429: 1 });
   });
 
-  test('counts no success, and begins anew after one', async () => {
+  test('does not count successes, and resets the counter after one', async () => {
     const [{ email, password }, client] = [await app.register(), newClient()];
     await times(3, () => login(email, 'a wrong one', client));
     expect(remaining(await login(email, 'a wrong one', client))).toBe('26 of 30');
@@ -109,10 +109,10 @@ describe('Login', () => {
     expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
   });
 
-  test('counts no request that is not valid', async () => {
+  test('does not count invalid requests', async () => {
     const [{ email }, client] = [await app.register(), newClient()];
-    const answers = await times(35, () => login(email, '', client));
-    expect(count(answers)).toEqual({ 400: 35 });
+    const results = await times(35, () => login(email, '', client));
+    expect(countByStatus(results)).toEqual({ 400: 35 });
     expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
   });
 });
@@ -130,18 +130,21 @@ describe('Registration', () => {
       },
     });
 
-  test('waits after 60 a minute from one client, taken names among them', async () => {
+  test('rejects requests after 60 per minute and client, including those for taken usernames', async () => {
     const client = newClient();
     const first = await register(client, { username: 'sixtieth', email: 'sixty@example.com' });
     expect(first.response?.status).toBe(201);
     expect(remaining(first)).toBe('59 of 60');
-    expect(count(await times(61, () => register(client)))).toEqual({ 409: 59, 429: 2 });
-    expectLimit(await register(client, { username: 'patient', email: 'patient@example.com' }), 60);
+    expect(countByStatus(await times(61, () => register(client)))).toEqual({ 409: 59, 429: 2 });
+    expectTooMany(
+      await register(client, { username: 'patient', email: 'patient@example.com' }),
+      60,
+    );
     const other = await register(newClient(), { username: 'other', email: 'other@example.com' });
     expect(other.response?.status).toBe(201);
   });
 
-  test('counts no request that is not valid, whichever rule it breaks', async () => {
+  test('does not count invalid requests, whichever rule they break', async () => {
     const client = newClient();
     const invalid = [
       { username: 'x' },
@@ -149,12 +152,12 @@ describe('Registration', () => {
       { username: 'zebra', password: 'password' },
       { username: 'zebra.zebra', password: 'zebra.zebra' },
     ];
-    const answers = await times(80, (i) => register(client, invalid[i % invalid.length]));
-    expect(count(answers)).toEqual({ 400: 80 });
+    const results = await times(80, (i) => register(client, invalid[i % invalid.length]));
+    expect(countByStatus(results)).toEqual({ 400: 80 });
     expect(remaining(await register(client))).toBe('59 of 60');
   });
 
-  test('takes the addresses of an IPv6 network of 64 bits for one client', async () => {
+  test('counts the addresses of an IPv6 /64 block as one client', async () => {
     expect(remaining(await register('2001:db8:1:2::1'))).toBe('59 of 60');
     expect(remaining(await register('2001:db8:1:2:ffff::9'))).toBe('58 of 60');
     expect(remaining(await register('2001:db8:1:3::1'))).toBe('59 of 60');
@@ -167,15 +170,19 @@ describe('Changing the username', () => {
   const change = ({ client }: TestUser, username: string) =>
     api.changeUsername({ client, body: { username } });
 
-  test('waits after 20 in 5 minutes, for that account and that operation alone', async () => {
+  test('rejects requests after 20 in 5 minutes, for the same account and operation', async () => {
     const [user, other] = [await app.register(), await app.register()];
     const invalid = await times(25, (i) => change(user, i % 2 ? 'x' : 'zеbra'));
-    expect(count(invalid)).toEqual({ 400: 25 });
+    expect(countByStatus(invalid)).toEqual({ 400: 25 });
     const first = await change(user, 'restless');
     expect(remaining(first)).toBe('19 of 20');
-    const answers = await times(20, (i) => change(user, i % 2 ? 'restless' : 'admin'));
-    expect(count(answers)).toEqual({ 200: expect.any(Number), 409: expect.any(Number), 429: 1 });
-    expectLimit(await change(user, 'restless'), 300);
+    const results = await times(20, (i) => change(user, i % 2 ? 'restless' : 'admin'));
+    expect(countByStatus(results)).toEqual({
+      200: expect.any(Number),
+      409: expect.any(Number),
+      429: 1,
+    });
+    expectTooMany(await change(user, 'restless'), 300);
 
     const { client } = user;
     expect((await api.changeBio({ client, body: { bio: 'Here' } })).response?.status).toBe(200);
@@ -187,15 +194,15 @@ describe('Changing the avatar', () => {
   const change = ({ client }: TestUser, avatar: Blob) =>
     api.changeProfilePicture({ client, body: { avatar } });
 
-  test('waits after 60 in 30 minutes, for that account alone', async () => {
+  test('rejects requests after 60 in 30 minutes, for the same account', async () => {
     const [user, other] = [await app.register(), await app.register()];
     const avatar = await avatarFile();
-    expect(count(await times(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
+    expect(countByStatus(await times(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
     expect(remaining(await change(user, avatar))).toBe('59 of 60');
-    // What has to be looked at costs, whatever it turns out to be.
-    const answers = await times(60, (i) => change(user, i % 4 ? new Blob(['no avatar']) : avatar));
-    expect(count(answers)).toMatchObject({ 429: 1 });
-    expectLimit(await change(user, avatar), 1800);
+    // Files that cannot be decoded count, because the attempt is expensive.
+    const results = await times(60, (i) => change(user, i % 4 ? new Blob(['no avatar']) : avatar));
+    expect(countByStatus(results)).toMatchObject({ 429: 1 });
+    expectTooMany(await change(user, avatar), 1800);
     const { client } = user;
     expect((await api.removeProfilePicture({ client })).response?.status).toBe(200);
     expect((await change(other, avatar)).response?.status).toBe(200);
@@ -207,23 +214,27 @@ describe('Changing the password', () => {
   const change = (client: TestUser['client'], currentPassword: string, password = newPassword) =>
     api.changePassword({ client, body: { currentPassword, newPassword: password } });
 
-  test('takes the right one after ninety wrong ones, and begins anew', async () => {
+  test('accepts the correct password after 90 wrong ones, and resets the counter', async () => {
     const { client, password } = await app.register();
-    expect(count(await times(90, () => change(client, 'a wrong one')))).toEqual({ 403: 90 });
+    expect(countByStatus(await times(90, () => change(client, 'a wrong one')))).toEqual({
+      403: 90,
+    });
     expect((await change(client, password)).response?.status).toBe(200);
-    expect(count(await times(11, () => change(client, 'a wrong one')))).toEqual({ 403: 11 });
+    expect(countByStatus(await times(11, () => change(client, 'a wrong one')))).toEqual({
+      403: 11,
+    });
     expect((await change(client, newPassword, password)).response?.status).toBe(200);
   });
 
-  test('takes a wrong one every 5 seconds after a hundred, and locks nothing', async () => {
+  test('allows one wrong password every 5 seconds after 100, and locks nothing', async () => {
     const { client, email, password } = await app.register();
     const invalid = await times(105, () => change(client, 'a wrong one', 'password'));
-    expect(count(invalid)).toEqual({ 400: 105 });
-    const answers = await times(103, () => change(client, 'a wrong one'));
-    expect(count(answers)).toEqual({ 403: 101, 429: 2 });
-    for (const answer of answers) if (answer.response?.status === 429) expectLimit(answer, 5);
+    expect(countByStatus(invalid)).toEqual({ 400: 105 });
+    const results = await times(103, () => change(client, 'a wrong one'));
+    expect(countByStatus(results)).toEqual({ 403: 101, 429: 2 });
+    for (const result of results) if (result.response?.status === 429) expectTooMany(result, 5);
 
-    // The account is as usable as ever, from this session and from others.
+    // Everything else works, in this session and in others.
     expect((await api.getProfile({ client })).response?.status).toBe(200);
     const login = await api.login({ client: app.client(), body: { email, password } });
     expect(login.response?.status).toBe(200);
@@ -232,7 +243,7 @@ describe('Changing the password', () => {
   });
 });
 
-test('A limit is one for all processes on a data folder', async () => {
+test('Processes on one data folder share the counters', async () => {
   await using second = await startApp({ ...settings, DATA_DIR: app.context.config.dataDir });
   const headers = from(newClient());
   const body = { email: 'shared@example.com', password: 'a wrong one' };
@@ -242,7 +253,7 @@ test('A limit is one for all processes on a data folder', async () => {
   expect(remaining(next)).toBe('28 of 30');
 });
 
-test('The store of limits does not tell who was here', async () => {
+test('The store contains no usernames and no client addresses', async () => {
   const { email } = await app.register('recognisable');
   await api.login({ client: app.client(), body: { email, password: 'a wrong one' } });
 

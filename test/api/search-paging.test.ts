@@ -4,7 +4,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { encodeCursor } from '../../server/pagination.ts';
 import { indexSpace } from '../../server/search/documents.ts';
-import { matches, queryWords, titleKey } from '../../server/search/words/words.ts';
+import { matches, queryWords, titleKey } from '../../server/text/words/words.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, join, send } from '../support/spaces.ts';

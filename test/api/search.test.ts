@@ -100,8 +100,8 @@ describe('q', () => {
     ['missing', '', 'is missing'],
     ['of another case', '?Q=tea', 'is missing'],
     ['as one of an array', '?q[]=tea', 'is missing'],
-    ['repeated', '?q=tea&q=coffee', 'must be a text'],
-    ['of 201 code points', `?q=${'a'.repeat(201)}`, 'may have at most 200 characters'],
+    ['repeated', '?q=tea&q=coffee', 'must be a string'],
+    ['of 201 code points', `?q=${'a'.repeat(201)}`, 'must have at most 200 characters'],
   ])('is refused when %s', async (_, query, message) => {
     const response = await app.fetch(`/api/spaces/search${query}`);
     expect(response.status).toBe(400);

@@ -8,7 +8,7 @@ import multipart from '@fastify/multipart';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DomainError } from '../../server/errors.ts';
-import { drain } from '../../server/http/connections.ts';
+import { drain } from '../../server/http/draining.ts';
 import { multipartOptions, readAvatarUpload } from '../../server/http/uploads.ts';
 import { randomNumbers } from '../support/random.ts';
 

@@ -1,68 +1,28 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { parseEnv } from 'node:util';
-import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../server/config.ts';
 import { contractText } from '../../server/contract.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
+import { importChain, pathsMatching, root, sourceAt, sources, sourcesIn } from './sources.ts';
 
-const root = join(import.meta.dirname, '../..');
-
-/** A source file, by its path in the repository, with what it imports: paths in the repository, or names of packages. */
-interface Source {
-  path: string;
-  text: string;
-  imports: string[];
-}
-
-const sources: Source[] = ['client', 'codegen', 'generated', 'mock', 'server', 'test']
-  .flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
-      join(folder, name),
-    ),
-  )
-  .filter((path) => /\.[jt]s$/.test(path))
-  .map((path) => {
-    const text = readFileSync(join(root, path), 'utf8');
-    const imports = ts
-      .preProcessFile(text)
-      .importedFiles.map(({ fileName }) =>
-        fileName.startsWith('.') ? join(dirname(path), fileName) : fileName,
-      );
-    return { path, text, imports };
-  });
-
-const byPath = new Map(sources.map((source) => [source.path, source]));
-const inFolder = (...folders: string[]) =>
-  sources.filter(({ path }) => folders.some((folder) => path.startsWith(`${folder}/`)));
-const pathsWith = (pattern: RegExp, among: Source[]) =>
-  among.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
-
-/** How a file comes to import a package that matches, through whichever files: the chain, or nothing. */
-function chainTo(pattern: RegExp, from: string, seen = new Set<string>()): string[] | undefined {
-  seen.add(from);
-  for (const each of byPath.get(from)?.imports ?? []) {
-    if (pattern.test(each)) return [from, each];
-    const rest = seen.has(each) ? undefined : chainTo(pattern, each, seen);
-    if (rest) return [from, ...rest];
-  }
-  return undefined;
-}
-
-test('There are sources to judge', () => {
-  expect(inFolder('server').length).toBeGreaterThan(60);
-  expect(byPath.get('server/app.ts')?.imports).toContain('fastify');
-  expect(byPath.get('server/app.ts')?.imports).toContain('server/http/problems.ts');
-  expect(chainTo(/^fastify$/, 'server/http/rate-limits.ts')).toBeDefined();
+test('The rules see the sources and their imports', () => {
+  expect(sourcesIn('server').length).toBeGreaterThan(60);
+  expect(sourceAt('server/app.ts')?.imports).toContain('fastify');
+  expect(sourceAt('server/app.ts')?.imports).toContain('server/http/error-handler.ts');
+  expect(sourceAt('server/process/startup-responder.ts')?.imports).toContain(
+    'server/process/startup-responder-thread.ts',
+  );
+  expect(importChain(/^fastify$/, 'server/http/rate-limits.ts')).toBeDefined();
 });
 
-test('The environment is read in server/config.ts alone', () => {
-  const readers = pathsWith(
+test('Only server/config.ts reads the environment', () => {
+  const readers = pathsMatching(
     /process\.env|import\.meta\.env|loadEnvFile/,
-    inFolder('client', 'codegen', 'generated', 'mock', 'server'),
+    sourcesIn('client', 'codegen', 'generated', 'mock', 'server'),
   );
   expect(readers).toEqual(['server/config.ts']);
 });
@@ -74,52 +34,53 @@ const domains = [
   'exchange',
   'messages',
   'profile',
+  'rate-limits',
   'search',
   'spaces',
   'text',
   'users',
 ];
-test.each(inFolder(...[...domains, 'database'].map((each) => `server/${each}`)))(
-  '$path knows no HTTP, nor does anything that it imports',
-  ({ path, text }) => {
-    expect(chainTo(/^(@?fastify\b|node:http|undici)/, path)).toBeUndefined();
-    expect(text).not.toMatch(/\b(HttpProblem|statusCode|statuses|FastifyRequest|FastifyReply)\b/);
-  },
-);
+const foldersBelowHttp = [...domains, 'database'].map((name) => `server/${name}`);
+const sourcesBelowHttp = sourcesIn(...foldersBelowHttp);
+const otherSources = sourcesIn('server').filter((each) => !sourcesBelowHttp.includes(each));
 
-test.each(inFolder('server/handlers'))(
-  '$path asks the domains, and never the database',
-  ({ text, imports }) => {
-    expect(
-      imports.filter((each) => /^(kysely|better-sqlite3)|server\/database/.test(each)),
-    ).toEqual([]);
-    expect(text).not.toMatch(
-      /sql`|\b(readDb|selectFrom|insertInto|updateTable|deleteFrom)\b|\.db\b/,
-    );
-  },
-);
-
-test('The database has a name in server/database alone', () => {
-  const exceptions = [
-    // Its message tells the operator which database this version keeps.
-    'server/config.ts',
-    // Counts requests in a file of its own, which has nothing to do with the service's data.
-    'server/http/rate-limits.ts',
-  ];
-  const others = inFolder('server').filter(({ path }) => !path.startsWith('server/database/'));
-  expect(pathsWith(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);
+test.each(sourcesBelowHttp)('$path does not depend on HTTP', ({ path, text }) => {
+  expect(importChain(/^(@?fastify\b|node:http|undici)/, path)).toBeUndefined();
+  expect(text).not.toMatch(
+    /\b(HttpProblem|statusCode|PROBLEM_STATUSES|FastifyRequest|FastifyReply)\b/,
+  );
 });
 
-test('The client runs where there is no Node', () => {
-  for (const { path } of inFolder('client')) {
-    expect(chainTo(/^(?!client\/|generated\/)/, path)).toBeUndefined();
+test.each(sourcesIn('server/handlers'))('$path does not use the database', ({ text, imports }) => {
+  expect(imports.filter((each) => each.startsWith('server/database/'))).toEqual([]);
+  expect(text).not.toMatch(/\breadDb\b|\.db\b/);
+});
+
+test.each(otherSources)('$path contains no queries', ({ text, imports }) => {
+  expect(imports.filter((each) => /^(kysely|better-sqlite3)/.test(each))).toEqual([]);
+  expect(text).not.toMatch(/sql`|\b(selectFrom|insertInto|updateTable|deleteFrom|executeQuery)\b/);
+});
+
+test('Only server/database/ names a kind of database', () => {
+  // Its error message for DATABASE_URL names the only supported database.
+  const exceptions = ['server/config.ts'];
+  const others = sourcesIn('server').filter(({ path }) => !path.startsWith('server/database/'));
+  expect(pathsMatching(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);
+});
+
+test('The client does not depend on Node.js', () => {
+  for (const { path } of sourcesIn('client')) {
+    expect(importChain(/^(?!client\/|generated\/)/, path)).toBeUndefined();
   }
-  const readers = pathsWith(/\b(Buffer|process|require)\s*[.(]/, inFolder('client', 'generated'));
+  const readers = pathsMatching(
+    /\b(Buffer|process|require)\s*[.(]/,
+    sourcesIn('client', 'generated'),
+  );
   expect(readers).toEqual([]);
 });
 
-test('The server stands on nothing that only tests, tools or clients have', () => {
-  for (const { path, imports } of inFolder('server')) {
+test('The server imports nothing from tests, tools or clients', () => {
+  for (const { path, imports } of sourcesIn('server')) {
     expect(
       imports.filter((each) => /^(client|codegen|mock|test)\//.test(each)),
       path,
@@ -127,7 +88,7 @@ test('The server stands on nothing that only tests, tools or clients have', () =
   }
 });
 
-test('Whatever is imported from the repository is there, and generated code is TypeScript', () => {
+test('Every import exists, and generated code is imported as TypeScript', () => {
   for (const { path, imports } of sources) {
     for (const each of imports.filter((name) =>
       /^(client|codegen|generated|mock|server|test)\//.test(name),
@@ -146,12 +107,12 @@ describe('Each tag of the contract', () => {
   );
   const tags: string[] = contract.tags.map(({ name }: { name: string }) => name.toLowerCase());
 
-  test('has a file of handlers', () => {
-    const files = inFolder('server/handlers').map(({ path }) => path.split('/').at(-1));
+  test('has a file in server/handlers/', () => {
+    const files = sourcesIn('server/handlers').map(({ path }) => path.split('/').at(-1));
     expect(files.sort()).toEqual([...tags.map((tag) => `${tag}.ts`), 'index.ts'].sort());
   });
 
-  test.each(tags)('has its operations there, and no others: %s', async (tag) => {
+  test.each(tags)('%s has handlers for exactly its operations', async (tag) => {
     const module = await import(`../../server/handlers/${tag}.ts`);
     expect(Object.keys(module)).toEqual([`${tag}Handlers`]);
     const ids = operations
@@ -161,9 +122,9 @@ describe('Each tag of the contract', () => {
   });
 });
 
-test('Every migration is listed, in the order of its number', async () => {
+test('Every migration is listed in index.ts, in the order of its number', async () => {
   const folder = 'server/database/sqlite/migrations';
-  const files = inFolder(folder)
+  const files = sourcesIn(folder)
     .map(({ path }) => relative(folder, path).replace(/\.ts$/, ''))
     .filter((name) => name !== 'index')
     .sort();
@@ -175,8 +136,8 @@ test('Every migration is listed, in the order of its number', async () => {
   }
 });
 
-// What was downloaded or built beside the sources is otherwise committed by one careless `git add`.
-test.skipIf(!existsSync(join(root, '.git')))('Nothing but two pictures is binary', () => {
+// A careless `git add` could otherwise commit downloads or build results.
+test.skipIf(!existsSync(join(root, '.git')))('Only two images are binary files', () => {
   const files = execFileSync('git', ['ls-files', '--eol'], { cwd: root, encoding: 'utf8' });
   const binary = files.split('\n').filter((line) => line.startsWith('i/-text'));
   expect(binary.map((line) => line.split('\t')[1])).toEqual([
@@ -194,12 +155,12 @@ describe('Every setting', () => {
   );
   const example = parseEnv(readFileSync(join(root, '.env.example'), 'utf8'));
 
-  test('is in .env.example, with its default', () => {
+  test('is in .env.example with its default', () => {
     expect(Object.keys(example).sort()).toEqual([...read].sort());
     expect(readConfig(example as Record<string, string>)).toEqual(defaults);
   });
 
-  test('is in the table of the README', () => {
+  test('is in the table of README.md', () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
     const rows = readme.split('\n').filter((line) => line.startsWith('| `'));
     const named = rows.flatMap((row) =>

@@ -7,8 +7,8 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
+import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { insertUser, usernames, userRow } from './users.ts';
 

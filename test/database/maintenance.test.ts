@@ -8,7 +8,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
-import { tasksModule } from '../../server/process/tasks.ts';
+import { tasksModule } from '../../server/tasks.ts';
 import { insertUser, usernames, userRow } from './users.ts';
 
 let dataDir: string;

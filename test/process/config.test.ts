@@ -2,16 +2,24 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../server/config.ts';
 
 describe('The settings', () => {
-  test('have defaults that are safe on one machine', () => {
+  test('have safe defaults for one machine', () => {
     expect(readConfig({})).toMatchObject({
-      ...{ host: '127.0.0.1', port: 3000, publicUrl: 'http://127.0.0.1:3000', workers: 1 },
-      ...{ avatarBase: 'http://127.0.0.1:3000/avatars', trustProxy: [], corsOrigins: '*' },
-      ...{ rateLimits: true, publicRateLimit: null, metricsToken: null, logLevel: 'info' },
+      host: '127.0.0.1',
+      port: 3000,
+      publicUrl: 'http://127.0.0.1:3000',
+      workers: 1,
+      avatarBase: 'http://127.0.0.1:3000/avatars',
+      trustProxy: [],
+      corsOrigins: '*',
+      rateLimits: true,
+      publicRateLimit: null,
+      metricsToken: null,
+      logLevel: 'info',
       sessions: { idle: 30 * 86_400, absolute: 90 * 86_400 },
     });
   });
 
-  test('make public addresses of what they know', () => {
+  test('derive public URLs from the host and the port', () => {
     expect(readConfig({ HOST: '::1', PORT: '8080' }).publicUrl).toBe('http://[::1]:8080');
     const config = readConfig({
       PUBLIC_URL: 'https://s.example.org/',
@@ -21,7 +29,7 @@ describe('The settings', () => {
     expect(config.avatarBase).toBe('https://cdn.example.org/a');
   });
 
-  test('take lists with spaces, and empty values for defaults', () => {
+  test('ignore spaces in lists, and replace empty values with defaults', () => {
     const config = readConfig({
       TRUST_PROXY: ' 10.0.0.0/8 , ::1',
       CORS_ORIGINS: 'https://a.example',
@@ -49,14 +57,14 @@ describe('The settings', () => {
     ['LOG_LEVEL', 'loud'],
     ['SESSION_IDLE_DAYS', 'never'],
     ['DATABASE_URL', 'postgres://localhost/spaces'],
-  ])('refuse %s=%s in one line that names it and what is allowed', (name, value) => {
+  ])('reject %s=%s in one line with the name, the value and the requirement', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(
-      new RegExp(`^${name}=[^\\n]+ is not possible: [^\\n]+\\.$`),
+      new RegExp(`^${name}=[^\\n]+ is invalid: [^\\n]+\\.$`),
     );
   });
 
-  test('do not repeat a password in a refusal', () => {
+  test('do not print the password in an invalid URL', () => {
     expect(() => readConfig({ DATABASE_URL: 'postgres://u:secret@h/d' })).toThrow(/^(?!.*secret)/);
   });
 });

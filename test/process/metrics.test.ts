@@ -4,11 +4,13 @@ import { startServer } from '../support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
 
-test('A scrape has the figures of all workers, whichever it meets, and no count is lost with a worker', {
+test('Each worker serves the metrics of all workers, including those that have exited', {
   timeout: 60_000,
 }, async () => {
   await using server = await startServer({
-    ...{ WORKERS: '2', METRICS_TOKEN: 'sesame', LOG_LEVEL: 'info' },
+    WORKERS: '2',
+    METRICS_TOKEN: 'sesame',
+    LOG_LEVEL: 'info',
   });
   const log = () =>
     server
@@ -38,7 +40,7 @@ test('A scrape has the figures of all workers, whichever it meets, and no count 
 
   await expect.poll(() => listening().size, { timeout: 20_000 }).toBe(2);
   await search(20);
-  // Which worker a connection meets is left to chance.
+  // The kernel assigns each connection to a random worker.
   for (let i = 0; i < 6 || (serving('/metrics').size < 2 && i < 60); i += 1) {
     const figure = await scrape();
     expect(figure(searches)).toBe(20);
@@ -58,7 +60,7 @@ test('A scrape has the figures of all workers, whichever it meets, and no count 
   expect(figure(searches)).toBe(30);
   expect(figure('database_busy_seconds_total')).toBeGreaterThan(busy);
 
-  // A worker that hangs counts with what it told last, and keeps no scrape from an answer.
+  // A worker that hangs does not block scrapes. They contain its last metrics.
   process.kill(other, 'SIGSTOP');
   try {
     const some = await Promise.any(Array.from({ length: 16 }, scrape));

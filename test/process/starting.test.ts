@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { resolvePort } from '../../server/process/port.ts';
-import { whileStarting } from '../../server/process/startup-responder.ts';
+import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 
@@ -15,7 +15,7 @@ const statusOf = (url: string) =>
     () => 0,
   );
 
-test('reports that it is alive and not ready while it prepares to start', async () => {
+test('responds to health checks while a migration blocks the main thread', async () => {
   const port = await freePort();
   const ask = `
     const tried = Date.now() + 10_000;
@@ -29,8 +29,8 @@ test('reports that it is alive and not ready while it prepares to start', async 
       const [type, retry] = [headers.get('content-type'), headers.get('retry-after')];
       console.log(JSON.stringify({ status, type, retry, body: await response.json() }));
     }`;
-  const answers = await whileStarting({ host: '127.0.0.1', port }, async () =>
-    // It blocks this thread, as a migration does.
+  const responses = await respondWhileStarting({ host: '127.0.0.1', port }, async () =>
+    // Blocks this thread, as a migration does.
     execFileSync(process.execPath, ['--input-type=module', '-e', ask], { encoding: 'utf8' })
       .trim()
       .split('\n')
@@ -38,10 +38,12 @@ test('reports that it is alive and not ready while it prepares to start', async 
   );
   const problem = { status: 503, code: 'unavailable', request_id: expect.any(String), errors: [] };
   const unavailable = {
-    ...{ status: 503, type: 'application/problem+json', retry: '2' },
+    status: 503,
+    type: 'application/problem+json',
+    retry: '2',
     body: expect.objectContaining(problem),
   };
-  expect(answers).toEqual([
+  expect(responses).toEqual([
     { status: 200, type: 'application/json', retry: null, body: { status: 'ok' } },
     unavailable,
     unavailable,
@@ -51,7 +53,7 @@ test('reports that it is alive and not ready while it prepares to start', async 
 });
 
 test.each([1, 2])(
-  'becomes ready once it can migrate, with %i workers',
+  'becomes ready after the migration, with WORKERS=%i',
   { timeout: 90_000 },
   async (workers) => {
     const folder = await mkdtemp(join(tmpdir(), 'starting-'));

@@ -5,7 +5,7 @@ import { occupyPort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 
-test('rejects a port in use in one line, also with several workers', async () => {
+test('exits with code 78 and one line if the port for several workers is in use', async () => {
   await using occupied = await occupyPort();
   const env = { PORT: String(occupied.port), WORKERS: '2', LOG_LEVEL: 'warn' };
   await using supervisor = startProcess(process.execPath, ['server/main.ts'], env);
@@ -17,17 +17,17 @@ test('rejects a port in use in one line, also with several workers', async () =>
 }, 40_000);
 
 test.each(['1', '2'])(
-  'reports that it stops, then stops cleanly, with %s workers',
+  'reports that it is not ready, finishes pending requests and exits, with WORKERS=%s',
   async (WORKERS) => {
     await using server = await startServer({ WORKERS });
     const { child, url, port } = server;
-    // Accepted, and begun.
+    // A pending request.
     const open = connect(port, '127.0.0.1');
     open.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     await once(open, 'connect');
-    let answer = '';
+    let response = '';
     open.on('data', (data: string) => {
-      answer += data;
+      response += data;
     });
 
     child.kill('SIGINT');
@@ -39,7 +39,7 @@ test.each(['1', '2'])(
     child.kill('SIGTERM');
     open.write('\r\n');
     expect(await server.stop()).toBe(0);
-    expect(answer).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
+    expect(response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
   },
   60_000,
 );

@@ -11,7 +11,7 @@ import {
   tagKey,
   titleKey,
   WORD_SIGNS,
-} from '../../server/search/words/words.ts';
+} from '../../server/text/words/words.ts';
 
 /** What makes splitting hard: signs, marks, invisible characters, emoji, half characters. */
 const TRICKY = [

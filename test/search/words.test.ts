@@ -9,7 +9,7 @@ import {
   queryWords,
   tagKey,
   titleKey,
-} from '../../server/search/words/words.ts';
+} from '../../server/text/words/words.ts';
 
 const finds = (query: string, text: string) => matches(queryWords(query), text);
 

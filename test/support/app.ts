@@ -9,7 +9,7 @@ import { buildApp } from '../../server/app.ts';
 import { readConfig } from '../../server/config.ts';
 import { type Context, openContext } from '../../server/context.ts';
 import type { Engine } from '../../server/database/engine.ts';
-import { TIME_LIMITS, type TimeLimits } from '../../server/http/connections.ts';
+import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 import { freePort } from './ports.ts';
 
@@ -61,7 +61,7 @@ export async function startApp(
   const opened = await openContext(config, log);
   const context = { ...opened, engine: engine(opened.engine) };
   // On a busy machine the service would shed load. That is a test of its own.
-  const app = await buildApp(context, { ...TIME_LIMITS, eventLoopDelay: 60_000, ...limits });
+  const app = await buildApp(context, { ...TIME_LIMITS, maxEventLoopDelayMs: 60_000, ...limits });
   await app.listen({ host: config.host, port });
 
   const url = `http://127.0.0.1:${port}`;

@@ -1,17 +1,17 @@
 import { describe, expect, test, vi } from 'vitest';
 import { limitConcurrency } from '../../server/system/concurrency.ts';
 
-describe('a concurrency limit', () => {
-  test('lets so many tasks run at a time, in the order of asking', async () => {
+describe('A concurrency limit', () => {
+  test('runs at most `limit` tasks concurrently, in the order of the calls', async () => {
     const limited = limitConcurrency(2, 5);
     const begun: number[] = [];
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     const tasks = Array.from({ length: 7 }, (_, i) =>
       limited(async () => {
         begun.push(i);
         running += 1;
-        most = Math.max(most, running);
+        maxRunning = Math.max(maxRunning, running);
         await new Promise(setImmediate);
         running -= 1;
         return i;
@@ -20,11 +20,11 @@ describe('a concurrency limit', () => {
     expect(limited.waiting()).toBe(5);
     expect(await Promise.all(tasks)).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6]);
-    expect(most).toBe(2);
+    expect(maxRunning).toBe(2);
     expect(limited.waiting()).toBe(0);
   });
 
-  test('passes on how a task fails, and goes on', async () => {
+  test('rejects with the error of a task, and continues', async () => {
     const limited = limitConcurrency(1, 2);
     const failures = [
       limited(async () => {
@@ -42,7 +42,7 @@ describe('a concurrency limit', () => {
     expect(await success).toBe('third');
   });
 
-  test('keeps newcomers from overtaking and from running beside those that waited', async () => {
+  test('keeps new tasks from overtaking waiting ones', async () => {
     const limited = limitConcurrency(1, 2);
     let running = 0;
     const order: string[] = [];
@@ -56,12 +56,12 @@ describe('a concurrency limit', () => {
       });
     const first = task('first');
     const second = task('second');
-    const newcomer = first.then(() => task('newcomer'));
-    await Promise.all([second, newcomer]);
-    expect(order).toEqual(['first', 'second', 'newcomer']);
+    const newTask = first.then(() => task('new task'));
+    await Promise.all([second, newTask]);
+    expect(order).toEqual(['first', 'second', 'new task']);
   });
 
-  test('refuses what would have to wait too long', async () => {
+  test('rejects a task if too many wait', async () => {
     const limited = limitConcurrency(1, 1);
     let finish = () => {};
     const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
@@ -73,7 +73,7 @@ describe('a concurrency limit', () => {
     expect(await limited(async () => 'room again')).toBe('room again');
   });
 
-  test('refuses what has waited too long, and goes on', async () => {
+  test('rejects a task that has waited too long, and continues', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
       const limited = limitConcurrency(1, 2);

@@ -40,7 +40,7 @@ export const workers: Trial = {
       const logged = (line: string) => server.output().slice(length).includes(line);
       const at = performance.now();
       process.kill(victim, 'SIGKILL');
-      await until(() => logged('a worker has ended and is replaced'), 'the log has no line');
+      await until(() => logged('worker exited, starting another one'), 'the log has no line');
       await until(
         async () =>
           (await workersOf(server)).some((each) => isNew(each) && logged(`"pid":${each},`)),

@@ -1,7 +1,7 @@
 import type { Database, Engine } from '../../database/engine.ts';
 import { readSnapshot, transact } from '../../database/transaction.ts';
+import { indexWords } from '../../text/words/words.ts';
 import { readFragments } from '../results.ts';
-import { indexWords } from '../words/words.ts';
 import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
 
 /**

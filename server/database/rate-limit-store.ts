@@ -1,0 +1,25 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RateLimiterAbstract } from 'rate-limiter-flexible';
+import type { Config } from '../config.ts';
+import { openSqliteRateLimitStore } from './sqlite/rate-limit-store.ts';
+
+/** Counters of rate limits, shared by all processes on one data folder. */
+export interface RateLimitStore {
+  /**
+   * Opens a counter, and creates it if it does not exist.
+   * @param points   allowed attempts per key and period
+   * @param duration length of the period, in seconds
+   */
+  openCounter(name: string, points: number, duration: number): Promise<RateLimiterAbstract>;
+  deleteExpired(): void;
+  close(): void;
+}
+
+/** Opens the store in the data folder, which is created if it does not exist. */
+export async function openRateLimitStore({
+  dataDir,
+}: Pick<Config, 'dataDir'>): Promise<RateLimitStore> {
+  await mkdir(dataDir, { recursive: true });
+  return openSqliteRateLimitStore(join(dataDir, 'limits.sqlite'));
+}

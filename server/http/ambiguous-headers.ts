@@ -1,0 +1,17 @@
+import type { FastifyInstance } from 'fastify';
+import { HttpProblem } from './problems.ts';
+
+/** Rejects headers that a proxy and this server could interpret differently (request smuggling). */
+export function rejectAmbiguousHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ raw }) => {
+    const names = raw.rawHeaders.filter((_, i) => i % 2 === 0);
+    const hosts = names.filter((name) => name.toLowerCase() === 'host').length;
+    // HTTP/1.0 has no Host header.
+    if (hosts > 1 || (hosts === 0 && raw.httpVersion !== '1.0')) {
+      throw new HttpProblem('invalid_request', 'A request must have exactly one Host header.');
+    }
+    if (!/^(chunked)?$/i.test(raw.headers['transfer-encoding'] ?? '')) {
+      throw new HttpProblem('invalid_request', 'The only supported transfer encoding is chunked.');
+    }
+  });
+}

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { drain, isDraining } from './draining.ts';
+import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
+
+// Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
+
+/** Returns a handler for connections on which Node.js cannot read a request. */
+export function clientErrorHandler(log: FastifyBaseLogger) {
+  return (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
+      socket.destroy();
+      return;
+    }
+    const problem = problemOf(error.code);
+    const { status, title, body } = logProblem(log, problem.code, problem.detail);
+    socket.end(
+      [
+        `HTTP/1.1 ${status} ${title}`,
+        'Content-Type: application/problem+json',
+        `Content-Length: ${Buffer.byteLength(body)}`,
+        'Cache-Control: no-store',
+        'Connection: close',
+        '',
+        body,
+      ].join('\r\n'),
+    );
+  };
+}
+
+/** Rejects requests with an Expect header other than `100-continue`. */
+export function rejectUnsupportedExpectations(app: FastifyInstance): void {
+  app.server.on('checkExpectation', (request, response) => {
+    drain(request);
+    const { status, body } = logProblem(
+      app.log,
+      'expectation_failed',
+      'The only supported expectation is "Expect: 100-continue".',
+    );
+    response
+      .writeHead(status, {
+        'content-type': 'application/problem+json',
+        'content-length': Buffer.byteLength(body),
+        'cache-control': 'no-store',
+      })
+      .end(body);
+  });
+}
+
+function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: string } {
+  switch (errorCode) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return {
+        code: 'request_timeout',
+        detail: 'The request did not arrive within 30 seconds.',
+      };
+    case 'HPE_HEADER_OVERFLOW':
+      return {
+        code: 'headers_too_large',
+        detail: 'The request line and headers are larger than 16,384 bytes.',
+      };
+    default:
+      return { code: 'invalid_request', detail: 'The request is not valid HTTP.' };
+  }
+}
+
+/** Makes a problem document, and logs its code and request id. */
+function logProblem(
+  log: FastifyBaseLogger,
+  code: ProblemCode,
+  detail: string,
+): { status: number; title: string; body: string } {
+  const reqId = randomUUID();
+  const problem = problemDocument(code, detail, reqId);
+  log.info({ reqId, status: PROBLEM_STATUSES[code], code }, 'request answered');
+  return { status: problem.status, title: problem.title, body: JSON.stringify(problem) };
+}

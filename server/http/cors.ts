@@ -1,0 +1,24 @@
+import cors from '@fastify/cors';
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+
+/** Allows browser applications from the configured origins to call the API. */
+export async function allowOrigins(
+  app: FastifyInstance,
+  { corsOrigins }: Pick<Config, 'corsOrigins'>,
+): Promise<void> {
+  await app.register(cors, {
+    origin: corsOrigins,
+    methods: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
+    exposedHeaders: [
+      'Link',
+      'Retry-After',
+      'WWW-Authenticate',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+    ],
+    maxAge: 86_400,
+    strictPreflight: false,
+  });
+}

@@ -1,0 +1,116 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { DomainError } from '../errors.ts';
+import { bodyTooLarge } from './bodies.ts';
+import {
+  HttpProblem,
+  notFound,
+  PROBLEM_STATUSES,
+  problemDocument,
+  unavailable,
+} from './problems.ts';
+import { explainValidation } from './validation.ts';
+
+export type ErrorHandler = (
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => FastifyReply;
+
+/** Returns a handler that sends errors as problem documents. */
+export function errorHandler({
+  engine,
+  avatars,
+}: Pick<Context, 'engine' | 'avatars'>): ErrorHandler {
+  const isUnavailable = (error: unknown) =>
+    engine.isUnavailable(error) || avatars.isUnavailable(error);
+  return (error, request, reply) => {
+    const problem = problemOf(error, isUnavailable);
+    logFailure(error, problem, request);
+    return sendProblem(problem, request, reply);
+  };
+}
+
+/** Messages of libraries and of the database are never sent, because they can contain other people's data. */
+function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
+  if (error instanceof HttpProblem) return error;
+  if (error instanceof DomainError) {
+    return new HttpProblem(error.code, error.message, { pointers: error.pointers });
+  }
+  if (isUnavailable(error)) return unavailable();
+  return explainValidation(error) ?? explainFrameworkError(error as FastifyError) ?? internal();
+}
+
+function logFailure(error: unknown, problem: HttpProblem, request: FastifyRequest): void {
+  const status = PROBLEM_STATUSES[problem.code];
+  if (status === 500) request.log.error({ err: error }, 'request failed');
+  // Rejections under overload are not logged, because the log would add to the load.
+  else if (status === 503 && !isDeliberate(error)) request.log.warn({ err: error }, 'unavailable');
+}
+
+/** Whether the server decided to respond with 503, rather than ran into an error. */
+function isDeliberate(error: unknown): boolean {
+  return (
+    error instanceof DomainError || (error instanceof HttpProblem && error.cause === undefined)
+  );
+}
+
+function sendProblem(
+  problem: HttpProblem,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const status = PROBLEM_STATUSES[problem.code];
+  for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
+  if (status === 503) reply.header('retry-after', '2');
+  if (status === 401) reply.header('www-authenticate', challenge(problem, request));
+  const document = problemDocument(problem.code, problem.message, request.id, problem.pointers);
+  return (
+    reply
+      .header('cache-control', 'no-store')
+      .type('application/problem+json')
+      .code(status)
+      // A buffer, because Fastify adds a charset to strings and no hook removes it after a malformed URL.
+      .send(Buffer.from(JSON.stringify(document)))
+  );
+}
+
+/** Names an error only if a token was sent and checked, which excludes login (RFC 6750, section 3.1). */
+function challenge({ code }: HttpProblem, { headers }: FastifyRequest): string {
+  const isTokenInvalid =
+    code === 'unauthenticated' && /^bearer +\S/i.test(headers.authorization ?? '');
+  return isTokenInvalid ? 'Bearer error="invalid_token"' : 'Bearer';
+}
+
+function explainFrameworkError({
+  code,
+  statusCode,
+}: Partial<FastifyError>): HttpProblem | undefined {
+  switch (code) {
+    case 'FST_ERR_BAD_URL':
+      return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return bodyTooLarge();
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new HttpProblem(
+        'invalid_request',
+        'The length of the request body does not match its Content-Length.',
+      );
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new HttpProblem('unsupported_media_type', 'The Content-Type header is malformed.');
+    case 'FST_STATIC_FORBIDDEN_PATH':
+      return notFound();
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+    case 'FST_ERR_HOST_CONSTRAINT':
+      return new HttpProblem('invalid_request', 'The request cannot be routed.');
+  }
+  if (statusCode === 400) return new HttpProblem('invalid_request', 'The request is malformed.');
+  return undefined;
+}
+
+function internal(): HttpProblem {
+  return new HttpProblem(
+    'internal',
+    'An internal error occurred. Quote the request_id if you report it.',
+  );
+}

@@ -1,0 +1,30 @@
+import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { TimeLimits } from './time-limits.ts';
+
+/**
+ * Makes `app.close()` finish pending requests.
+ *
+ * For `drainSeconds`, the server still accepts requests while `/readyz` tells load balancers to stop sending them.
+ * Then it stops listening, and closes the connections that are still open after `closeTimeoutMs`.
+ */
+export function shutDownGracefully(
+  app: FastifyInstance,
+  drainSeconds: number,
+  { closeTimeoutMs }: Pick<TimeLimits, 'closeTimeoutMs'>,
+): void {
+  let isClosing = false;
+  // Fastify itself closes only the connections of requests that arrive later.
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close');
+  });
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    await sleep(drainSeconds * 1000);
+    // Requests that have arrived but are not read yet would be lost with their connections.
+    await nextLoopTurn();
+    // Clients that never finish a request must not keep the process from exiting.
+    const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs).unref();
+    app.server.once('close', () => clearTimeout(deadline));
+  });
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify';
+import { overloaded } from '../system/concurrency.ts';
+import type { TimeLimits } from './time-limits.ts';
+
+const TICK_INTERVAL_MS = 20;
+
+/** Time after the start during which delays are normal. */
+const STARTUP_GRACE_MS = 2_000;
+
+/** A delay counts as overload only if another one ended within this time before it. */
+const REPEATED_DELAY_MS = 1_000;
+
+/**
+ * Rejects requests with 503 while the event loop is repeatedly delayed, so that it can catch up.
+ *
+ * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests. Routes with `isExemptFromLoadShedding` always respond.
+ */
+export function shedLoad(
+  app: FastifyInstance,
+  { maxEventLoopDelayMs }: Pick<TimeLimits, 'maxEventLoopDelayMs'>,
+): void {
+  let lastTick = Number.POSITIVE_INFINITY;
+  let lastLateTick = Number.NEGATIVE_INFINITY;
+  const isLate = (now: number) => now - lastTick > TICK_INTERVAL_MS + maxEventLoopDelayMs;
+
+  app.addHook('onListen', async () => {
+    const startedAt = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      if (isLate(now)) lastLateTick = now;
+      if (now - startedAt > STARTUP_GRACE_MS) lastTick = now;
+    }, TICK_INTERVAL_MS).unref();
+    app.server.once('close', () => clearInterval(timer));
+  });
+  app.addHook('onRequest', async ({ routeOptions }) => {
+    if (routeOptions.config.isExemptFromLoadShedding) return;
+    const wasLateBefore = lastTick - lastLateTick < REPEATED_DELAY_MS;
+    if (wasLateBefore && isLate(performance.now())) throw overloaded();
+  });
+}

@@ -1,0 +1,40 @@
+import { METHODS } from 'node:http';
+import type { FastifyInstance, HTTPMethods } from 'fastify';
+import { HttpProblem } from './problems.ts';
+
+/** Returns the paths of all routes. The set fills up as routes are registered. */
+export function collectPaths(app: FastifyInstance): ReadonlySet<string> {
+  const paths = new Set<string>();
+  app.addHook('onRoute', ({ url }) => {
+    // @fastify/cors registers OPTIONS for every path.
+    if (url !== '*') paths.add(url);
+  });
+  return paths;
+}
+
+/**
+ * Responds with 405 to methods that a path does not support.
+ *
+ * This includes methods that only a more general path supports: `DELETE /api/spaces/search` must not delete a space
+ * with the id `search`.
+ */
+export function rejectOtherMethods(app: FastifyInstance, paths: ReadonlySet<string>): void {
+  for (const method of METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+  // Copied, because the routes below add their own paths to the set.
+  for (const url of [...paths]) {
+    const hasRoute = (method: string) => app.hasRoute({ method: method as HTTPMethods, url });
+    const allowed = app.supportedMethods.filter(hasRoute).sort().join(', ');
+    app.route({
+      method: app.supportedMethods.filter((method) => method !== 'OPTIONS' && !hasRoute(method)),
+      url,
+      // Earlier than the handler, so that no body is read.
+      onRequest: async (request) => {
+        const detail = `${request.method} is not allowed at this path. Allowed: ${allowed}.`;
+        throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
+      },
+      handler: async () => {},
+    });
+  }
+}

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import type { Config } from '../config.ts';
+import { MAX_BODY_BYTES } from './bodies.ts';
+import { clientErrorHandler } from './client-errors.ts';
+import { drain } from './draining.ts';
+import type { ErrorHandler } from './error-handler.ts';
+import { logRequest } from './request-log.ts';
+import type { TimeLimits } from './time-limits.ts';
+
+/** Returns the options of the Fastify server. */
+export function serverOptions(
+  config: Pick<Config, 'trustProxy'>,
+  log: FastifyBaseLogger,
+  timeLimits: TimeLimits,
+  handleError: ErrorHandler,
+) {
+  return {
+    loggerInstance: log,
+    // `logRequests` writes one line per request instead.
+    logController: new LogController({ disableRequestLogging: true }),
+    // Request ids from clients are ignored, because they need not be unique.
+    genReqId: () => randomUUID(),
+    bodyLimit: MAX_BODY_BYTES,
+    trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
+    // Tags can be long. Node's limit on the size of headers bounds them.
+    routerOptions: { maxParamLength: 16_384 },
+    requestTimeout: timeLimits.requestTimeoutMs,
+    connectionTimeout: timeLimits.inactivityTimeoutMs,
+    // During the drain period, requests still get normal responses.
+    return503OnClosing: false,
+    http: {
+      headersTimeout: timeLimits.headersTimeoutMs,
+      connectionsCheckingInterval: timeLimits.connectionCheckIntervalMs,
+      // `rejectAmbiguousHeaders` checks the Host header and responds with a problem document.
+      requireHostHeader: false,
+    },
+    clientErrorHandler: clientErrorHandler(log),
+    // Requests that the router rejects run no hooks, so the work of the hooks is repeated here.
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      drain(request.raw);
+      handleError(error, request, reply);
+      logRequest(request, reply);
+    },
+  } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>;
+}

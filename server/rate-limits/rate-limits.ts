@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { BurstyRateLimiter, type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Config } from '../config.ts';
+import { openRateLimitStore } from '../database/rate-limit-store.ts';
+
+/** The rate limits of operations. A limit is null if the operator has turned rate limits off. */
+export interface RateLimits {
+  /** Failed logins per email address and client. */
+  login: RateLimit | null;
+  /** Registrations per client. */
+  register: RateLimit | null;
+  /** Changes of the username per account. */
+  username: RateLimit | null;
+  /** Changes of the avatar per account. */
+  avatar: RateLimit | null;
+  /** Wrong current passwords per session. */
+  password: RateLimit | null;
+  deleteExpired(): void;
+  close(): void;
+}
+
+export interface RateLimit {
+  /** Counts an attempt before it is made, so that concurrent attempts cannot exceed the limit. */
+  beginAttempt(key: string): Promise<Attempt>;
+}
+
+export interface Attempt {
+  isAllowed: boolean;
+  /** Allowed attempts per period. */
+  limit: number;
+  /** Allowed attempts that remain in this period. */
+  remaining: number;
+  /** Seconds until the next period, or until another attempt may be allowed. */
+  resetSeconds: number;
+  /** Must be called once after an allowed attempt. An `uncounted` attempt does not count against the limit. */
+  end(outcome: 'success' | 'failure' | 'uncounted'): Promise<void>;
+}
+
+/** The counters behind a limit, and what they count. */
+interface Rule {
+  counter: RateLimiterAbstract;
+  /** Allows further attempts, at a slower rate, once `counter` allows none. */
+  overflowCounter?: RateLimiterAbstract;
+  /** Whether a success resets the counters. */
+  countsOnlyFailures?: boolean;
+}
+
+const MINUTE = 60;
+
+/** Opens the rate limits, whose counters all processes on a data folder share. */
+export async function openRateLimits(
+  config: Pick<Config, 'dataDir' | 'rateLimits'>,
+): Promise<RateLimits> {
+  if (!config.rateLimits) {
+    return {
+      login: null,
+      register: null,
+      username: null,
+      avatar: null,
+      password: null,
+      deleteExpired() {},
+      close() {},
+    };
+  }
+  const store = await openRateLimitStore(config);
+  return {
+    login: createRateLimit({
+      counter: await store.openCounter('login', 30, 5 * MINUTE),
+      countsOnlyFailures: true,
+    }),
+    register: createRateLimit({ counter: await store.openCounter('register', 60, MINUTE) }),
+    username: createRateLimit({ counter: await store.openCounter('username', 20, 5 * MINUTE) }),
+    // The name of its counter is that of an existing table.
+    avatar: createRateLimit({ counter: await store.openCounter('picture', 60, 30 * MINUTE) }),
+    // A burst of 100 attempts, then one every 5 seconds.
+    password: createRateLimit({
+      counter: await store.openCounter('password', 100, 500),
+      overflowCounter: await store.openCounter('password_slowly', 1, 5),
+      countsOnlyFailures: true,
+    }),
+    deleteExpired: () => store.deleteExpired(),
+    close: () => store.close(),
+  };
+}
+
+function createRateLimit({
+  counter,
+  overflowCounter,
+  countsOnlyFailures = false,
+}: Rule): RateLimit {
+  const counters = overflowCounter ? [counter, overflowCounter] : [counter];
+  const limiter = overflowCounter ? new BurstyRateLimiter(counter, overflowCounter) : counter;
+  /** Attempts of each key that this process has begun and not ended. */
+  const pendingAttempts = new Map<string, number>();
+
+  const reset = async (hash: string) => {
+    for (const each of counters) await each.delete(hash);
+  };
+  const addPending = (hash: string, change: number) => {
+    const pending = (pendingAttempts.get(hash) ?? 0) + change;
+    if (pending > 0) pendingAttempts.set(hash, pending);
+    else pendingAttempts.delete(hash);
+  };
+
+  return {
+    async beginAttempt(key) {
+      // The store must not reveal addresses, nor keep the names of deleted accounts.
+      const hash = createHash('sha256').update(key).digest('base64url');
+      let consumption = await consume(limiter, hash);
+      if (consumption.result.msBeforeNext > counter.duration * 1000) {
+        // The system clock was ahead when this period began.
+        await reset(hash);
+        consumption = await consume(limiter, hash);
+      }
+      const { result, isAllowed } = consumption;
+      // Pending attempts may succeed and then do not count.
+      const pending = pendingAttempts.get(hash) ?? 0;
+      const mayBeAllowedSoon =
+        countsOnlyFailures && !isAllowed && result.consumedPoints - pending <= counter.points;
+      if (isAllowed) addPending(hash, 1);
+      return {
+        isAllowed,
+        limit: counter.points,
+        remaining: result.remainingPoints,
+        resetSeconds: mayBeAllowedSoon ? 1 : Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
+        async end(outcome) {
+          try {
+            if (outcome === 'success' && countsOnlyFailures) await reset(hash);
+            if (outcome === 'uncounted') await counter.reward(hash);
+          } finally {
+            addPending(hash, -1);
+          }
+        },
+      };
+    },
+  };
+}
+
+async function consume(
+  limiter: Pick<RateLimiterAbstract, 'consume'>,
+  key: string,
+): Promise<{ result: RateLimiterRes; isAllowed: boolean }> {
+  try {
+    return { result: await limiter.consume(key), isAllowed: true };
+  } catch (rejection) {
+    // The library rejects with the result if the limit is exceeded, and with an error otherwise.
+    if (!(rejection instanceof RateLimiterRes)) throw rejection;
+    return { result: rejection, isAllowed: false };
+  }
+}

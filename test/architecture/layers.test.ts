@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { sourcesIn } from './sources.ts';
+
+/**
+ * The layers of server/, from top to bottom. Each name is a folder or a file of server/.
+ *
+ * A layer may import from the layers below it. Names in one layer must not import from each other.
+ */
+const layers = [
+  // Programs: they read the settings, start something and end.
+  ['main.ts', 'commands'],
+  ['process'],
+  // HTTP: translates between requests and domain functions.
+  ['app.ts'],
+  ['handlers'],
+  ['http'],
+  // What a process opens once.
+  ['context.ts'],
+  ['housekeeping.ts', 'metrics', 'tasks.ts'],
+  // Domains: plain functions without HTTP.
+  ['sample'],
+  ['exchange'],
+  ['messages', 'profile'],
+  ['spaces'],
+  ['search', 'users'],
+  ['auth', 'avatars', 'rate-limits'],
+  ['accounts'],
+  // Storage, and the text that it indexes.
+  ['database'],
+  ['text'],
+  // Used by everything.
+  ['config.ts', 'contract.ts', 'pagination.ts', 'system'],
+  ['errors.ts', 'node-version.js'],
+];
+
+const serverSources = sourcesIn('server');
+
+/** The folder or file of server/ that a path belongs to: `http` for server/http/problems.ts. */
+function unitOf(path: string): string {
+  return path.split('/')[1] as string;
+}
+
+function layerOf(path: string): number {
+  return layers.findIndex((units) => units.includes(unitOf(path)));
+}
+
+describe('The layers of server/', () => {
+  test('include every folder and file exactly once', () => {
+    const units = new Set(serverSources.map(({ path }) => unitOf(path)));
+    expect(layers.flat().sort()).toEqual([...units].sort());
+  });
+
+  test('import only from layers below, so that no folders depend on each other', () => {
+    const violations = serverSources.flatMap(({ path, imports }) =>
+      imports
+        .filter((imported) => imported.startsWith('server/') && unitOf(imported) !== unitOf(path))
+        .filter((imported) => layerOf(imported) <= layerOf(path))
+        .map((imported) => `${path} imports ${imported}`),
+    );
+    // The thread runs tasks of the domains.
+    expect(violations).toEqual([
+      'server/database/sqlite/maintenance-thread.ts imports server/tasks.ts',
+    ]);
+  });
+});
