@@ -1,5 +1,4 @@
 import type { Kysely, RawBuilder, Transaction } from 'kysely';
-import type { QueryWord } from '../search/words/words.ts';
 import type { Schema } from './schema.ts';
 
 export type Database = Kysely<Schema>;
@@ -47,6 +46,22 @@ export interface Target {
  * not the former.
  */
 export type TextScope = 'title' | 'all' | 'rest';
+
+/** A word of a query. */
+export interface QueryWord {
+  /** Folded, without the signs that join it. For a script written without spaces, the whole run. */
+  word: string;
+  /** A text matches only if it has every term of one of these lists. */
+  anyOf: Term[][];
+  /** Whether the terms are necessary but not sufficient, so that each matching text must be verified. */
+  mustVerify: boolean;
+}
+
+/** An indexed word, or a prefix of one. */
+export interface Term {
+  text: string;
+  isPrefix: boolean;
+}
 
 /** The word index of public spaces, by their `key` in `public_spaces`. */
 export interface TextIndex {

@@ -11,9 +11,9 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
 import { indexSpaces } from '../search/documents.ts';
-import { countWords } from '../search/words/words.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
+import { countWords } from '../text/word-count.ts';
 import {
   type AppreciationRecord,
   BadLineError,

@@ -7,10 +7,10 @@ import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { decodeCursor, isMoment, type Page, type PageRequest, pageOf } from '../pagination.ts';
-import { countWords } from '../search/words/words.ts';
 import { findSpace } from '../spaces/spaces.ts';
 import type { Stores } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
+import { countWords } from '../text/word-count.ts';
 import { describeCreator } from '../users/creator.ts';
 
 /**

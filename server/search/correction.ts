@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import type { KnownWordDeletions } from '../database/schema.ts';
-import { isCorrectable } from './words/words.ts';
+import { isCorrectable } from './words/tokenize.ts';
 
 /**
  * Corrections after SymSpell (Wolf Garbe, 2012): two words within an edit distance of d share a text that is each of

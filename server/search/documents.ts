@@ -3,7 +3,7 @@ import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { forgetWords, learnWords } from './correction.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
-import { indexWords, titleKey } from './words/words.ts';
+import { indexWords, titleKey } from './words/tokenize.ts';
 
 /**
  * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a

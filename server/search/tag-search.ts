@@ -3,7 +3,7 @@ import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-import { tagKey } from './words/words.ts';
+import { tagKey } from './words/fold.ts';
 
 /**
  * Finds the public spaces that carry a tag, popular ones first.

@@ -1,12 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SearchResult } from '../../generated/types.gen.ts';
-import type { Engine, TextScope } from '../database/engine.ts';
+import type { Engine, QueryWord, TextScope } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import { decodeCursor, encodeCursor, type Page, type PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { correctWord } from './correction.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-import { matches, type QueryWord, queryWords, titleKey } from './words/words.ts';
+import { matches, queryWords } from './words/query.ts';
+import { titleKey } from './words/tokenize.ts';
 
 /**
  * Results come in tiers, within each in the order of keys. A space is in the first tier that fits it: its title
@@ -165,7 +166,7 @@ function scopeOf(
 
 /** The index knows the words of a document but not the order of characters in an unspaced run. */
 function mustVerify(words: QueryWord[]): boolean {
-  return words.some(({ verify }) => verify);
+  return words.some((word) => word.mustVerify);
 }
 
 function isInTier(tier: number, words: QueryWord[], { result }: Row): boolean {

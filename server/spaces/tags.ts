@@ -2,7 +2,7 @@ import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareWrite } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
-import { tagKey } from '../search/words/words.ts';
+import { tagKey } from '../search/words/fold.ts';
 import { CONTROLS } from '../text/characters.ts';
 
 /** A tag in its creator's spelling, with the key that identifies it. */

@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** What decides the bytes of a database. If any of it changes, the databases are built anew. */
 const INGREDIENTS = [
   'test/bench/data.ts',
-  'server/search/words.ts',
+  'server/search/words',
   'server/database/sqlite/migrations',
 ];
 

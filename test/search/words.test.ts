@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { fold, tagKey } from '../../server/search/words/fold.ts';
+import { matches, queryWords } from '../../server/search/words/query.ts';
 import {
-  countWords,
-  fold,
   indexWords,
   isCorrectable,
   MAX_WORD_LENGTH,
-  matches,
-  queryWords,
-  tagKey,
   titleKey,
-} from '../../server/search/words/words.ts';
+} from '../../server/search/words/tokenize.ts';
+import { countWords } from '../../server/text/word-count.ts';
 
 const finds = (query: string, text: string) => matches(queryWords(query), text);
 
@@ -297,7 +295,7 @@ describe('indexWords', () => {
 describe('queryWords', () => {
   const terms = (query: string) =>
     queryWords(query).map(({ anyOf }) =>
-      anyOf.map((all) => all.map(({ text, beginning }) => text + (beginning ? '*' : ''))),
+      anyOf.map((all) => all.map(({ text, isPrefix }) => text + (isPrefix ? '*' : ''))),
     );
 
   test('asks for each word once, by its beginning', () => {
@@ -316,7 +314,7 @@ describe('queryWords', () => {
     expect(terms('京')).toEqual([[['京*']]]);
     expect(terms('東京')).toEqual([[['東京']]]);
     expect(terms('東京都')).toEqual([[['東京', '京都']]]);
-    expect(queryWords('京 東京 東京都 ああ あああ').map(({ verify }) => verify)).toEqual([
+    expect(queryWords('京 東京 東京都 ああ あああ').map(({ mustVerify }) => mustVerify)).toEqual([
       ...[false, false, true, false, true],
     ]);
   });

@@ -1,6 +1,5 @@
 import { CompiledQuery, sql } from 'kysely';
-import type { QueryWord, Term } from '../../search/words/words.ts';
-import type { TextIndex } from '../engine.ts';
+import type { QueryWord, Term, TextIndex } from '../engine.ts';
 
 /** A word of a title is indexed twice: as it is, and behind this sign, which no word holds. */
 const IN_TITLE = '=';
@@ -37,7 +36,7 @@ export const textIndex: TextIndex = {
 /** Words in FTS5's query language: quoted, so that nothing in them is syntax. */
 function pattern(words: readonly QueryWord[], mark: string): string {
   const allOf = (terms: readonly Term[]) =>
-    terms.map(({ text, beginning }) => `"${mark}${text}"${beginning ? '*' : ''}`).join(' AND ');
+    terms.map(({ text, isPrefix }) => `"${mark}${text}"${isPrefix ? '*' : ''}`).join(' AND ');
   return words
     .map(({ anyOf }) => `(${anyOf.map((terms) => `(${allOf(terms)})`).join(' OR ')})`)
     .join(' AND ');
