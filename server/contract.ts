@@ -24,7 +24,20 @@ interface Contract {
   security?: object[];
   servers: { url: string }[];
   paths: Record<string, Record<string, OperationObject>>;
-  components: { parameters: Record<string, ParameterObject> };
+  components: {
+    parameters: Record<string, ParameterObject>;
+    schemas: Record<string, ContractSchema | { $ref: string }>;
+  };
+}
+
+/** The parts of a schema that bound its values. */
+interface ContractSchema {
+  properties?: Record<string, ContractSchema | { $ref: string }>;
+  items?: ContractSchema;
+  minLength?: number;
+  maxLength?: number;
+  maxItems?: number;
+  pattern?: string;
 }
 
 interface ParameterObject {
@@ -59,6 +72,22 @@ export const operations: readonly Operation[] = Object.entries(contract.paths).f
       .filter(([key]) => METHODS.includes(key))
       .map(([method, operation]) => readOperation(path, method, operation)),
 );
+
+/**
+ * Returns a schema of the contract's components, or the schema of one of its properties.
+ * @throws Error if the contract has none
+ */
+export function componentSchema(name: string, property?: string): ContractSchema {
+  const schema = dereference(contract.components.schemas[name]);
+  const found = property === undefined ? schema : dereference(schema?.properties?.[property]);
+  if (!found) throw new Error(`The contract has no schema ${name} ${property ?? ''}`);
+  return found;
+}
+
+function dereference(schema?: ContractSchema | { $ref: string }): ContractSchema | undefined {
+  if (!schema || !('$ref' in schema)) return schema;
+  return componentSchema(schema.$ref.replace('#/components/schemas/', ''));
+}
 
 function readOperation(path: string, method: string, operation: OperationObject): Operation {
   const authentication = readAuthentication(operation.security ?? contract.security ?? []);

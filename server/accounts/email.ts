@@ -1,16 +1,16 @@
 import { DomainError } from '../errors.ts';
 
-/** What the HTML standard takes for an e-mail address (`<input type=email>`). ASCII only. */
+/** A valid e-mail address of the HTML standard (`<input type=email>`). ASCII only. */
 export const EMAIL_PATTERN =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
-/** In bytes: the longest address that SMTP can carry (RFC 5321, erratum 1690). */
+/** The longest address that SMTP can carry (RFC 5321, erratum 1690). */
 const MAX_BYTES = 254;
 
 export interface Email {
-  /** As it was written. */
+  /** As written. */
   email: string;
-  /** Equal for two addresses that differ only in capitals. */
+  /** Equal for addresses that differ only in case. */
   key: string;
 }
 
@@ -24,14 +24,14 @@ export function parseEmail(text: string): Email {
   }
   if (!EMAIL_PATTERN.test(text)) {
     throw emailInvalid(
-      'An e-mail address is written name@example.com, in ASCII and without spaces. Write an international domain as xn--….',
+      'This is not an e-mail address. Write it as name@example.com, in ASCII and without spaces, with an international domain as xn--….',
       'must be an e-mail address such as name@example.com',
     );
   }
   return { email: text, key: emailKey(text) };
 }
 
-/** The key of any text: what it is looked up by. */
+/** Returns the key by which an address is looked up. Accepts any text. */
 export function emailKey(text: string): string {
   return text.toLowerCase();
 }

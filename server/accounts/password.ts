@@ -1,23 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { DomainError, type ErrorCode } from '../errors.ts';
+import { countCodePoints } from '../text/characters.ts';
 
-/** In code points: the shortest in NFC, the longest as sent. */
+/** In code points, after normalisation to NFC. */
 const MIN_LENGTH = 8;
+/** In code points, as sent. */
 const MAX_LENGTH = 256;
 
 /**
- * The 3,000 commonest passwords of 8 characters or more, commonest first, folded. From
+ * The 3,000 most common passwords of at least 8 characters, folded, the most common first. From
  * @zxcvbn-ts/language-common 4.1.3 (MIT, see common-passwords.LICENSE.txt).
  */
-const COMMON = new Set(
+const COMMON_PASSWORDS = new Set(
   readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
     .trimEnd()
     .split('\n'),
 );
 
 /**
- * Refuses a password that nobody should have, or that this account should not have.
- * @param pointer where in the request the password is
+ * Rejects a weak password, or one derived from this account.
+ * @param pointer JSON pointer to the password in the request
  * @throws DomainError `password_invalid`, `password_too_common`, `password_names_you`
  */
 export function checkNewPassword(
@@ -25,27 +27,28 @@ export function checkNewPassword(
   { username, email }: { username: string; email: string },
   pointer: string,
 ): void {
-  const refuse = (code: ErrorCode, detail: string, message: string) =>
+  const passwordError = (code: ErrorCode, detail: string, message: string) =>
     new DomainError(code, detail, [{ pointer, message }]);
 
-  if (!isPossible(password) || length(password.normalize('NFC')) < MIN_LENGTH) {
-    throw refuse(
+  const normalized = normalizePassword(password);
+  if (normalized === undefined || countCodePoints(normalized) < MIN_LENGTH) {
+    throw passwordError(
       'password_invalid',
       `A password has ${MIN_LENGTH} to ${MAX_LENGTH} characters of any kind, in well-formed Unicode.`,
       `must have ${MIN_LENGTH} to ${MAX_LENGTH} characters`,
     );
   }
   const folded = fold(password);
-  if (COMMON.has(folded)) {
-    throw refuse(
+  if (COMMON_PASSWORDS.has(folded)) {
+    throw passwordError(
       'password_too_common',
-      'That is one of the 3,000 commonest passwords, however it is capitalised. Choose one that is harder to guess.',
-      'is one of the commonest passwords',
+      'This is one of the 3,000 most common passwords, in whatever case. Choose one that is harder to guess.',
+      'is one of the most common passwords',
     );
   }
   const [localPart = ''] = email.split('@');
   if ([username, email, localPart].map(fold).includes(folded)) {
-    throw refuse(
+    throw passwordError(
       'password_names_you',
       'The password is your username or e-mail address, or the part of it before the @. Choose another.',
       'must not be your username or address',
@@ -53,13 +56,13 @@ export function checkNewPassword(
   }
 }
 
-/** Whether it can be anyone's password. Asked before NFC, which takes quadratic time on rows of marks. */
-export function isPossible(password: string): boolean {
-  return length(password) <= MAX_LENGTH && password.isWellFormed();
-}
-
-function length(text: string): number {
-  return Array.from(text).length;
+/**
+ * Returns the form of a password that is hashed: NFC. Undefined if the password is too long or malformed, which is
+ * checked first because NFC takes quadratic time on long rows of marks.
+ */
+export function normalizePassword(password: string): string | undefined {
+  if (countCodePoints(password) > MAX_LENGTH || !password.isWellFormed()) return undefined;
+  return password.normalize('NFC');
 }
 
 function fold(text: string): string {

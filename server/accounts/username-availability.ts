@@ -3,13 +3,14 @@ import { DomainError } from '../errors.ts';
 import { isReserved, usernameKey, usernameSkeleton } from './username.ts';
 
 /**
- * Refuses a name that belongs to another account, looks like one that does, or is reserved. It comes before the rules
- * of well-formed names, so that a look-alike made of mixed scripts is told that the name is taken. The unique
- * indexes have the last word: two may ask at once.
- * @param userPk whose own name does not count
- * @throws DomainError `username_taken` or `username_reserved`
+ * Rejects a username that is reserved, or that another user has or could be confused with.
+ *
+ * Call it before `parseUsername`: a look-alike of mixed scripts is reported as taken rather than as malformed. Two
+ * requests can pass at once, so the unique indexes decide in the end.
+ * @param userPk a user whose own name does not count
+ * @throws DomainError `username_taken`, `username_reserved`
  */
-export async function refuseTakenUsername(
+export async function assertUsernameAvailable(
   db: Database,
   text: string,
   userPk?: number,

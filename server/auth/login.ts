@@ -7,7 +7,7 @@ import type { OpenedSession } from './registration.ts';
 import { openSession } from './sessions.ts';
 
 /**
- * Opens a session for whoever knows the password. An unknown address costs as much as a wrong password.
+ * Verifies a password and opens a session. An unknown address takes as long as a wrong password.
  * @throws DomainError `credentials_incorrect`
  */
 export async function login(
@@ -20,13 +20,13 @@ export async function login(
     .select(['pk', 'user_id', 'password_hash'])
     .where('email_key', '=', emailKey(email))
     .executeTakeFirst();
-  const isRight = await verifyPassword(account?.password_hash ?? null, password);
-  if (!account?.password_hash || !isRight) throw credentialsIncorrect();
+  const isCorrect = await verifyPassword(account?.password_hash ?? null, password);
+  if (!account?.password_hash || !isCorrect) throw credentialsIncorrect();
 
   const verified = account.password_hash;
   const rehashed = needsRehash(verified) ? await hashPassword(password) : verified;
   const token = await transact(engine.db, async (trx) => {
-    // The password may have changed while it was being verified: then this login used the old one.
+    // A concurrent change of the password wins: this login verified the old one.
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash: rehashed })
@@ -40,5 +40,8 @@ export async function login(
 }
 
 function credentialsIncorrect(): DomainError {
-  return new DomainError('credentials_incorrect', 'The address or the password is not right.');
+  return new DomainError(
+    'credentials_incorrect',
+    'The e-mail address or the password is incorrect.',
+  );
 }

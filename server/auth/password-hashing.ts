@@ -1,43 +1,51 @@
 import { availableParallelism } from 'node:os';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
-import { isPossible } from '../accounts/password.ts';
+import { normalizePassword } from '../accounts/password.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 
-/** Argon2id, as OWASP's Password Storage Cheat Sheet has it: 19 MiB, 2 passes, 1 lane. */
+/** Argon2id parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** In KiB. What a hash from elsewhere may ask for: more could bring the process down. */
-const MAX_MEMORY_COST = 262_144;
-/** In KiB that all its passes fill. More would keep others from signing in for longer than a second or two. */
-const MAX_COST = 1_048_576;
+/** Maximum memory of an imported hash. More could exhaust the process's memory. */
+const MAX_MEMORY_KIB = 262_144;
+/** Maximum memory times passes of an imported hash. More would block other logins for more than a second or two. */
+const MAX_WORK_KIB = 1_048_576;
 const MAX_LANES = 16;
 
-/** In the form of a hash, at the cost of a hash, and the hash of nothing. */
-const NOBODYS_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+/** Verified when there is no hash, at the same cost as a real one. No password matches it. */
+const DUMMY_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
- * How many passwords are hashed at a time. One core is left to those who read, whatever comes; and of libuv's four
- * threads, in which Argon2 works, one to avatars and files.
+ * Leaves one core to other requests, and one of libuv's four threads to avatars and files. Argon2 runs on libuv's
+ * threads.
  */
-export const HASHING_AT_ONCE = Math.max(1, Math.min(3, availableParallelism() - 1));
-const hashing = limitConcurrency(HASHING_AT_ONCE, 64);
+export const MAX_CONCURRENT_HASHES = Math.max(1, Math.min(3, availableParallelism() - 1));
+const MAX_WAITING_HASHES = 64;
+const limitHashing = limitConcurrency(MAX_CONCURRENT_HASHES, MAX_WAITING_HASHES);
 
-/** Hashes a password that `checkNewPassword` let pass. Answers with the hash in PHC form. */
-export function hashPassword(password: string): Promise<string> {
-  return hashing(() => hash(password.normalize('NFC'), COST));
+/** The number of passwords waiting to be hashed or verified. */
+export const waitingPasswords = limitHashing.waiting;
+
+/**
+ * Returns the hash, in PHC form, of a password that `checkNewPassword` accepts.
+ * @throws RangeError if it is too long or malformed
+ */
+export async function hashPassword(password: string): Promise<string> {
+  const normalized = normalizePassword(password);
+  if (normalized === undefined) throw new RangeError('The password is too long or malformed.');
+  return limitHashing(() => hash(normalized, COST));
 }
 
 /**
- * Whether a password is the one that was hashed. Where there is no hash it takes as long, and is false.
- * @throws Error for a stored hash that is none: that is a fault of the data, not of who signs in
+ * Whether a password matches a hash. Without a hash it takes as long and returns false.
+ * @throws Error if the stored hash is malformed
  */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
-  const possible = isPossible(password);
-  const candidate = possible ? password.normalize('NFC') : '';
-  const isRight = await hashing(() => verify(stored ?? NOBODYS_HASH, candidate));
-  return isRight && possible && stored !== null;
+  const normalized = normalizePassword(password);
+  const isMatch = await limitHashing(() => verify(stored ?? DUMMY_HASH, normalized ?? ''));
+  return isMatch && normalized !== undefined && stored !== null;
 }
 
-/** Whether a hash, verified before, was made at a lower cost than today's. */
+/** Whether a hash was made with weaker parameters than today's. */
 export function needsRehash(stored: string): boolean {
   const { memoryCost, timeCost, parallelism } = parseOptions(stored);
   return (
@@ -48,17 +56,16 @@ export function needsRehash(stored: string): boolean {
   );
 }
 
-/** Whether a text from elsewhere can be stored as a hash: Argon2 in PHC form, at a cost that can be borne. */
+/** Whether a text is an Argon2 hash in PHC form that is not too expensive to verify. */
 export function isPasswordHash(text: string): boolean {
   try {
     const { memoryCost, timeCost, parallelism } = parseOptions(text);
     return (
-      memoryCost <= MAX_MEMORY_COST && memoryCost * timeCost <= MAX_COST && parallelism <= MAX_LANES
+      memoryCost <= MAX_MEMORY_KIB &&
+      memoryCost * timeCost <= MAX_WORK_KIB &&
+      parallelism <= MAX_LANES
     );
   } catch {
     return false;
   }
 }
-
-/** How many passwords wait to be hashed or verified. */
-export const waitingPasswords = hashing.waiting;

@@ -5,8 +5,9 @@ import { transact } from '../database/transaction.ts';
 import { hashPassword } from './password-hashing.ts';
 
 /**
- * Gives the account with this address a new password and ends its sessions: for the operator, when somebody has
- * forgotten theirs. Answers whether there is such an account.
+ * Replaces the password of the account with this address and ends its sessions. For the operator, when a user has
+ * forgotten theirs.
+ * @returns whether there is such an account
  * @throws DomainError `password_…`
  */
 export async function setPassword(

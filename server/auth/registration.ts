@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { parseUsername } from '../accounts/username.ts';
-import { refuseTakenUsername, usernameTaken } from '../accounts/username-availability.ts';
+import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { hashPassword } from './password-hashing.ts';
 import { openSession } from './sessions.ts';
 
-/** A session that has just been opened. */
+/** A new session. Its token is not stored, so it can be shown only now. */
 export interface OpenedSession {
   userId: string;
   token: string;
@@ -17,17 +17,17 @@ export interface OpenedSession {
 
 /**
  * Creates an account and opens its first session.
- * @throws DomainError for a name, address or password that breaks its rules, and for a name or address that is taken
+ * @throws DomainError for a username, address or password that is invalid or taken
  */
 export async function register(
   engine: Engine,
   { username, email, password }: { username: string; email: string; password: string },
 ): Promise<OpenedSession> {
-  await refuseTakenUsername(engine.db, username);
+  await assertUsernameAvailable(engine.db, username);
   const name = parseUsername(username);
   const address = parseEmail(email);
   checkNewPassword(password, { username, email }, '/password');
-  await refuseTakenEmail(engine, address.key);
+  await assertEmailAvailable(engine, address.key);
   const passwordHash = await hashPassword(password);
 
   const userId = randomUUID();
@@ -57,13 +57,13 @@ export async function register(
     return { userId, token };
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
-    // Another registration was faster, with the same address or the same name.
-    await refuseTakenEmail(engine, address.key);
+    // A concurrent registration has taken the address or the name.
+    await assertEmailAvailable(engine, address.key);
     throw usernameTaken();
   }
 }
 
-async function refuseTakenEmail(engine: Engine, key: string): Promise<void> {
+async function assertEmailAvailable(engine: Engine, key: string): Promise<void> {
   const row = await engine.db
     .selectFrom('users')
     .select('pk')
@@ -72,7 +72,7 @@ async function refuseTakenEmail(engine: Engine, key: string): Promise<void> {
   if (row) {
     throw new DomainError(
       'email_taken',
-      'An account with that address exists. Sign in, or use another address.',
+      'An account with this address exists. Sign in, or use another address.',
       [{ pointer: '/email', message: 'is taken' }],
     );
   }

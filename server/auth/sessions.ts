@@ -9,21 +9,21 @@ export interface Caller {
   sessionPk: number;
 }
 
-/** How long sessions last, in seconds. */
+/** In seconds. */
 export interface SessionLifetimes {
-  /** Without being used. */
+  /** Maximum time between two uses. */
   idle: number;
-  /** In any case. */
+  /** Maximum time since the session was opened. */
   absolute: number;
 }
 
-/** Makes tokens recognisable, to people and to scanners for leaked secrets. */
+/** Lets people and secret scanners recognise a token. */
 const TOKEN_PREFIX = 'sps_';
 
-/** A session's last use is written down at most this often, in seconds, so that reading does not mean writing. */
-const USE_PRECISION = 3600;
+/** Minimum time between two updates of a session's last use, so that most reads do not write. */
+const LAST_USED_INTERVAL_SECONDS = 3600;
 
-/** Opens a session. Only the hash of its token is kept, so the token can be shown this once. */
+/** Opens a session and returns its token. Only the token's hash is stored. */
 export async function openSession(db: Database, userPk: number): Promise<string> {
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   const now = new Date().toISOString();
@@ -34,7 +34,7 @@ export async function openSession(db: Database, userPk: number): Promise<string>
   return token;
 }
 
-/** The caller whose session the token opens; undefined if there is none, or none any more. */
+/** Returns the caller to whom the token belongs; undefined if the session is unknown or has expired. */
 export async function findCaller(
   engine: Engine,
   token: string,
@@ -56,12 +56,13 @@ export async function findCaller(
     .executeTakeFirst();
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
-  if (last_used_at < secondsBefore(now, USE_PRECISION)) void noteUse(engine, caller.sessionPk);
+  if (last_used_at < secondsBefore(now, LAST_USED_INTERVAL_SECONDS))
+    void updateLastUsed(engine, caller.sessionPk);
   return caller;
 }
 
-/** Writes down that the session was used. Nobody waits for it: writers must not keep people from reading. */
-async function noteUse(engine: Engine, sessionPk: number): Promise<void> {
+/** Runs in the background, because a busy writer must not delay requests that only read. */
+async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> {
   try {
     await engine.db
       .updateTable('sessions')
@@ -74,8 +75,8 @@ async function noteUse(engine: Engine, sessionPk: number): Promise<void> {
 }
 
 /**
- * Makes sure, in a transaction, that the caller's session is still open: since the request began it may have ended,
- * with its account or without.
+ * Checks in a transaction that the caller's session still exists. It may have ended since the request was authenticated,
+ * for example because the account was deleted.
  * @throws DomainError `unauthenticated`
  */
 export async function requireSession(
@@ -98,7 +99,7 @@ export async function endAllSessions(engine: Engine, { userPk }: Caller): Promis
   await engine.db.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
 }
 
-/** Forgets the sessions that have run out. */
+/** Deletes expired sessions. */
 export async function deleteExpiredSessions(
   engine: Engine,
   lifetimes: SessionLifetimes,

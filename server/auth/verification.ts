@@ -1,7 +1,10 @@
 import { emailKey } from '../accounts/email.ts';
 import type { Engine } from '../database/engine.ts';
 
-/** Marks the account with this address as verified. Answers whether there is one. */
+/**
+ * Marks the account with this address as verified.
+ * @returns whether there is such an account
+ */
 export async function verifyAccount(engine: Engine, email: string): Promise<boolean> {
   const { numUpdatedRows } = await engine.db
     .updateTable('users')

@@ -9,14 +9,14 @@ import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { refuseUnreadable } from '../messages/messages.ts';
+import { assertMessageText } from '../messages/messages.ts';
 import { indexSpaces, noteSpaceToIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
-import { countWords } from '../text/words/words.ts';
+import { countWords } from '../text/word-count.ts';
 import {
   type AppreciationRecord,
-  BadLine,
+  BadLineError,
   type ExchangeRecord,
   type MessageRecord,
   type ParticipantRecord,
@@ -99,7 +99,7 @@ export async function importRecords(
         if (isNew) report.added += 1;
         else report.unchanged += 1;
       } catch (error) {
-        if (!(error instanceof BadLine || error instanceof DomainError)) throw error;
+        if (!(error instanceof BadLineError || error instanceof DomainError)) throw error;
         report.bad.push({ line: number, reason: error.message });
         if (!skipBad && report.bad.length >= MOST_BAD_LINES) throw new ImportRefused(report);
       }
@@ -157,7 +157,7 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
-    throw new BadLine('password_hash is not Argon2id in PHC form');
+    throw new BadLineError('password_hash is not Argon2id in PHC form');
   }
   const createdAt = timeOf(record.created_at);
   const user = {
@@ -178,7 +178,7 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
     return (await insertUser(engine, user, trx)).length > 0;
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
-    throw new BadLine('has a username, an address or a picture that belongs to another user');
+    throw new BadLineError('has a username, an address or a picture that belongs to another user');
   }
 }
 
@@ -210,7 +210,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   const createdAt = timeOf(record.created_at);
   const visibility = record.visibility ?? 'public';
   if (visibility === 'public' && record.invitation_code !== undefined) {
-    throw new BadLine('is public and has an invitation_code');
+    throw new BadLineError('is public and has an invitation_code');
   }
   const space = {
     space_id:
@@ -253,7 +253,7 @@ async function addParticipant(run: Import, record: ParticipantRecord): Promise<b
   const space = await findSpace(run, record.space_id);
   const userPk = await findUser(run, record.user_id, 'user_id');
   if (userPk === space.creatorPk) {
-    if (record.left_at) throw new BadLine('is the space’s creator, who cannot leave');
+    if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
     return false;
   }
   const participation = {
@@ -309,11 +309,11 @@ const insertMessage = prepareWrite(
 
 async function addMessage(run: Import, record: MessageRecord): Promise<boolean> {
   const { engine, trx } = run;
-  refuseUnreadable(record.text);
+  assertMessageText(record.text);
   const { pk: spacePk } = await findSpace(run, record.space_id);
   const authorPk = await findUser(run, record.author_id, 'author_id');
   if (!(await hasJoined(run, spacePk, authorPk))) {
-    throw new BadLine('has an author who never joined the space');
+    throw new BadLineError('has an author who never joined the space');
   }
   const message = {
     message_id:
@@ -346,8 +346,9 @@ async function addAppreciation(run: Import, record: AppreciationRecord): Promise
   const { engine, trx } = run;
   const userPk = await findUser(run, record.user_id, 'user_id');
   const [message] = await findMessage(engine, { message_id: record.message_id }, trx);
-  if (!message) throw new BadLine(`message_id ${record.message_id} is not known`);
-  if (message.author_pk === userPk) throw new BadLine('is an appreciation of one’s own message');
+  if (!message) throw new BadLineError(`message_id ${record.message_id} is not known`);
+  if (message.author_pk === userPk)
+    throw new BadLineError('is an appreciation of one’s own message');
   const appreciation = {
     message_pk: message.pk,
     user_pk: userPk,
@@ -389,7 +390,7 @@ async function findUser(
   const known = users.get(userId);
   if (known !== undefined) return known;
   const [row] = await findUserPk(engine, { user_id: userId }, trx);
-  if (!row) throw new BadLine(`${field} ${userId} is not known`);
+  if (!row) throw new BadLineError(`${field} ${userId} is not known`);
   users.set(userId, row.pk);
   return row.pk;
 }
@@ -408,7 +409,7 @@ async function findSpace(
   const known = spaces.get(spaceId);
   if (known) return known;
   const [row] = await findSpaceByPublicId(engine, { space_id: spaceId }, trx);
-  if (!row) throw new BadLine(`space_id ${spaceId} is not known`);
+  if (!row) throw new BadLineError(`space_id ${spaceId} is not known`);
   spaces.set(spaceId, row);
   return row;
 }

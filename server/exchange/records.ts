@@ -1,10 +1,11 @@
 import { Ajv } from 'ajv';
+import { componentSchema } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
 /**
- * The exchange format: newline-delimited JSON, one of these records a line. A record may refer only to records of
- * lines before it, or to what the database holds. Ids and times may be left out where nothing refers to them: ids are
- * then made of what the record says, so that the same line means the same thing again, and times are now.
+ * A line of the exchange format, which is newline-delimited JSON. A record may refer to records of earlier lines and to
+ * those in the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
+ * line again changes nothing. A missing time is the time of the import.
  */
 export type ExchangeRecord =
   | UserRecord
@@ -18,10 +19,10 @@ export interface UserRecord {
   user_id?: string;
   username: string;
   email: string;
-  /** Argon2id in PHC form. Without one nobody can sign in until the operator sets a password. */
+  /** Argon2id in PHC form. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
   bio?: string;
-  /** The name of a file in the avatars folder, which travels separately. */
+  /** The name of a file in the avatars folder. The files are not part of the format. */
   picture?: string;
   is_verified?: boolean;
   created_at?: string;
@@ -35,7 +36,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
-  /** Of a private space; made anew if it is left out. */
+  /** For a private space only. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
   created_at?: string;
@@ -65,8 +66,18 @@ export interface AppreciationRecord {
   created_at?: string;
 }
 
-const id = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' };
+const { minLength, maxLength, pattern } = componentSchema('Id');
+const id = { type: 'string', minLength, maxLength, pattern };
 const time = { type: 'string', format: 'time' };
+
+/** A text with the contract's maximum length. The domain functions apply the other rules. */
+function textOf(schema: string, property: string): object {
+  const { maxLength } = componentSchema(schema, property);
+  if (maxLength === undefined) throw new Error(`${schema}.${property} has no maxLength.`);
+  return { type: 'string', maxLength };
+}
+
+const tagNames = componentSchema('SpaceCreation', 'tags');
 
 function record(type: string, required: string[], properties: Record<string, object>): object {
   return {
@@ -80,10 +91,10 @@ function record(type: string, required: string[], properties: Record<string, obj
 const schemas = {
   user: record('user', ['username', 'email'], {
     user_id: id,
-    username: { type: 'string', maxLength: 64 },
-    email: { type: 'string', maxLength: 254 },
+    username: textOf('Registration', 'username'),
+    email: textOf('Registration', 'email'),
     password_hash: { type: 'string', maxLength: 500 },
-    bio: { type: 'string', maxLength: 2000 },
+    bio: textOf('BioChange', 'bio'),
     picture: { type: 'string', pattern: '^[A-Za-z0-9_-]{22}\\.webp$' },
     is_verified: { type: 'boolean' },
     created_at: time,
@@ -92,11 +103,15 @@ const schemas = {
   space: record('space', ['creator_id', 'title'], {
     space_id: id,
     creator_id: id,
-    title: { type: 'string', maxLength: 120 },
-    description: { type: 'string', maxLength: 500 },
+    title: textOf('SpaceCreation', 'title'),
+    description: textOf('SpaceCreation', 'description'),
     visibility: { enum: ['public', 'private'] },
     invitation_code: id,
-    tags: { type: 'array', maxItems: 10, items: { type: 'string', maxLength: 64 } },
+    tags: {
+      type: 'array',
+      maxItems: tagNames.maxItems,
+      items: { type: 'string', maxLength: tagNames.items?.maxLength },
+    },
     created_at: time,
   }),
   participant: record('participant', ['space_id', 'user_id'], {
@@ -109,7 +124,7 @@ const schemas = {
     message_id: id,
     space_id: id,
     author_id: id,
-    text: { type: 'string', maxLength: 2000 },
+    text: textOf('MessageCreation', 'text'),
     created_at: time,
   }),
   appreciation: record('appreciation', ['message_id', 'user_id'], {
@@ -130,32 +145,32 @@ const validators = Object.fromEntries(
   Object.entries(schemas).map(([type, schema]) => [type, ajv.compile(schema)]),
 );
 
-/** A line that is no good. The message tells why, without the line's number. */
-export class BadLine extends Error {}
+/** A rejected line. The message states the reason, without the line's number. */
+export class BadLineError extends Error {}
 
-/** @throws BadLine */
+/** @throws BadLineError */
 export function parseRecord(line: string): ExchangeRecord {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
-    throw new BadLine('is not JSON');
+    throw new BadLineError('is not JSON');
   }
   const type =
     typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : '';
   const validate = Object.hasOwn(validators, type) ? validators[type] : undefined;
-  if (!validate) throw new BadLine(`has a type other than ${Object.keys(schemas).join(', ')}`);
+  if (!validate) throw new BadLineError(`has a type other than ${Object.keys(schemas).join(', ')}`);
   if (!validate(value)) {
-    const [fault] = validate.errors ?? [];
-    const extra = fault?.params.additionalProperty;
-    throw new BadLine(
-      `${fault?.instancePath.slice(1) || 'the record'} ${fault?.message}${extra ? ` (${extra})` : ''}`,
+    const [error] = validate.errors ?? [];
+    const extra = error?.params.additionalProperty;
+    throw new BadLineError(
+      `${error?.instancePath.slice(1) || 'the record'} ${error?.message}${extra ? ` (${extra})` : ''}`,
     );
   }
-  // In a well-formed line, only escapes can stand for what cannot be stored.
-  const isSuspect = line.includes('\\u') || !line.isWellFormed();
-  if (isSuspect && findUnstorable(value) !== undefined) {
-    throw new BadLine('holds NUL or half a surrogate pair');
+  // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
+  const mayBeUnstorable = line.includes('\\u') || !line.isWellFormed();
+  if (mayBeUnstorable && findUnstorable(value) !== undefined) {
+    throw new BadLineError('contains NUL or an unpaired surrogate');
   }
   return value as ExchangeRecord;
 }

@@ -20,7 +20,7 @@ export async function appreciate(
     if (authorPk === caller.userPk) {
       throw new DomainError(
         'own_message',
-        'You wrote this message. Appreciations come from others.',
+        'You wrote this message. Only others can appreciate it.',
       );
     }
     await trx

@@ -9,7 +9,8 @@ import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
 import type { Stores } from '../stores.ts';
-import { countWords } from '../text/words/words.ts';
+import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
+import { countWords } from '../text/word-count.ts';
 import { describeCreator } from '../users/creator.ts';
 
 /**
@@ -46,14 +47,14 @@ export async function sendMessage(
   spaceId: string,
   text: string,
 ): Promise<Message> {
-  refuseUnreadable(text);
+  assertMessageText(text);
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       throw new DomainError(
         'not_a_participant',
-        'Only participants send messages. Join the space first.',
+        'Only participants can send messages. Join the space first.',
       );
     }
     const { pk } = await trx
@@ -176,12 +177,11 @@ function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
 }
 
 /** @throws DomainError `invalid_request` */
-export function refuseUnreadable(text: string): void {
-  // Characters that nobody sees do not make it less blank.
-  if (!/[^\s\p{DI}]/v.test(text) || /[^\P{Cc}\n\r\t]/u.test(text)) {
+export function assertMessageText(text: string): void {
+  if (isBlank(text) || CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS.test(text)) {
     throw new DomainError(
       'invalid_request',
-      'A message is not blank and has no control characters but line breaks and tabs.',
+      'A message must not be blank. The only control characters accepted are line breaks and tabs.',
       [{ pointer: '/text', message: 'is blank or has control characters' }],
     );
   }

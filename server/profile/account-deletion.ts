@@ -5,16 +5,16 @@ import { transact } from '../database/transaction.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
 import { eraseSpaceRows } from '../spaces/space-deletion.ts';
 
-/** Erases the caller's account. A large one takes a while, so it does not happen on this thread. */
+/** Deletes the caller's account. Runs on another thread, because a large account takes long. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
   await engine.runTask('eraseAccount', { pk: userPk, sessionPk });
 }
 
 /**
- * Deletes everything of a user, in one transaction: sessions, appreciations given and received, messages, memberships,
- * and the spaces they created with all that is in them. The avatar's file follows, and the bytes of index and log
- * files are overwritten in the background.
- * @throws DomainError `unauthenticated`, if the session has ended meanwhile
+ * Deletes all data of a user in one transaction: sessions, appreciations given and received, messages, participations,
+ * and the spaces they created with everything in them. Afterwards, background jobs delete the avatar's file and
+ * overwrite the deleted text in the index and the WAL.
+ * @throws DomainError `unauthenticated` if the session has ended meanwhile
  */
 export async function eraseAccount(
   engine: Engine,
@@ -36,7 +36,7 @@ export async function eraseAccount(
     for (const { pk } of own) await eraseSpaceRows(engine, trx, pk);
     await leaveAllSpaces(engine, trx, userPk);
 
-    // Children first: deleting a row whose children are gone has nothing to look for.
+    // Children first, so that the foreign keys' cascades find nothing to delete.
     await trx.deleteFrom('appreciations').where('user_pk', '=', userPk).execute();
     await trx.deleteFrom('appreciations').where('author_pk', '=', userPk).execute();
     await trx.deleteFrom('messages').where('author_pk', '=', userPk).execute();

@@ -28,7 +28,7 @@ export async function changePassword(
   const password_hash = await hashPassword(newPassword);
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    // If another change was faster, the password given is not the current one any more.
+    // A concurrent change wins: the password given is no longer the current one.
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash })
@@ -47,7 +47,7 @@ export async function changePassword(
 function currentPasswordIncorrect(): DomainError {
   return new DomainError(
     'current_password_incorrect',
-    'The current password is not right. Nothing was changed.',
-    [{ pointer: '/currentPassword', message: 'is not right' }],
+    'The current password is incorrect. Nothing was changed.',
+    [{ pointer: '/currentPassword', message: 'is incorrect' }],
   );
 }

@@ -3,9 +3,9 @@ import type { ProfileStats } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
 
 /**
- * A user's contribution, counted from the rows as they are, in one statement and so at one moment: there are no
- * counters that could drift. Each part is read from one index. The spaces of many messages are counted by a look at
- * each space that was joined, which is much less than putting the messages together by space.
+ * Returns a user's statistics, counted from the rows in one statement and therefore in one snapshot. Each part reads
+ * one index. `spaces_participated` looks up each joined space, which is much faster than grouping the messages by
+ * space.
  */
 export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
   const { rows } = await sql<ProfileStats>`

@@ -1,11 +1,12 @@
 import { parseUsername } from '../accounts/username.ts';
-import { refuseTakenUsername, usernameTaken } from '../accounts/username-availability.ts';
+import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 
 /**
- * Gives the caller another username, and answers with it as it is stored.
+ * Changes the caller's username.
+ * @returns the username as stored
  * @throws DomainError `username_taken`, `username_reserved`, `username_invalid`
  */
 export async function changeUsername(
@@ -13,7 +14,7 @@ export async function changeUsername(
   caller: Caller,
   username: string,
 ): Promise<string> {
-  await refuseTakenUsername(engine.db, username, caller.userPk);
+  await assertUsernameAvailable(engine.db, username, caller.userPk);
   const { name, key, skeleton } = parseUsername(username);
   try {
     await transact(engine.db, async (trx) => {

@@ -1,7 +1,7 @@
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
-import { indexWords, titleKey } from '../text/words/words.ts';
+import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';

@@ -1,5 +1,5 @@
 import type { WordPattern } from '../database/engine.ts';
-import { matches, type QueryWord, queryWords } from '../text/words/words.ts';
+import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
 
 /** A condition on the text of a space, as a pattern for the word index and as a test of the text itself. */
 export interface Matcher {
@@ -44,11 +44,11 @@ function textMatcher(text: string): Matcher {
 
 function wordMatcher(word: QueryWord): Matcher {
   const lists = word.anyOf.map((terms) => ({
-    allOf: terms.map(({ text, beginning }) => ({ term: text, isPrefix: beginning })),
+    allOf: terms.map(({ text, isPrefix }) => ({ term: text, isPrefix })),
   }));
   return {
     pattern: { anyOf: lists },
-    mustVerify: word.verify,
+    mustVerify: word.mustVerify,
     matches: (text) => matches([word], text),
   };
 }

@@ -1,4 +1,5 @@
-import { isCorrectable, type QueryWord, runParts } from '../text/words/words.ts';
+import type { QueryWord } from '../text/words/query.ts';
+import { isCorrectable, runParts } from '../text/words/tokenize.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 import { similarWords } from './dictionary/similar-words.ts';
 import { inflectionPrefix } from './inflections.ts';

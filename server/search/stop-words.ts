@@ -1,5 +1,5 @@
 import * as lists from 'stopword';
-import { indexWords } from '../text/words/words.ts';
+import { indexWords } from '../text/words/tokenize.ts';
 
 const LANGUAGES = [
   lists.eng,

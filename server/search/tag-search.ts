@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { prepareRead } from '../database/prepared.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
-import { tagKey } from '../text/words/words.ts';
+import { tagKey } from '../text/words/fold.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
 /** A page ends early after this many spaces that came, changed or moved since the first page. */

@@ -7,6 +7,11 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
 import type { Stores } from '../stores.ts';
+import {
+  CONTROLS_AND_LINE_SEPARATORS,
+  CONTROLS_EXCEPT_LINE_FEED,
+  isBlank,
+} from '../text/characters.ts';
 import { describeCreator } from '../users/creator.ts';
 import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
 
@@ -258,11 +263,10 @@ export function newInvitationCode(): string {
 /** @throws DomainError `invalid_request` */
 export function parseTitle(text: string): string {
   const title = text.trim();
-  // Characters that nobody sees do not make it less blank.
-  if (!/[^\s\p{DI}]/v.test(title) || /[\p{Cc}\u2028\u2029]/u.test(title)) {
+  if (isBlank(title) || CONTROLS_AND_LINE_SEPARATORS.test(title)) {
     throw new DomainError(
       'invalid_request',
-      'A title is one line that is not blank, without control characters.',
+      'A title is one line that is not blank. Control characters are not accepted.',
       [{ pointer: '/title', message: 'is blank or has control characters' }],
     );
   }
@@ -272,10 +276,10 @@ export function parseTitle(text: string): string {
 /** @throws DomainError `invalid_request` */
 export function parseDescription(text: string): string {
   const description = text.replace(/\r\n?/gu, '\n').trim();
-  if (/[^\P{Cc}\n]/u.test(description)) {
+  if (CONTROLS_EXCEPT_LINE_FEED.test(description)) {
     throw new DomainError(
       'invalid_request',
-      'A description has no control characters but line breaks.',
+      'The description contains control characters. The only ones accepted are line breaks.',
       [{ pointer: '/description', message: 'has control characters' }],
     );
   }

@@ -2,16 +2,17 @@ import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareWrite } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
-import { tagKey } from '../text/words/words.ts';
+import { CONTROLS } from '../text/characters.ts';
+import { tagKey } from '../text/words/fold.ts';
 
-/** A tag as its space's creator wrote it, and what makes it the same tag as others. */
+/** A tag in its creator's spelling, with the key that identifies it. */
 export interface TagName {
   name: string;
   key: string;
 }
 
 /**
- * Reads the tags given for a space: without the leading `#`, each tag once, in the first spelling.
+ * Parses the tags of a space. Removes leading `#` and duplicates, of which the first spelling is kept.
  * @throws DomainError `invalid_request`
  */
 export function parseTags(names: readonly string[]): TagName[] {
@@ -19,10 +20,10 @@ export function parseTags(names: readonly string[]): TagName[] {
   for (const [i, text] of names.entries()) {
     const name = text.replace(/^[\s#]+|\s+$/gu, '').replace(/\s+/gu, ' ');
     const key = tagKey(name);
-    if (key === '' || /\p{Cc}/u.test(name)) {
+    if (key === '' || CONTROLS.test(name)) {
       throw new DomainError(
         'invalid_request',
-        'A tag has at least one character besides #, and no control characters.',
+        'A tag has at least one character besides #. Control characters are not accepted.',
         [{ pointer: `/tags/${i}`, message: 'is empty or has control characters' }],
       );
     }
@@ -48,7 +49,7 @@ const addTag = prepareWrite(
   ({ db }, row) => db.insertInto('space_tags').values(row),
 );
 
-/** Makes these the tags of a space, in this order. Answers with the ids of those that it had before. */
+/** Replaces the tags of a space. Returns the ids of its former tags, for `deleteUnusedTags`. */
 export async function setTags(
   engine: Engine,
   db: Database,
@@ -58,13 +59,13 @@ export async function setTags(
   const former = await deleteTags(engine, { spacePk }, db);
   for (const [position, { name, key }] of tags.entries()) {
     const [found] = await findOrAddTag(engine, { tag_key: key }, db);
-    if (!found) throw new Error('A tag that was written has no id.');
+    if (!found) throw new Error('The statement returned no tag_id.');
     await addTag(engine, { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name }, db);
   }
   return former.map(({ tag_id }) => tag_id);
 }
 
-/** The tags of each of the spaces. */
+/** Returns the tags of each space. */
 export async function readTags(
   db: Database,
   spacePks: readonly number[],
@@ -82,7 +83,7 @@ export async function readTags(
   return tags;
 }
 
-/** Forgets those of the tags that no space carries any more. */
+/** Deletes those of the tags that no space has any more. */
 export async function deleteUnusedTags(db: Database, tagIds: readonly number[]): Promise<void> {
   if (tagIds.length === 0) return;
   await db

@@ -1,27 +1,22 @@
-/**
- * Where, as a JSON pointer, a JSON value holds text that cannot be stored and sent back: NUL, or half of a surrogate
- * pair. Undefined if nowhere.
- */
+import { isStorable } from './characters.ts';
+
+/** Returns a JSON pointer to a text or key that cannot be stored and sent back; undefined if there is none. */
 export function findUnstorable(value: unknown): string | undefined {
-  // No recursion: values may be nested as deeply as their sender likes.
-  const rest: { item: unknown; at: string }[] = [{ item: value, at: '' }];
-  for (let next = rest.pop(); next; next = rest.pop()) {
-    const { item, at } = next;
-    if (typeof item === 'string' && !isStorable(item)) return at;
+  // Without recursion, because a sender may nest values without limit.
+  const pending: { item: unknown; pointer: string }[] = [{ item: value, pointer: '' }];
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    const { item, pointer } = next;
+    if (typeof item === 'string' && !isStorable(item)) return pointer;
     if (typeof item !== 'object' || item === null) continue;
     for (const [key, child] of Object.entries(item)) {
-      if (!isStorable(key)) return at;
-      rest.push({ item: child, at: `${at}/${escapePointer(key)}` });
+      if (!isStorable(key)) return pointer;
+      pending.push({ item: child, pointer: `${pointer}/${escapePointer(key)}` });
     }
   }
   return undefined;
 }
 
-/** A key as a step of a JSON pointer (RFC 6901). */
+/** Escapes a key for use in a JSON pointer (RFC 6901). */
 export function escapePointer(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0');
 }

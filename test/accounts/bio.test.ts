@@ -45,7 +45,7 @@ describe('a bio', () => {
   ])('has at most 500 characters as people count them, be they %s', (_, text) => {
     expect(refusalOf(text)).toMatchObject({
       code: 'bio_invalid',
-      message: expect.stringMatching(/at most 500 characters; this one has 50[12]\./),
+      message: expect.stringMatching(/at most 500 characters. This one has 50[12]\./),
       pointers: [{ pointer: '/bio', message: 'must have at most 500 characters' }],
     });
   });

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkNewPassword } from '../../server/accounts/password.ts';
 import {
-  HASHING_AT_ONCE,
   hashPassword,
   isPasswordHash,
+  MAX_CONCURRENT_HASHES,
   needsRehash,
   verifyPassword,
   waitingPasswords,
@@ -192,7 +192,7 @@ describe('an account that does not exist', () => {
 
 test('passwords are hashed a few at a time, the others wait', async () => {
   const all = Array.from({ length: 10 }, () => hashPassword(password));
-  expect(waitingPasswords()).toBe(10 - HASHING_AT_ONCE);
+  expect(waitingPasswords()).toBe(10 - MAX_CONCURRENT_HASHES);
   await Promise.all(all);
   expect(waitingPasswords()).toBe(0);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
-import { queryWords } from '../../server/text/words/words.ts';
+import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { assertIndexed, assertIntact } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';

@@ -8,7 +8,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { ImportRefused, type ImportReport, importRecords } from '../../server/exchange/import.ts';
-import { BadLine, parseRecord } from '../../server/exchange/records.ts';
+import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 
@@ -235,7 +235,7 @@ describe('An import', () => {
       { ...hello, message_id: 'm', author_id: 'eve' },
       /author_id eve is not known/,
     ],
-    ['a blank message', { ...hello, message_id: 'm', text: ' \n' }, /not blank/],
+    ['a blank message', { ...hello, message_id: 'm', text: ' \n' }, /must not be blank/],
     ['half a surrogate pair', { ...hello, message_id: 'm', text: 'a\ud800' }, /surrogate/],
     ['NUL', { ...hello, message_id: 'm', text: 'a\0' }, /NUL/],
     ['an appreciation of one’s own', { ...liked, user_id: 'bob' }, /one’s own message/],
@@ -257,6 +257,22 @@ describe('An import', () => {
     expect(bad[0]?.reason).toContain('never joined');
   });
 
+  test.each([
+    ['username', { ...ada, username: 'x'.repeat(65) }, 64],
+    ['email', { ...ada, email: 'x'.repeat(255) }, 254],
+    ['bio', { ...ada, bio: 'x'.repeat(2001) }, 2000],
+    ['title', { ...bread, title: 'x'.repeat(121) }, 120],
+    ['description', { ...bread, description: 'x'.repeat(501) }, 500],
+    ['tags', { ...bread, tags: Array(11).fill('x') }, 10],
+    ['tags/0', { ...bread, tags: ['x'.repeat(65)] }, 64],
+    ['text', { ...hello, text: 'x'.repeat(2001) }, 2000],
+    ['space_id', { ...bread, space_id: 'x'.repeat(65) }, 64],
+  ])('rejects a %s beyond the contract’s limit', (field, record, limit) => {
+    expect(() => parseRecord(JSON.stringify(record))).toThrow(
+      new RegExp(`^${field} must NOT have more than ${limit} `),
+    );
+  });
+
   test('takes any line for a record or for a bad one', () => {
     const line = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -268,7 +284,7 @@ describe('An import', () => {
         try {
           expect(parseRecord(text)).toHaveProperty('type');
         } catch (error) {
-          expect(error).toBeInstanceOf(BadLine);
+          expect(error).toBeInstanceOf(BadLineError);
         }
       }),
       { numRuns: 2_000 },

@@ -1,15 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { countWords } from '../../server/text/word-count.ts';
+import { fold, tagKey } from '../../server/text/words/fold.ts';
+import { matches, queryWords } from '../../server/text/words/query.ts';
 import {
-  countWords,
-  fold,
   indexWords,
   isCorrectable,
   MAX_WORD_LENGTH,
-  matches,
-  queryWords,
-  tagKey,
   titleKey,
-} from '../../server/text/words/words.ts';
+} from '../../server/text/words/tokenize.ts';
 
 const finds = (query: string, text: string) => matches(queryWords(query), text);
 
@@ -297,7 +295,7 @@ describe('indexWords', () => {
 describe('queryWords', () => {
   const terms = (query: string) =>
     queryWords(query).map(({ anyOf }) =>
-      anyOf.map((all) => all.map(({ text, beginning }) => text + (beginning ? '*' : ''))),
+      anyOf.map((all) => all.map(({ text, isPrefix }) => text + (isPrefix ? '*' : ''))),
     );
 
   test('asks for each word once, by its beginning', () => {
@@ -316,7 +314,7 @@ describe('queryWords', () => {
     expect(terms('京')).toEqual([[['京*']]]);
     expect(terms('東京')).toEqual([[['東京']]]);
     expect(terms('東京都')).toEqual([[['東京', '京都']]]);
-    expect(queryWords('京 東京 東京都 ああ あああ').map(({ verify }) => verify)).toEqual([
+    expect(queryWords('京 東京 東京都 ああ あああ').map(({ mustVerify }) => mustVerify)).toEqual([
       ...[false, false, true, false, true],
     ]);
   });

@@ -1,6 +1,6 @@
 import type { Database, Engine } from '../../database/engine.ts';
 import { readSnapshot, transact } from '../../database/transaction.ts';
-import { indexWords } from '../../text/words/words.ts';
+import { indexWords } from '../../text/words/tokenize.ts';
 import { readFragments } from '../results.ts';
 import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Engine } from '../../../server/database/engine.ts';
-import { queryWords } from '../../../server/text/words/words.ts';
+import { queryWords } from '../../../server/text/words/query.ts';
 import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
 import { asking, time } from '../latency.ts';

@@ -1,0 +1,25 @@
+/** Rules about the characters of a text, shared by usernames, bios, titles, messages, tags and passwords. */
+
+/** Whether the database and JSON can hold the text unchanged: well-formed Unicode without NUL. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+/** Whether nobody would see anything of the text. Default-ignorable characters are as invisible as spaces. */
+export function isBlank(text: string): boolean {
+  return !/[^\s\p{DI}]/v.test(text);
+}
+
+/** Control characters (general category Cc). */
+export const CONTROLS = /\p{Cc}/v;
+
+export const CONTROLS_EXCEPT_LINE_FEED = /[\p{Cc}--\n]/v;
+
+export const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
+
+/** Whatever ends a line or is a control character. */
+export const CONTROLS_AND_LINE_SEPARATORS = /[\p{Cc}\u2028\u2029]/v;
+
+export function countCodePoints(text: string): number {
+  return Array.from(text).length;
+}
