@@ -12,5 +12,7 @@ if (file === undefined || rest.length > 0) {
 await runProgram(async () => {
   const config = configFromEnvironment();
   await replaceFile(file, async (path) => copyDatabase(config, path));
-  console.error(`The database is in ${file}. Avatars are files beside it: copy DATA_DIR/avatars.`);
+  console.error(
+    `The database was copied to ${file}. Avatars are separate files: copy DATA_DIR/avatars.`,
+  );
 });

@@ -9,5 +9,5 @@ if (process.argv.length > 2) {
 
 await runProgram(async () => {
   rewriteDatabase(configFromEnvironment());
-  console.error('The database is written anew, without what was deleted.');
+  console.error('The database was rewritten without deleted content.');
 });

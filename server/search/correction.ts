@@ -15,7 +15,7 @@ const PREFIX = 7;
 /** Words of eight letters and more may be two edits away. */
 const LONG = 8;
 
-/** How many edits a word may be away from what is meant: 2 for long words, else 1. */
+/** Returns the maximum edit distance of a correction: 2 for long words, otherwise 1. */
 function tolerance(word: string): number {
   return [...word].length >= LONG ? 2 : 1;
 }
@@ -41,7 +41,7 @@ const insertDeletions = prepareWrite(alternate(BATCH), ({ db }, values) =>
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-/** By the number of words of one statement: each a word and then the number of new documents that hold it. */
+/** Statements for a fixed number of words, each a word and then the number of new documents that contain it. */
 const addWords = [32, 8, 1].map((count) => ({
   count,
   add: prepareWrite(alternate(count), ({ db }, values) =>
@@ -60,7 +60,7 @@ const addWords = [32, 8, 1].map((count) => ({
   ),
 }));
 
-/** Makes the words of new documents known: each word with the number of documents that hold it. */
+/** Adds the words of new documents to the dictionary, each with the number of documents that contain it. */
 export async function learnWords(
   engine: Engine,
   db: Database,
@@ -117,11 +117,11 @@ export async function forgetWords(db: Database, words: readonly string[]): Promi
   }
 }
 
-/** As many deletions as a word has at most: its first seven letters, with up to two of them left out. */
-const MOST_DELETIONS = 1 + 7 + 21;
+/** Maximum number of deletions of a word: its first seven letters with up to two of them left out. */
+const MAX_DELETIONS = 1 + 7 + 21;
 
 const findSimilar = prepareRead(
-  Array.from({ length: MOST_DELETIONS }, (): 'text' => 'text') as Record<number, 'text'>,
+  Array.from({ length: MAX_DELETIONS }, (): 'text' => 'text') as Record<number, 'text'>,
   ({ readDb }, texts) =>
     readDb
       .selectFrom('known_word_deletions')
@@ -139,10 +139,10 @@ export async function correctWord(engine: Engine, word: string): Promise<string 
   if (!isCorrectable(word)) return undefined;
   const most = tolerance(word);
   const texts = deletions(word, most);
-  // Of whatever number they are, the query is the same.
+  // Padded to a fixed length so that the prepared statement is reused.
   const candidates = await findSimilar(
     engine,
-    Array.from({ length: MOST_DELETIONS }, (_, i) => texts[i] ?? word),
+    Array.from({ length: MAX_DELETIONS }, (_, i) => texts[i] ?? word),
   );
   const letters = [...word];
   return candidates

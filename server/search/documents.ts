@@ -6,23 +6,20 @@ import { nextRevision } from './revision.ts';
 import { indexWords, titleKey } from './words/tokenize.ts';
 
 /**
- * The order of every search, in one number: popular first, in steps of a logarithm so that a join seldom moves a
- * space; then newest. Indexes hold their rows by this key, so a page is read off from where it begins.
+ * Returns a space's position in the order of every search, as one ascending number: popular spaces first, in logarithmic
+ * steps so that a join seldom moves a space; then the newest. Indexes are ordered by this key, so a page is a range.
  */
 export function documentKey(spacePk: number, participants: number): number {
-  // More than 32 bits: multiplied, since JavaScript's shifts are narrower.
+  // Multiplied instead of shifted, because JavaScript's shifts have 32 bits.
   return popularityStep(participants) * 2 ** 32 + (2 ** 32 - 1 - spacePk);
 }
 
-/** From 40 (nobody) down to 0 (a million participants and more). */
+/** Returns 40 for no participants, down to 0 for a million and more. */
 function popularityStep(participants: number): number {
   return Math.max(0, 40 - Math.floor(2 * Math.log2(1 + participants)));
 }
 
-/**
- * Brings the index in step with the space as it is stored now. To be called in the transaction that changes the
- * space, after the change.
- */
+/** Updates the indexes for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
@@ -71,7 +68,7 @@ interface IndexedDocument {
   words: { title: string[]; all: string[] };
 }
 
-/** Does what `indexSpace` does but for the words, with which it answers; undefined if the space is not public. */
+/** Updates the indexes except for the words, which it returns; undefined if the space is not public. */
 async function writeDocument(
   engine: Engine,
   db: Database,
@@ -96,12 +93,12 @@ async function writeDocument(
   return { key, words: wordsOf(row) };
 }
 
-/** So many documents are written before their words are: an index gathers words until something else is written. */
-const CHUNK = 10_000;
+/** Number of documents written before their words: a word index buffers words until another table is written. */
+const BATCH_SIZE = 10_000;
 
 /**
- * Brings the index in step with many spaces, as `indexSpace` does with one, but in the order of their keys, since word
- * indexes write what comes in ascending order at once and anything else piece by piece; and each word is learnt once.
+ * Updates the indexes for many spaces, in the order of their keys: word indexes write ascending keys at once, but others
+ * piece by piece. Learns each word once.
  */
 export async function indexSpaces(
   engine: Engine,
@@ -115,9 +112,9 @@ export async function indexSpaces(
   }
   keyed.sort((a, b) => a.key - b.key);
   const documents = new Map<string, number>();
-  for (let i = 0; i < keyed.length; i += CHUNK) {
+  for (let i = 0; i < keyed.length; i += BATCH_SIZE) {
     const written: IndexedDocument[] = [];
-    for (const { spacePk } of keyed.slice(i, i + CHUNK)) {
+    for (const { spacePk } of keyed.slice(i, i + BATCH_SIZE)) {
       const document = await writeDocument(engine, db, spacePk);
       if (document) written.push(document);
     }
@@ -133,7 +130,7 @@ const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
 );
 
-/** Takes the space out of the index, if it is there. */
+/** Removes a space from the indexes if it is there. */
 export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const [row] = await readDocument(engine, { spacePk }, db);
   if (!row) return;
@@ -151,7 +148,7 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   }
 }
 
-/** Moves the space to where its number of participants puts it now. Most changes of the number move nothing. */
+/** Moves a space in the indexes if its number of participants has reached another step. */
 export async function moveSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
@@ -162,12 +159,9 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
   const key = documentKey(spacePk, row.participant_count);
   if (key === row.key) return;
   const indexed = readFragments(row);
-  const isLower = key > row.key;
-  await db
-    .updateTable('public_spaces')
-    .set({ key, ...(isLower && { revision: nextRevision }) })
-    .where('key', '=', row.key)
-    .execute();
+  // A space that moves down gets a new revision, so that no walk through the pages meets it twice.
+  const change = key > row.key ? { key, revision: nextRevision } : { key };
+  await db.updateTable('public_spaces').set(change).where('key', '=', row.key).execute();
   const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
     await db
@@ -182,6 +176,6 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
 }
 
 function wordsOf({ title, description }: { title: string; description: string }) {
-  const words = { title: indexWords(title), description: indexWords(description) };
-  return { title: words.title, all: [...new Set([...words.title, ...words.description])] };
+  const inTitle = indexWords(title);
+  return { title: inTitle, all: [...new Set([...inTitle, ...indexWords(description)])] };
 }

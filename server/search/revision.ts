@@ -7,9 +7,9 @@ const readValue = prepareRead({}, ({ readDb }) =>
 );
 
 /**
- * A number that rises with every committed change of what a search could answer with. A space that has come, was
- * edited, or has moved down in the order since a walk through the pages began has a revision of this number or
- * more: the walk leaves it out, since it may have passed it already.
+ * Returns a number that increases with every committed change to what searches can return. A walk through the pages
+ * begins at one revision. It leaves out spaces of that revision or later, which were created, edited or moved down in
+ * the order since, because an earlier page may have contained them.
  */
 export async function currentRevision(engine: Engine): Promise<number> {
   const [row] = await readValue(engine, {});
@@ -17,5 +17,5 @@ export async function currentRevision(engine: Engine): Promise<number> {
   return row.value;
 }
 
-/** The current revision, for a row that is written. */
+/** The current revision, for a row that is being written. */
 export const nextRevision = sql<number>`(SELECT value FROM search_revision)`;

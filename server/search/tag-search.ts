@@ -6,8 +6,8 @@ import { resultJson, type SearchResultJson } from './results.ts';
 import { tagKey } from './words/fold.ts';
 
 /**
- * Finds the public spaces that carry a tag, popular ones first.
- * @param tag        its name in any spelling that folds to the same
+ * Finds the public spaces with a tag, popular ones first.
+ * @param tag        in any spelling with the same `tagKey`
  * @param revision   the current one
  * @throws DomainError `invalid_cursor`
  */
@@ -17,20 +17,20 @@ export async function searchTag(
   { limit, cursor }: PageRequest,
   revision: number,
 ): Promise<Page<SearchResultJson>> {
-  const [after, began] =
+  const [after, walkRevision] =
     cursor === undefined ? [-1, revision] : decodeCursor<Position>(cursor, isPosition);
   const values = {
     tag: tagKey(tag),
     after,
-    revision: began,
+    revision: walkRevision,
     limit: limit + 1,
     avatarBaseUrl: avatars.baseUrl,
   };
-  const page = pageOf(await readHits(engine, values), limit, ({ key }) => [key, began]);
+  const page = pageOf(await readHits(engine, values), limit, ({ key }) => [key, walkRevision]);
   return { items: page.items.map(({ result }) => result), next: page.next };
 }
 
-/** The key before the page, and the revision at which the walk through the pages began. */
+/** The last key of the page before, and the revision of the walk through the pages. */
 type Position = readonly [after: number, revision: number];
 
 function isPosition(parts: unknown[]): parts is [number, number] {

@@ -15,12 +15,12 @@ import { titleKey } from './words/tokenize.ts';
  */
 const TIERS = ['equal', 'title', 'all'] as const;
 
-/** Where the index cannot decide alone, a page ends early once more than so many rows were looked at in vain. */
-const MOST_IN_VAIN = 1_000;
+/** Maximum number of rejected candidates before a page is truncated. */
+const MAX_REJECTED = 1_000;
 
 /**
- * Where a page begins: the tier, the key before it, the revision at which the walk through the pages began, and the
- * query as corrected, empty if it was not.
+ * The start of a page: the tier, the last key before it, the revision of the walk through the pages, and the corrected
+ * query, empty if it was not corrected.
  */
 type Position = readonly [tier: number, after: number, revision: number, corrected: string];
 
@@ -31,7 +31,7 @@ interface Row {
 
 /**
  * Finds public spaces by title and description. If nothing matches as typed, finds what the corrected query matches.
- * @param query      any text; no more than its first 12 words count
+ * @param query      any text, of which the first 12 words count
  * @param revision   the current one
  * @throws DomainError `invalid_cursor`
  */
@@ -66,29 +66,29 @@ async function readPage(
   });
   if (words.length === 0) return page(undefined);
 
-  // The titles with all words, if this page goes through all of them: then the index has not to leave them out.
+  // The spaces with all words in the title, if this page reads all of them. Then the index need not exclude them.
   const titled = firstAfter === -1 && TIERS[firstTier] !== 'all' ? new Set<number>() : undefined;
-  let inVain = 0;
+  let rejected = 0;
   let [tier, after] = [firstTier, firstAfter];
   while (tier < TIERS.length) {
     const scope = scopeOf(tier, words, titled);
     const isMixed = scope === 'all' && titled !== undefined;
-    // The more were read in vain, the more are read at once.
-    const wanted = Math.max(limit + 1 - hits.length + (isMixed ? titled.size : 0), inVain);
+    // Reads more at once the more candidates were rejected.
+    const wanted = Math.max(limit + 1 - hits.length + (isMixed ? titled.size : 0), rejected);
     const place = { after, revision, limit: wanted, avatarBaseUrl: avatars.baseUrl };
     const rows = await readTier(engine, scope, query, words, place);
     for (const row of rows) {
       after = row.key;
       if (isMixed && titled.has(row.key)) continue;
       if (!isInTier(tier, words, row)) {
-        inVain += 1;
+        rejected += 1;
         continue;
       }
       if (scope === 'title') titled?.add(row.key);
       hits.push({ position: [tier, row.key, revision, corrected], result: row.result });
     }
     if (hits.length > limit) return page(hits[limit - 1]?.position);
-    if (inVain > MOST_IN_VAIN) return page([tier, after, revision, corrected]);
+    if (rejected > MAX_REJECTED) return page([tier, after, revision, corrected]);
     if (rows.length < wanted) [tier, after] = [tier + 1, -1];
   }
   return page(undefined);
@@ -160,11 +160,11 @@ function scopeOf(
   titled: ReadonlySet<number> | undefined,
 ): TextScope | 'equal' {
   const name = TIERS[tier] as (typeof TIERS)[number];
-  // What must be verified is not for the index to tell apart.
+  // Words to be verified cannot be told apart by the index.
   return name === 'all' && !titled && !mustVerify(words) ? 'rest' : name;
 }
 
-/** The index knows the words of a document but not the order of characters in an unspaced run. */
+/** The index knows a document's words but not the order of the characters in an unspaced run. */
 function mustVerify(words: QueryWord[]): boolean {
   return words.some((word) => word.mustVerify);
 }
@@ -176,7 +176,7 @@ function isInTier(tier: number, words: QueryWord[], { result }: Row): boolean {
   return !matches(words, title) && matches(words, `${title}\n${description}`);
 }
 
-/** The query with every unknown word replaced by the known one it resembles; undefined if that cannot be done. */
+/** Returns the query with each unknown word replaced by a similar known one; undefined if that is impossible. */
 async function correctQuery(engine: Engine, query: string): Promise<string | undefined> {
   const corrected: string[] = [];
   let isChanged = false;
@@ -190,7 +190,7 @@ async function correctQuery(engine: Engine, query: string): Promise<string | und
   return isChanged ? corrected.join(' ') : undefined;
 }
 
-/** A text that asks for the same word: a joined one's parts may stand apart. */
+/** Returns a query for the same word, whose joined parts may still match separately. */
 function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;
 }
