@@ -7,7 +7,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
-import { ImportRefused, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -57,9 +57,9 @@ async function refusal(records: (object | string)[]): Promise<ImportReport> {
   try {
     await importRecords(engine, linesOf(records));
   } catch (error) {
-    expect(error).toBeInstanceOf(ImportRefused);
+    expect(error).toBeInstanceOf(ImportError);
     expect(await exported(engine)).toEqual([]);
-    return (error as ImportRefused).report;
+    return (error as ImportError).report;
   }
   return expect.fail('Everything was imported.');
 }
