@@ -77,7 +77,7 @@ async function writeDocument(
   return { key, words: wordsOf(row, key) };
 }
 
-/** Documents are written in batches before their words are: FTS5 collects words until another table is written. */
+/** Documents are written in batches before their words, because the word index buffers words until another table is written. */
 const INDEX_BATCH_SIZE = 10_000;
 
 const insertSpaceToIndex = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
@@ -97,8 +97,8 @@ export async function noteSpaceToIndex(
 }
 
 /**
- * Indexes the noted spaces, as `indexSpace` does with one, but in the order of their keys: FTS5 writes what comes in
- * ascending order at once, and anything else in pieces.
+ * Indexes the noted spaces, as `indexSpace` does with one, but in the order of their keys: the word index
+ * writes ascending keys at once, and others in pieces.
  * @param onProgress called with the number of indexed spaces after each batch
  * @returns how many spaces were noted
  */
