@@ -9,7 +9,7 @@ import type { Dictionary } from './dictionary/dictionary.ts';
 import { KEYS_PER_STEP } from './keys.ts';
 import { type Alternatives, alternativesMatcher, type Matcher, typedMatcher } from './matcher.ts';
 import { findKeys } from './matching-keys.ts';
-import { dropWords, findJoins, findOtherQuery } from './other-query.ts';
+import { documentsOf, dropWords, findJoins, findOtherQuery } from './other-query.ts';
 import type { SearchResultJson } from './results.ts';
 import { type FoundRow, readEqualTitles, readRows } from './rows.ts';
 
@@ -177,16 +177,33 @@ async function findOther(
   search.budget = newBudget();
   const other = findOtherQuery(dictionary, words);
   const base = other ?? words.map(({ word }) => [word]);
-  const candidates = [
-    ...(other ? [other] : []),
-    ...(mayDropWords ? dropWords(dictionary, base) : []),
-  ];
-  for (const alternatives of candidates) {
-    const matcher = alternativesMatcher(alternatives);
-    const page = await readSection(search, matcher, [typed], -Infinity, wanted);
-    if (page.hits.length > 0) return { alternatives, page };
+  const read = (alternatives: Alternatives) =>
+    readSection(search, alternativesMatcher(alternatives), [typed], -Infinity, wanted);
+  if (other) {
+    const page = await read(other);
+    if (page.hits.length > 0) return { alternatives: other, page };
+  }
+  if (mayDropWords) {
+    const documents: number[] = [];
+    for (const texts of base) documents.push(await countDocuments(search, texts));
+    for (const alternatives of dropWords(base, documents)) {
+      const page = await read(alternatives);
+      if (page.hits.length > 0) return { alternatives, page };
+    }
   }
   return { alternatives: [], page: { hits: [], cutAt: null } };
+}
+
+/** Returns about how many spaces match one of the texts. The dictionary lacks rare words, the index does not. */
+async function countDocuments(search: Search, texts: readonly string[]): Promise<number> {
+  const { stores, dictionary, budget } = search;
+  const known = Math.max(...texts.map((text) => documentsOf(dictionary, text)));
+  if (known > 0) return known;
+  const { pattern } = alternativesMatcher([texts]);
+  const query: WordQuery = { pattern, scope: 'all' };
+  const range = { after: -1, limit: 1 };
+  const found = await findKeys(stores.engine, dictionary, query, range, budget);
+  return found?.keys.length ?? 0;
 }
 
 /** One of the two lists of a section, which are merged by rank. */
