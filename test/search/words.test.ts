@@ -119,14 +119,22 @@ const found: [language: string, query: string, text: string][] = [
   ['Chinese', '手机', 'iPhone手机壳'],
   ['Chinese', 'iphone', 'iPhone手机壳'],
   ['Chinese', '达芬奇', '列奥纳多·达·芬奇'],
+  ['Chinese', '学习', '機器學習讀書會'],
+  ['Chinese', '機器學習', '机器学习课程'],
+  ['Chinese', '台北', '臺北夜市'],
+  ['Chinese', '干燥', '乾燥'],
+  ['Chinese', '薴', '苎麻'],
   ['Japanese', '東京', '東京都'],
   ['Japanese', '京都', '東京都'],
   ['Japanese', '都', '東京都'],
   ['Japanese', 'スターウォーズ', 'スター・ウォーズ'],
   ['Japanese', 'ｶﾞﾝﾀﾞﾑ', '機動戦士ガンダム'],
+  ['Japanese', '東京', '东京自由行'],
   ['Japanese', '食べ', '人々が食べる'],
   ['Japanese', '2024', '2024年'],
   ['Korean', '한국', '한국어를 배우자'],
+  ['Korean', '한국 산', '한국의 산'],
+  ['Korean', '산 한국', '한국의 산'],
   ['Korean', 'k팝', 'K-팝'],
   ['Korean', '팝', 'K팝'],
   ['Korean', 'react', '리액트React를'],
@@ -160,6 +168,10 @@ const found: [language: string, query: string, text: string][] = [
   ['code', 'node.js', 'Node JS'],
   ['code', 'nodejs', 'Node.js'],
   ['code', 'node.', 'Node.js'],
+  ['code', 'js node', 'Node.js'],
+  ['code', 'go fast', 'Fast Go servers'],
+  ['code', 'c# games', 'Games in C#'],
+  ['code', 'learn go', 'Learn good manners'],
   ['code', 'foo_b', 'foo_bar'],
   ['code', 'bar', '__foo_bar__'],
   ['code', 'example.com', 'https://www.example.com/a/b'],
@@ -197,6 +209,9 @@ const notFound: [language: string, query: string, text: string][] = [
   ['emoji', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', '🏴󠁧󠁢󠁥󠁮󠁧󠁿'],
   ['emoji', '❤️', '🧡'],
   ['code', 'c++', 'C and Java'],
+  ['code', 'go learn', 'Learn good manners'],
+  ['code', 'c# games', 'Games in C'],
+  ['code', 'js node', 'Jsx for Node'],
   ['code', 'c++', 'CPlus'],
   ['code', 'c#', 'C'],
   ['code', '.net', 'Network of friends'],
@@ -232,6 +247,12 @@ describe('fold', () => {
     expect(fold("' ’ ‘ ‛ ʼ ʻ ´ ＇")).toBe("' ' ' ' ' ' ' '");
   });
 
+  test('makes traditional Chinese characters simplified, once and for all', () => {
+    expect(fold('機器學習 臺北 乾')).toBe('机器学习 台北 干');
+    // The second is the simplified form of the first, and the traditional form of the third.
+    expect(fold('薴 苧 苎')).toBe('苎 苎 苎');
+  });
+
   test('replaces lone surrogates', () => {
     expect(fold('a\uD800b')).toBe('a\uFFFDb');
   });
@@ -242,16 +263,19 @@ describe('indexWords', () => {
     ['', []],
     [' -- ?! \0\n', []],
     ['The the THE', ['the']],
-    ['Node.js', ['nodejs', 'js', '.js']],
-    ['state-of-the-art', ['stateoftheart', 'oftheart', 'theart', 'art']],
+    ['Node.js', ['nodejs', 'node', 'js', '.js']],
+    ['state-of-the-art', ['stateoftheart', 'oftheart', 'theart', 'art', 'state', 'of', 'the']],
+    ["l'eau-vive", ['leauvive', 'eauvive', 'vive', 'l', 'eau']],
+    ['ASP.NET', ['aspnet', 'asp', 'net', '.net']],
+    ['리액트React', ['리액트react', '리액트', 'react']],
     ['c++ c++17 C#', ['c++', 'c++17', '17', 'c#']],
     ['.NET ...and', ['.net', 'net', 'and']],
-    ['v1.2, 1,000 and 3.', ['v1.2', '2', '1000', '000', 'and', '3']],
+    ['v1.2, 1,000 and 3.', ['v1.2', '2', '1000', '1', '000', 'and', '3']],
     ['والكتاب كتاب', ['والكتاب', 'كتاب']],
     ['हिंदी', ['हिन्दी', 'हिं']],
-    ['東京都', ['東京', '京都', '都']],
-    ['東', ['東']],
-    ['👩🏽‍💻👍🏽', ['👩💻', '💻', '👍']],
+    ['東京都', ['东京', '京都', '都']],
+    ['東', ['东']],
+    ['👩🏽‍💻👍🏽', ['👩💻', '👩', '💻', '👍']],
   ])('of %j are %j', (text, words) => {
     expect(new Set(indexWords(text))).toEqual(new Set(words));
   });
@@ -302,6 +326,27 @@ describe('queryWords', () => {
     expect(terms('Red red WINE')).toEqual([[['red*']], [['wine*']]]);
   });
 
+  test('asks for one or two letters by their beginning only at the end', () => {
+    expect(terms('go c ab')).toEqual([[['go']], [['c']], [['ab*']]]);
+    expect(terms('d&d dice')).toEqual([[['dd']], [['dice*']]]);
+    expect(terms('go fast')).toEqual([[['go']], [['fast*']]]);
+  });
+
+  test('asks for short Korean words by their beginning, since particles follow them', () => {
+    expect(terms('한국 산 책')).toEqual([[['한국*']], [['산*']], [['책*']]]);
+  });
+
+  test('tells runs of scripts without spaces from other words', () => {
+    const words = queryWords('東京 tower タワー 한국 ไทย 👍');
+    expect(words.map(({ isRun }) => isRun)).toEqual([true, false, true, false, true, false]);
+    expect(words[0]).toEqual({
+      word: '东京',
+      anyOf: [[{ text: '东京', isPrefix: false }]],
+      mustVerify: false,
+      isRun: true,
+    });
+  });
+
   test('takes a joined word together or apart', () => {
     expect(terms('machine-learning')).toEqual([[['machinelearning*'], ['machine*', 'learning*']]]);
     expect(terms("l'eau")).toEqual([[['leau*'], ['eau*']]]);
@@ -312,8 +357,8 @@ describe('queryWords', () => {
 
   test('asks for a run by its pairs, and verifies only what pairs cannot tell', () => {
     expect(terms('京')).toEqual([[['京*']]]);
-    expect(terms('東京')).toEqual([[['東京']]]);
-    expect(terms('東京都')).toEqual([[['東京', '京都']]]);
+    expect(terms('東京')).toEqual([[['东京']]]);
+    expect(terms('東京都')).toEqual([[['东京', '京都']]]);
     expect(queryWords('京 東京 東京都 ああ あああ').map(({ mustVerify }) => mustVerify)).toEqual([
       ...[false, false, true, false, true],
     ]);
@@ -376,7 +421,7 @@ describe('tagKey', () => {
     ['a/b', 'a/b'],
     ['100%', '100%'],
     ['Café', 'cafe'],
-    ['東京', '東京'],
+    ['東京', '东京'],
     ['❤️', '❤'],
     ['rust\u200B\u{E0041}', 'rust'],
     ['a\0b', 'a b'],
@@ -388,13 +433,26 @@ describe('tagKey', () => {
 });
 
 describe('isCorrectable', () => {
-  test.each(['word', 'москва', 'हिन्दुस्तान', 'nodejs'])('%j is', (word) => {
+  test.each([
+    'word',
+    'москва',
+    'हिन्दुस्तान',
+    'nodejs',
+    'abc1',
+    'event1',
+    'covid18',
+    'iphone15',
+    'base64',
+    'l10nr',
+  ])('%j is', (word) => {
     expect(isCorrectable(word)).toBe(true);
   });
 
   test.each([
     'abc',
-    'event1',
+    'ab12',
+    'h264',
+    'v1.2.9',
     '2024',
     'c++lang',
     '.net',

@@ -32,12 +32,19 @@ const EQUIVALENTS = new Map([
     ]),
   ),
 ]);
-/** Traditional Chinese characters with their simplified form. People use either. */
-const SIMPLIFIED = new Map(
+const FIRST_FORMS = new Map(
   traditionalToSimplified.split('|').map((pair) => {
     const [traditional = '', simplified = ''] = pair.split(' ');
     return [traditional, simplified] as const;
   }),
+);
+/** Traditional Chinese characters with their simplified form. People use either. */
+const SIMPLIFIED = new Map(
+  Array.from(FIRST_FORMS, ([traditional, simplified]) => [
+    traditional,
+    // The simplified form of 薴 is itself the traditional form of another character.
+    FIRST_FORMS.get(simplified) ?? simplified,
+  ]),
 );
 const HAN = /\p{sc=Han}/gv;
 const SPECIAL = new RegExp(`[${[...EQUIVALENTS.keys()].join('')}]`, 'gv');
@@ -48,8 +55,8 @@ const NASAL_LETTER = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ]
 
 /**
  * Returns the same text for spellings that people treat as the same: compatibility forms (NFKC), case, marks on Latin,
- * Greek and Cyrillic letters, apostrophes, digits, and spelling variants of Arabic, Persian, Hebrew, Hindi and Thai.
- * Idempotent, and independent of the locale.
+ * Greek and Cyrillic letters, apostrophes, digits, traditional and simplified Chinese, and spelling variants of Arabic,
+ * Persian, Hebrew, Hindi and Thai. Idempotent, and independent of the locale.
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();

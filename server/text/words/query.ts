@@ -43,9 +43,12 @@ export function queryWords(query: string, limit = 12): QueryWord[] {
   return found.map((word, i) => (i < found.length - 1 && isShort(word) ? wholeWord(word) : word));
 }
 
+const HANGUL = /\p{sc=Hang}/v;
+
 /** One or two letters are the prefix of too many words, unless the word is still being typed. */
 function isShort({ word, isRun }: QueryWord): boolean {
-  return !isRun && word.length <= 2;
+  // A syllable of Hangul is several letters, and particles follow it: 서울 means 서울에서, too.
+  return !isRun && word.length <= 2 && !HANGUL.test(word);
 }
 
 function wholeWord(word: QueryWord): QueryWord {

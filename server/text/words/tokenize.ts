@@ -1,10 +1,11 @@
 /**
  * Splits text into words, in the same way for the index and for queries, and on either database.
  *
- * - A query word matches any prefix of an indexed word.
+ * - A query word matches any prefix of an indexed word. One or two letters do so only at the end of a query, elsewhere
+ *   they match whole words: `go lang` does not find `good language`.
  * - A word joined by signs (`node.js`, `wi-fi`, `l'eau`, `foo_bar`, `R&B`) is indexed without the signs, from each of
- *   its parts to its end: `nodejs`, `js`. So `nodejs`, `node.j`, `node` and `js` all find it. In a query, its parts may
- *   also match separately: `wi-fi` finds `wifi` and `Wi Fi`.
+ *   its parts to its end, and each part is indexed: `nodejs`, `node`, `js`. So `nodejs`, `node.j`, `node` and `js` all
+ *   find it. In a query, its parts may also match separately: `wi-fi` finds `wifi` and `Wi Fi`.
  * - `++` or `#` after a letter, a dot before a first letter and dots between digits belong to the word: `c++`, `.net`,
  *   `3.14`.
  * - An emoji is a word, regardless of its skin tone and presentation.
@@ -86,7 +87,9 @@ export function indexWords(text: string): string[] {
         const rest = together(parts.slice(i, i + MAX_WORD_LENGTH));
         const word = truncateWord(rest);
         words.add(word);
-        if (i < parts.length - 1) words.add(truncateWord(withoutDot(part)));
+        // Of a number, the digits up to a dot are no word of their own: a query for `3.` means `3`.
+        const isLast = i === parts.length - 1;
+        if (!isLast && !part.endsWith('.')) words.add(truncateWord(withoutDot(part)));
         if (ARTICLE.test(rest)) words.add(truncateWord(rest.replace(ARTICLE, '')));
         if (part.startsWith('.')) words.add(truncateWord(`.${rest}`));
         if (word.includes('्')) for (const prefix of nasalPrefixes(word)) words.add(prefix);
