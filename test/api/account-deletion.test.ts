@@ -6,6 +6,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import { usernameSkeleton } from '../../server/accounts/username.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { dictionaryIsCurrent } from '../support/dictionary.ts';
 import { createSpace, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -214,7 +215,7 @@ describe('A deleted account', () => {
     await using quiet = await startApp({ RATE_LIMITS: 'on' });
     const other = await quiet.register();
     const foreign = await createSpace(other);
-    const wordsBefore = await knownWords(quiet);
+    const dictionaryBefore = await currentTrie(quiet);
     // Letters that nothing else here puts side by side; some are folded, and some are written without spaces.
     const before = {
       username: 'qyxjforbwe',
@@ -280,6 +281,8 @@ describe('A deleted account', () => {
       return texts.filter((text) => !bytes.includes(text));
     };
     await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
+    const trie = await currentTrie(quiet);
+    for (const text of [canary.title, canary.description]) expect(isIn(trie, text)).toBe(true);
 
     await erase(gone);
     expect(await avatarFiles(quiet)).not.toContain(file);
@@ -287,7 +290,8 @@ describe('A deleted account', () => {
     const erased = [...Object.values(before), ...Object.values(canary)];
     expect(erased.filter((text) => isIn(left, text))).toEqual([]);
     expect(ids.filter((id) => left.includes(id))).toEqual([]);
-    expect(await knownWords(quiet)).toEqual(wordsBefore);
+    // At once, because the purge includes the dictionary.
+    expect(await trieOf(quiet)).toEqual(dictionaryBefore);
   });
 
   // An index keeps what is added and removed in segments, and merges them by their number.
@@ -305,13 +309,20 @@ describe('A deleted account', () => {
   }, 120_000);
 });
 
-/** Every stretch of 5 bytes of a text as it is written, folded, and as it looks. */
+/**
+ * Every stretch of 5 bytes of a text as it is written, folded, and as it looks, and every stretch of 5 code units, which
+ * is how the dictionary stores words.
+ */
 function traces(text: string): Buffer[] {
   const [word = ''] = text.split('@');
   const folded = word.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   return [word, folded, word.toLowerCase(), usernameSkeleton(word)].flatMap((form) => {
     const bytes = Buffer.from(form);
-    return Array.from({ length: bytes.length - 4 }, (_, i) => bytes.subarray(i, i + 5));
+    const units = Buffer.from(form, 'utf16le');
+    return [
+      ...Array.from({ length: bytes.length - 4 }, (_, i) => bytes.subarray(i, i + 5)),
+      ...Array.from({ length: form.length - 4 }, (_, i) => units.subarray(2 * i, 2 * (i + 5))),
+    ];
   });
 }
 
@@ -347,13 +358,16 @@ async function filesAfterPurge(of: TestApp): Promise<Buffer> {
   return dataFiles(of);
 }
 
-/** The words that corrections choose from, and what leads to them. */
-async function knownWords({ context }: TestApp): Promise<unknown[]> {
+/** The dictionary's words as they are stored, once they are those of all spaces. */
+async function currentTrie(of: TestApp): Promise<Buffer> {
+  await dictionaryIsCurrent(of);
+  return trieOf(of);
+}
+
+async function trieOf({ context }: TestApp): Promise<Buffer> {
   const { db } = context.engine;
-  return [
-    await db.selectFrom('known_words').selectAll().orderBy('word').execute(),
-    await db.selectFrom('known_word_deletions').selectAll().orderBy('deletion').execute(),
-  ];
+  const { trie } = await db.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
+  return Buffer.from(trie);
 }
 
 /** The files of avatars, once those to be removed are gone. */

@@ -427,6 +427,7 @@ describe('Every response', () => {
       expect(response.headers.get('access-control-allow-credentials')).toBeNull();
       const exposed = response.headers.get('access-control-expose-headers')?.split(', ');
       for (const name of [
+        'Answered-Query',
         'Link',
         'Retry-After',
         'WWW-Authenticate',

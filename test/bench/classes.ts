@@ -1,5 +1,5 @@
 import type { Engine } from '../../server/database/engine.ts';
-import { currentRevision } from '../../server/search/revision.ts';
+import { currentVersions } from '../../server/search/revision.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import type { Server } from '../support/server.ts';
 import type { Effort } from './effort.ts';
@@ -72,8 +72,10 @@ export async function measureGrowth(
   const medians = new Map<string, number[]>();
   const tails = new Map<string, number[]>();
   for (const { engine, spaces } of databases) {
-    const tag: Ask = async (name) =>
-      searchTag({ engine, avatars }, name, { limit: 20 }, await currentRevision(engine));
+    const tag: Ask = async (name) => {
+      const { revision } = await currentVersions(engine);
+      return searchTag({ engine, avatars }, name, revision, { limit: 20 });
+    };
     const classes = Object.entries(makeQueries(spaces)).map(
       ([name, all]) => [name, asking(engine), all.slice(0, queries)] as const,
     );

@@ -1,7 +1,8 @@
 import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { currentRevision } from '../../server/search/revision.ts';
+import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
+import { currentVersions } from '../../server/search/revision.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
@@ -14,8 +15,12 @@ export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 export type Ask = (query: string) => Promise<unknown>;
 
 export function asking(engine: Engine): Ask {
-  return async (query) =>
-    searchText({ engine, avatars }, query, { limit: 20 }, await currentRevision(engine));
+  const pending = readDictionary(engine);
+  return async (query) => {
+    const [dictionary, { revision }] = [await pending, await currentVersions(engine)];
+    const text = { query, asTyped: false };
+    return searchText({ engine, avatars }, dictionary, text, revision, { limit: 20 });
+  };
 }
 
 /** A service's database, opened beside the server. */

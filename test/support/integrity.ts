@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
+import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 
 export function databaseFile(dataDir: string): string {
@@ -34,7 +36,8 @@ export function assertIntact(dataDir: string): void {
 }
 
 /**
- * Holds the search's indexes against those that the same rows would get in a new database.
+ * Holds the search's indexes against those that the same rows would get in a new database, and also the dictionary if it
+ * was built since the last change.
  * @returns how many rows there are of each
  */
 export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
@@ -53,16 +56,22 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
         await indexSpace(anew, trx, pk);
       }
     });
+    await refreshDictionary(anew);
     const shouldBe = readIndexes(file);
-    assert.deepEqual(readIndexes(databaseFile(dataDir)), shouldBe);
-    return Object.fromEntries(Object.entries(shouldBe).map(([name, rows]) => [name, rows.length]));
+    const actual = readIndexes(databaseFile(dataDir));
+    assert.notEqual(shouldBe.dictionary, undefined, 'a new dictionary is current');
+    const expected = { ...shouldBe, ...(!actual.dictionary && { dictionary: undefined }) };
+    assert.deepEqual(actual, expected);
+    return Object.fromEntries(
+      Object.entries(shouldBe).map(([name, rows]) => [name, rows?.length ?? 0]),
+    );
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
 /** What the indexes hold, each in an order of its own; the word index as FTS5's vocabulary table shows it. */
-function readIndexes(file: string): Record<string, unknown[]> {
+function readIndexes(file: string): Record<string, unknown[] | undefined> {
   const sqlite = new Sqlite(file, { timeout: 10_000 });
   try {
     sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
@@ -74,14 +83,28 @@ function readIndexes(file: string): Record<string, unknown[]> {
       ),
       tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag_id, key'),
       word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
-      known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
-      known_word_deletions: rows(
-        `SELECT deletion, known_words.word
-         FROM known_word_deletions JOIN known_words ON known_words.id = known_word_deletions.word
-         ORDER BY deletion, known_words.word`,
-      ),
+      dictionary: readDictionary(sqlite),
     };
   } finally {
     sqlite.close();
   }
+}
+
+/** The dictionary's nodes, after the numbers that it depends on; undefined if it is older than the last change. */
+function readDictionary(sqlite: Sqlite.Database): unknown[] | undefined {
+  const row = sqlite
+    .prepare(
+      `SELECT spaces, min_documents, trie FROM dictionary, search_revision
+       WHERE built_revision >= search_revision.value`,
+    )
+    .get() as { spaces: number; min_documents: number; trie: Buffer } | undefined;
+  if (!row) return undefined;
+  const { unit, end, documents, total } = trieFromBytes(row.trie);
+  const nodes = Array.from(unit, (letter, node) => [
+    String.fromCharCode(letter),
+    end[node],
+    documents[node],
+    total[node],
+  ]);
+  return [{ spaces: row.spaces, minDocuments: row.min_documents }, ...nodes];
 }

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { sql } from 'kysely';
 import type { Engine } from '../../../server/database/engine.ts';
+import { typedMatcher } from '../../../server/search/matcher.ts';
 import { queryWords } from '../../../server/text/words/query.ts';
 import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
@@ -14,8 +14,7 @@ import { median, rangeOf } from '../statistics.ts';
 
 /**
  * Common words, against what SQLite's full-text search is mostly used for: the twenty best by `ORDER BY rank` (bm25),
- * in an FTS5 table as its documentation makes them, of the same rows. Both sides answer twenty row ids, by a prepared
- * statement each; then ours answers whole results as JSON, which the other is not asked for.
+ * in an FTS5 table as its documentation makes them, of the same rows. Both sides answer twenty row ids; then ours answers whole results as JSON, which the other is not asked for.
  */
 export async function measureRank(
   dataDir: string,
@@ -32,22 +31,13 @@ export async function measureRank(
     .pluck();
   const theirs = await time(async (word) => best.all(`"${word}"`), words);
 
-  const own = Sqlite(join(dataDir, 'space-service.sqlite'), { readonly: true });
-  const statements = new Map(
-    words.map((word) => {
-      const pattern = sql<string>`${engine.wordIndex.pattern(queryWords(word), 'all')}`;
-      const matches = engine.wordIndex.matches(pattern, sql<number>`-1`);
-      const compiled = sql`SELECT key FROM ${matches} LIMIT 20`.compile(engine.readDb);
-      return [word, [own.prepare(compiled.sql), compiled.parameters] as const];
-    }),
-  );
-  const first = await time(async (word) => {
-    const [statement, parameters] = statements.get(word) as [Sqlite.Statement, unknown[]];
-    return statement.all(...parameters);
+  const first = await time((word) => {
+    const { pattern } = typedMatcher(queryWords(word), []);
+    const query = { pattern, scope: 'all' } as const;
+    return engine.wordIndex.find(engine.readDb, query, { after: -1, limit: 20 });
   }, words);
   const whole = await time(asking(engine), words);
   ranked.close();
-  own.close();
 
   const figure = (what: string, ours: readonly number[]) => {
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
