@@ -43,7 +43,7 @@ export async function renderAvatar(bytes: Uint8Array): Promise<Buffer> {
   if (image === undefined) {
     throw new DomainError(
       'avatar_type_unsupported',
-      'The avatar must be a JPEG, PNG, WebP or GIF file. Its content decides, not its name or declared type.',
+      'The avatar must be a JPEG, PNG, WebP or GIF file. The type is detected from the file content.',
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
@@ -109,7 +109,7 @@ async function encode({ data, info }: Pixels, orientation: number): Promise<Buff
 function tooManyPixels(width: number, height: number): DomainError {
   return new DomainError(
     'avatar_undecodable',
-    `The avatar has ${width} x ${height} pixels; at most 64 megapixels (64,000,000 pixels) are accepted.`,
+    `The avatar has ${width} x ${height} pixels. The limit is 64 megapixels (64,000,000 pixels).`,
     [{ pointer: '/avatar', message: 'must have at most 64,000,000 pixels' }],
   );
 }
@@ -117,8 +117,8 @@ function tooManyPixels(width: number, height: number): DomainError {
 function undecodable(cause: unknown): DomainError {
   const refusal = new DomainError(
     'avatar_undecodable',
-    'The avatar could not be decoded. A whole and undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels is accepted.',
-    [{ pointer: '/avatar', message: 'must be a whole and undamaged file' }],
+    'The avatar could not be decoded. Send an undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels.',
+    [{ pointer: '/avatar', message: 'must be an undamaged file' }],
   );
   refusal.cause = cause;
   return refusal;

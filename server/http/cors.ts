@@ -12,6 +12,7 @@ export async function allowOrigins(
     methods: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
     exposedHeaders: [
       'Link',
+      'Answered-Query',
       'Retry-After',
       'WWW-Authenticate',
       'RateLimit-Limit',

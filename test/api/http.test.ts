@@ -137,7 +137,7 @@ describe('Unknown paths', () => {
       expect(await response.json()).toMatchObject({
         status: 404,
         code: 'not_found',
-        detail: 'There is nothing at this path.',
+        detail: 'The path does not exist.',
       });
     }
     expect((await send('HEAD', path)).status).toBe(404);
@@ -428,6 +428,7 @@ describe('Every response', () => {
       const exposed = response.headers.get('access-control-expose-headers')?.split(', ');
       for (const name of [
         'Link',
+        'Answered-Query',
         'Retry-After',
         'WWW-Authenticate',
         'RateLimit-Limit',
