@@ -42,7 +42,7 @@ export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
   if (image === undefined) {
     throw new DomainError(
       'avatar_type_unsupported',
-      'The avatar must be a JPEG, PNG, WebP or GIF file. Its content decides, not its name or declared type.',
+      'The avatar must be a JPEG, PNG, WebP or GIF file. The type is detected from the file content.',
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
@@ -108,7 +108,7 @@ async function encode({ data, info }: Pixels, orientation: number): Promise<Buff
 function tooManyPixels(width: number, height: number): DomainError {
   return new DomainError(
     'avatar_undecodable',
-    `The avatar has ${width} x ${height} pixels; at most 64 megapixels (64,000,000 pixels) are accepted. Upload a smaller one.`,
+    `The avatar has ${width} x ${height} pixels. The limit is 64 megapixels (64,000,000 pixels).`,
     [{ pointer: '/avatar', message: 'must have at most 64,000,000 pixels' }],
   );
 }
@@ -116,8 +116,8 @@ function tooManyPixels(width: number, height: number): DomainError {
 function undecodable(cause: unknown): DomainError {
   const error = new DomainError(
     'avatar_undecodable',
-    'The avatar could not be decoded. Upload a complete and undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels.',
-    [{ pointer: '/avatar', message: 'must be a complete and undamaged file' }],
+    'The avatar could not be decoded. Send an undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels.',
+    [{ pointer: '/avatar', message: 'must be an undamaged file' }],
   );
   error.cause = cause;
   return error;

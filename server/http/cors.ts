@@ -13,6 +13,7 @@ export async function allowOrigins(
     exposedHeaders: [
       'Answered-Query',
       'Link',
+      'Answered-Query',
       'Retry-After',
       'WWW-Authenticate',
       'RateLimit-Limit',

@@ -137,7 +137,7 @@ describe('Unknown paths', () => {
       expect(await response.json()).toMatchObject({
         status: 404,
         code: 'not_found',
-        detail: 'There is nothing at this path.',
+        detail: 'The path does not exist.',
       });
     }
     expect((await send('HEAD', path)).status).toBe(404);
@@ -429,6 +429,7 @@ describe('Every response', () => {
       for (const name of [
         'Answered-Query',
         'Link',
+        'Answered-Query',
         'Retry-After',
         'WWW-Authenticate',
         'RateLimit-Limit',
