@@ -5,7 +5,7 @@ import type { Participation, Space, SpaceUpdate } from '../../generated/types.ge
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { readPages } from '../support/pages.ts';
-import { createSpace, join, refusal, send } from '../support/spaces.ts';
+import { createSpace, getError, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -169,7 +169,7 @@ describe('Creating a space', () => {
 describe('A public space', () => {
   test('is read without a token, but not with a bad one', async () => {
     const space = await createSpace(ann);
-    expect(await refusal(api.getSpace({ client: app.client('no-token'), path: space }))).toBe(
+    expect(await getError(api.getSpace({ client: app.client('no-token'), path: space }))).toBe(
       '401 unauthenticated',
     );
   });
@@ -333,7 +333,7 @@ describe('Joining', () => {
   test('refuses an invitation code that none can be', async () => {
     for (const invitation_code of ['', 'a'.repeat(65)]) {
       const call = api.joinSpace({ client: carl.client, path: space, body: { invitation_code } });
-      expect(await refusal(call)).toBe('400 invalid_request');
+      expect(await getError(call)).toBe('400 invalid_request');
     }
   });
 });
@@ -400,14 +400,14 @@ describe('Leaving', () => {
     });
     expect(data).toMatchObject([{ text: 'I was here.', author: { user_id: carl.userId } }]);
     const body = { space_id: space.space_id, text: 'And again.' };
-    expect(await refusal(api.sendMessage({ client: carl.client, body }))).toBe(
+    expect(await getError(api.sendMessage({ client: carl.client, body }))).toBe(
       '403 not_a_participant',
     );
   });
 
   test('is not for the creator', async () => {
     const call = api.leaveSpace({ client: ann.client, path: space });
-    expect(await refusal(call)).toBe('409 creator_cannot_leave');
+    expect(await getError(call)).toBe('409 creator_cannot_leave');
     expect((await read(ann, space)).participant_count).toBe(1);
   });
 });
@@ -464,7 +464,7 @@ describe('The list of one’s spaces', () => {
     'does not begin at %j',
     async (cursor) => {
       const call = api.listParticipations({ client: dora.client, query: { cursor } });
-      expect(await refusal(call)).toBe('400 invalid_cursor');
+      expect(await getError(call)).toBe('400 invalid_cursor');
     },
   );
 });
@@ -558,7 +558,7 @@ describe('Changing a space', () => {
       path: space,
       body: { invitation_code: String(first) },
     });
-    expect(await refusal(call)).toBe('404 space_not_found');
+    expect(await getError(call)).toBe('404 space_not_found');
   });
 
   test('keeps those who take part', async () => {
@@ -571,9 +571,9 @@ describe('Changing a space', () => {
     await join(ben, space);
     const call = () =>
       api.updateSpace({ client: ben.client, path: space, body: { title: 'Mine' } });
-    expect(await refusal(call())).toBe('403 not_space_creator');
+    expect(await getError(call())).toBe('403 not_space_creator');
     await change(ann, space, { visibility: 'private' });
-    expect(await refusal(call())).toBe('403 not_space_creator');
+    expect(await getError(call())).toBe('403 not_space_creator');
     expect((await read(ann, space)).title).toBe('Kites');
   });
 
@@ -616,10 +616,10 @@ describe('Deleting a space', () => {
       api.updateSpace({ client: ann.client, path: space, body: { title: 'Again' } }),
       api.deleteSpace({ client: ann.client, path: space }),
     ]) {
-      expect(await refusal(call)).toBe('404 space_not_found');
+      expect(await getError(call)).toBe('404 space_not_found');
     }
     const path = { message_id };
-    expect(await refusal(api.deleteMessage({ client, path }))).toBe('404 message_not_found');
+    expect(await getError(api.deleteMessage({ client, path }))).toBe('404 message_not_found');
     expect([await found('astrolabe'), await tagged('brass')]).toEqual([[], []]);
     for (const user of [ann, ben]) {
       const ids = (await spacesOf(user)).map((each) => each.space.space_id);
@@ -631,7 +631,7 @@ describe('Deleting a space', () => {
     const space = await createSpace(ann);
     await join(ben, space);
     const call = api.deleteSpace({ client: ben.client, path: space });
-    expect(await refusal(call)).toBe('403 not_space_creator');
+    expect(await getError(call)).toBe('403 not_space_creator');
     expect(await read(stranger, space)).toMatchObject({ participant_count: 2 });
   });
 });
@@ -675,7 +675,7 @@ describe('An identifier', () => {
       api.joinSpace({ client, path }),
       api.leaveSpace({ client, path }),
     ]) {
-      expect(await refusal(call)).toBe('404 space_not_found');
+      expect(await getError(call)).toBe('404 space_not_found');
     }
   });
 });
@@ -692,7 +692,7 @@ test('Strangers create, change, join and leave nothing', async () => {
     api.joinSpace({ client, path: space }),
     api.leaveSpace({ client, path: space }),
   ]) {
-    expect(await refusal(call)).toBe('401 unauthenticated');
+    expect(await getError(call)).toBe('401 unauthenticated');
   }
   expect(await read(stranger, space)).toEqual(space);
 });
