@@ -93,6 +93,7 @@ describe('A deleted account', () => {
       total_appreciations_received: 3,
     });
 
+    await dictionaryIsCurrent(app);
     await erase(gone);
 
     const { client } = other;
@@ -109,9 +110,15 @@ describe('A deleted account', () => {
       Array(7).fill(expect.objectContaining({ status: 404 })),
     );
     // Nor is a word that only it used offered as the correction of another.
-    for (const q of [title, 'vanishing', 'vanishinq']) {
-      expect((await api.searchSpaces({ client, query: { q } })).data).toEqual([]);
+    for (const q of ['vanishing', 'vanishinq']) {
+      const { data, response } = await api.searchSpaces({ client, query: { q } });
+      expect(data).toEqual([]);
+      expect(response?.headers.has('answered-query')).toBe(false);
     }
+    const { data: typed } = await api.searchSpaces({ client, query: { q: title, as_typed: true } });
+    expect(typed).toEqual([]);
+    const { data: others } = await api.searchSpaces({ client, query: { q: title } });
+    expect(others?.map(({ space_id }) => space_id)).toEqual([foreign.space_id]);
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);
 
     const spaces = await api.listParticipations({ client });
