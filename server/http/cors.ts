@@ -11,8 +11,8 @@ export async function allowOrigins(
     origin: corsOrigins,
     methods: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
     exposedHeaders: [
-      'Link',
       'Answered-Query',
+      'Link',
       'Retry-After',
       'WWW-Authenticate',
       'RateLimit-Limit',

@@ -427,8 +427,8 @@ describe('Every response', () => {
       expect(response.headers.get('access-control-allow-credentials')).toBeNull();
       const exposed = response.headers.get('access-control-expose-headers')?.split(', ');
       for (const name of [
-        'Link',
         'Answered-Query',
+        'Link',
         'Retry-After',
         'WWW-Authenticate',
         'RateLimit-Limit',
