@@ -13,7 +13,6 @@ export async function allowOrigins(
     exposedHeaders: [
       'Answered-Query',
       'Link',
-      'Answered-Query',
       'Retry-After',
       'WWW-Authenticate',
       'RateLimit-Limit',

@@ -429,7 +429,6 @@ describe('Every response', () => {
       for (const name of [
         'Answered-Query',
         'Link',
-        'Answered-Query',
         'Retry-After',
         'WWW-Authenticate',
         'RateLimit-Limit',
