@@ -13,10 +13,12 @@ import { cpuSeconds } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What decides the bytes of a database. If any of it changes, the databases are built anew. */
+/** What determines the bytes of a database. If any of it changes, the databases are rebuilt. */
 const INGREDIENTS = [
   'test/bench/data.ts',
-  'server/search/words.ts',
+  'test/bench/random.ts',
+  'test/bench/vocabulary.ts',
+  'server/search',
   'server/database/sqlite/migrations',
 ];
 
@@ -124,7 +126,11 @@ async function openCacheFolder(): Promise<string> {
 
 async function filesOf(path: string): Promise<string[]> {
   if (path.endsWith('.ts')) return [path];
-  return (await readdir(path)).sort().map((name) => join(path, name));
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
 }
 
 export function* chunksOf<T>(items: Iterable<T>, size: number): Generator<T[]> {

@@ -16,7 +16,7 @@ export interface Figure {
 
 /** A table beside the figures, with a number for every column. */
 export interface Comparison {
-  id: 'postgres' | 'growth of medians' | 'growth of tails' | 'writing' | 'pocketbase';
+  id: 'postgres' | 'engines' | 'growth of medians' | 'growth of tails' | 'writing' | 'pocketbase';
   title: string;
   columns: string[];
   rows: { name: string; values: number[]; note?: string }[];

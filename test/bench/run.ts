@@ -7,12 +7,14 @@ import { drawChart } from './chart.ts';
 import { measureGrowth, measurePostgres } from './classes.ts';
 import { buildDatabase, cacheFolder, settle } from './database.ts';
 import { type Effort, FULL, QUICK } from './effort.ts';
+import { measureEngines } from './engines.ts';
 import { amountOfSpaces, measureGrowthOfWords, openBeside } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
 import { startPostgres } from './references/postgres.ts';
 import { measureRank } from './references/rank.ts';
+import { buildEngines } from './references/search-engines.ts';
 import { type Figure, machine, printComparison, printFigures, type Results } from './report.ts';
 import { measureTail, measureThroughput, measureWorkers } from './throughput.ts';
 import { measureWriting } from './writing.ts';
@@ -23,12 +25,14 @@ const USAGE = `Measures the service, and beside it what it is to be compared wit
   npm run bench -- --quick      the same at 10,000 spaces, in less than two minutes
   npm run bench -- --growth     how each class of query grows from 10,000 to a million spaces; searching while others write
   npm run bench -- --spaces N   the figures at N spaces
+  npm run bench -- --references as above, with other search engines, which it builds with Cargo first
 `;
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
+    references: { type: 'boolean', default: false },
     spaces: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   },
@@ -58,6 +62,7 @@ const results: Results = {
   comparisons: [],
 };
 console.log(`${results.machine}, Node.js ${process.version}\n`);
+if (values.references) await buildEngines();
 if (!values.growth) await measureFigures();
 if (values.growth || !values.quick) await measureSizes();
 await writeResults();
@@ -86,11 +91,13 @@ async function measureFigures(): Promise<void> {
     add(await measureGrowthOfWords(large, { ...small, engine: smallEngine }, effort));
     add(...(await measureProfiles(server, engine, generator, effort)));
     add(...(await measureRank(dataDir, engine, spaces, effort)));
+    const [ids, engines] = await measureEngines(dataDir, engine, spaces, effort);
+    add(...ids);
     await using postgres = await startPostgres(await cacheFolder(), spaces);
     const service = { server, engine, spaces };
     const [figure, comparison] = await measurePostgres(postgres, service, generator, effort);
     add(figure);
-    results.comparisons.push(comparison);
+    results.comparisons.push(comparison, engines);
     results.versions.postgres = postgres.version;
     await server.stop();
   }

@@ -151,7 +151,7 @@ export async function measureWorkers(
   const loads: Omit<Workload, 'wanted'>[] = [
     {
       what: 'costly queries',
-      next: taking(repeatedWords(spaces, 'three words that seldom meet'), (words) =>
+      next: taking(repeatedWords(spaces, 'three words that rarely meet'), (words) =>
         searchPath(respelt.query(words)),
       ),
       isEverNew: true,

@@ -61,7 +61,8 @@ export async function startPostgres(folder: string, spaces: number): Promise<Pos
         values: [
           query
             .split(' ')
-            .map((word) => `${word}:*`)
+            // Quoted, because joined words hold characters that have a meaning in a query.
+            .map((word) => `'${word.replaceAll("'", "''")}':*`)
             .join(' & '),
         ],
       });
