@@ -7,7 +7,7 @@ const OTHER = '#cbd5e1';
 const INK = '#1e293b';
 const FAINT = '#64748b';
 const FONT = 'Helvetica, Arial, sans-serif';
-const [WIDTH, HEIGHT] = [1080, 460];
+const [WIDTH, HEIGHT] = [1080, 680];
 
 /** The results as a picture in SVG: how close to answering from memory, and how far from PostgreSQL. */
 export function drawChart({ figures, comparisons, spaces, machine }: Results): string {
@@ -67,7 +67,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     },
     grid: [
       { left: 130, width: 330, top: 84, height: 300 },
-      { left: 740, width: 290, top: 84, height: 300 },
+      { left: 760, width: 270, top: 84, height: 520 },
     ],
     xAxis: [
       {

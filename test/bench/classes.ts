@@ -38,9 +38,7 @@ export async function measurePostgres(
     });
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
     const values = [median(ours), median(http.latencies), median(theirs), median(ratios)];
-    const note = name.startsWith('typing error')
-      ? 'PostgreSQL corrects nothing, and so finds nothing'
-      : '';
+    const note = INCOMPARABLE[name as QueryClass] ?? '';
     rows.push({ name, values, note });
   }
   const comparable = rows.filter(({ note }) => !note);
