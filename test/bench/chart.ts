@@ -61,12 +61,19 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
       },
     ],
     legend: {
-      ...{ right: 24, top: HEIGHT - 30, itemWidth: 12, itemHeight: 12, icon: 'roundRect' },
+      ...{
+        right: 24,
+        top: HEIGHT - 30,
+        itemWidth: 12,
+        itemHeight: 12,
+        itemGap: 36,
+        icon: 'roundRect',
+      },
       textStyle: { color: INK, fontSize: 12, fontFamily: FONT },
       data: ['this service', 'PostgreSQL ts_rank'],
     },
     grid: [
-      { left: 130, width: 330, top: 84, height: 300 },
+      { left: 160, width: 300, top: 84, height: 300 },
       { left: 760, width: 270, top: 84, height: 520 },
     ],
     xAxis: [

@@ -32,7 +32,7 @@ if (file === undefined) {
 const real = await readTexts(file, values.title, values.description);
 const generated = real.map((_, number) => textOf(number));
 const columns = [measure(real), measure(generated)];
-console.log('| | real | generated |\n|---|---|---|');
+console.log('| | list | generated |\n|---|---|---|');
 for (const name of Object.keys(columns[0] as object)) {
   console.log(`| ${[name, ...columns.map((column) => column[name])].join(' | ')} |`);
 }

@@ -14,7 +14,7 @@ import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
 import { startPostgres } from './references/postgres.ts';
 import { measureRank } from './references/rank.ts';
-import { buildEngines } from './references/search-engines.ts';
+import { buildEngines, ENGINES, versionOf } from './references/search-engines.ts';
 import { type Figure, machine, printComparison, printFigures, type Results } from './report.ts';
 import { measureTail, measureThroughput, measureWorkers } from './throughput.ts';
 import { measureWriting } from './writing.ts';
@@ -99,6 +99,7 @@ async function measureFigures(): Promise<void> {
     add(figure);
     results.comparisons.push(comparison, engines);
     results.versions.postgres = postgres.version;
+    for (const name of ENGINES) results.versions[name] = await versionOf(name);
     await server.stop();
   }
   add(...(await measureWorkers(dataDir, spaces, generator, effort)));

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
+import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +28,13 @@ export function isBuilt(name: EngineName): boolean {
     `  skipped: ${name} is not built (npm run bench -- --references builds it with Cargo)`,
   );
   return false;
+}
+
+/** Reads the version of the engine's library. */
+export async function versionOf(name: EngineName): Promise<string> {
+  const manifest = await readFile(new URL(`${name}/Cargo.toml`, import.meta.url), 'utf8');
+  const [, version] = /^(?:tantivy|milli-core) = .*?"=([\d.]+)"/m.exec(manifest) ?? [];
+  return version ?? 'unknown';
 }
 
 /** Builds the programs with Cargo. Says so if Cargo is not installed. */
@@ -91,14 +98,16 @@ async function buildIndex(name: EngineName, spaces: number): Promise<string> {
   for (const old of [folder, unfinished]) await rm(old, { recursive: true, force: true });
   const before = performance.now();
   const child = run(name, 'index', unfinished);
+  const exited = once(child, 'exit');
   for (const chunk of chunksOf(rowsOf(spaces), 1_000)) {
     if (!child.stdin.write(chunk.join(''))) {
-      await Promise.race([once(child.stdin, 'drain'), once(child, 'exit')]);
+      await Promise.race([once(child.stdin, 'drain'), exited]);
     }
     if (child.exitCode !== null) break;
   }
   child.stdin.end();
   progress(`  ${name}: building the index`);
+  await exited;
   await ended(name, child);
   progress('');
   await rename(unfinished, folder);
