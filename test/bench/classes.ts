@@ -9,14 +9,14 @@ import type { Postgres } from './references/postgres.ts';
 import { type Comparison, type Figure, rounded } from './report.ts';
 import { median, quantile } from './statistics.ts';
 
-/** What PostgreSQL does not find. */
+/** Classes of which PostgreSQL finds less. */
 const INCOMPARABLE: { [Name in QueryClass]?: string } = {
   'other scripts': 'PostgreSQL finds parts of a run without spaces only at its beginning',
-  'typing error': 'PostgreSQL corrects nothing, and so finds nothing',
-  'typing error among words': 'PostgreSQL corrects nothing, and so finds nothing',
+  'typing error': 'PostgreSQL does not correct typing errors',
+  'typing error among words': 'PostgreSQL does not correct typing errors',
 };
 
-/** Every class of query, against PostgreSQL's `ts_rank` on the same rows. One query is under way at a time. */
+/** Compares every class of query with PostgreSQL's `ts_rank` on the same rows, one query at a time. */
 export async function measurePostgres(
   postgres: Postgres,
   { server, engine, spaces }: { server: Server; engine: Engine; spaces: number },
@@ -54,7 +54,7 @@ export async function measurePostgres(
       value,
       unit: 'x',
       wanted: { least: 1 },
-      note: `${slowest.name}; both are asked by their clients in one process, over a socket and in process`,
+      note: `${slowest.name}; in one process: PostgreSQL through a socket, ours directly`,
     },
     {
       id: 'postgres',
@@ -65,10 +65,10 @@ export async function measurePostgres(
   ];
 }
 
-/** What is no more than this much slower at the largest size than at the smallest counts as flat. */
-const FLAT = 1.3;
+/** Growth from the smallest to the largest size that counts as flat. */
+const MAX_FLAT_GROWTH = 1.3;
 
-/** Every class of query at several sizes of one service, side by side. */
+/** Compares every class of query at several sizes of the service. */
 export async function measureGrowth(
   databases: readonly { engine: Engine; spaces: number }[],
   { queries }: Effort,
@@ -96,7 +96,11 @@ export async function measureGrowth(
     columns: [...columns, 'growth'],
     rows: [...measured].map(([name, values]) => {
       const growth = (values.at(-1) as number) / (values[0] as number);
-      return { name, values: [...values, growth], note: growth > FLAT ? 'not flat' : '' };
+      return {
+        name,
+        values: [...values, growth],
+        note: growth > MAX_FLAT_GROWTH ? 'not flat' : '',
+      };
     }),
   });
   return [

@@ -4,7 +4,7 @@ import { openKeyReader } from './keys.ts';
 import { amountOfSpaces, asking, time } from './latency.ts';
 import { makeQueries, type QueryClass } from './queries.ts';
 import { openRanked } from './references/rank.ts';
-import { isBuilt, type SearchEngine, startEngine } from './references/search-engines.ts';
+import { ENGINES, isBuilt, type SearchEngine, startEngine } from './references/search-engines.ts';
 import { type Comparison, type Figure, rounded } from './report.ts';
 import { median } from './statistics.ts';
 
@@ -17,27 +17,30 @@ interface Column {
 const IDS = 'ids only';
 const INDEXED_PREFIX = 'Tantivy, indexed prefix';
 
-/** At most this many times as slow as Tantivy, whose ids are read in the same way. */
-const WANTED: readonly [QueryClass, number][] = [
+/** Maximum ratio to Tantivy's time, whose ids are read in the same way. */
+const MAX_RATIOS: readonly [QueryClass, number][] = [
   ['any word', 2],
   ['two words', 2],
   ['three common words', 4],
   ['three words that rarely meet', 4],
 ];
 
-/** Compares every class of query with other search engines on the same rows, without HTTP and one at a time. */
+/** Compares every class of query with other search engines on the same rows, without HTTP, one query at a time. */
 export async function measureEngines(
   dataDir: string,
   engine: Engine,
   spaces: number,
   { queries }: Effort,
 ): Promise<[Figure[], Comparison]> {
+  for (const name of ENGINES.filter((each) => !isBuilt(each))) {
+    console.log(`  skipped: ${name} is not built (npm run bench -- --references builds it)`);
+  }
   await using opened = new AsyncDisposableStack();
   const keys = opened.use(openKeyReader(dataDir, engine));
   const ranked = opened.use(await openRanked(dataDir));
   const columns: Column[] = [
     { name: 'whole page', time: (list) => time(asking(engine), list) },
-    { name: IDS, time: (list) => time(async (query) => keys.read(keys.pattern(query)), list) },
+    { name: IDS, time: (list) => time((query) => keys.read(keys.pattern(query)), list) },
     { name: 'ORDER BY rank', time: (list) => time(async (query) => ranked.search(query), list) },
   ];
   if (isBuilt('tantivy')) {
@@ -90,7 +93,7 @@ function column(name: string, engine: SearchEngine, options?: object): Column {
 function figuresOf({ columns, rows }: Comparison): Figure[] {
   const [own, theirs] = [columns.indexOf(IDS), columns.indexOf(INDEXED_PREFIX)];
   if (theirs < 0) return [];
-  return WANTED.map(([name, most]) => {
+  return MAX_RATIOS.map(([name, most]) => {
     const values = rows.find((row) => row.name === name)?.values ?? [];
     const [ours, reference] = [values[own] ?? Number.NaN, values[theirs] ?? Number.NaN];
     return {

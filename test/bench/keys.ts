@@ -4,12 +4,12 @@ import { sql } from 'kysely';
 import type { Engine } from '../../server/database/engine.ts';
 import { queryWords } from '../../server/search/words/words.ts';
 
-/** Reads only the keys of a page from the word index, without titles first, corrections and rows. */
+/** Reads only the keys of a page from the word index: no titles first, no corrections, no rows. */
 export interface KeyReader extends Disposable {
   /** Splits a query into words and writes them in the index's query language. */
   pattern(query: string): string;
   /** Reads the keys of the twenty best matches of a pattern. */
-  read(pattern: string): number[];
+  read(pattern: string): Promise<number[]>;
 }
 
 export function openKeyReader(dataDir: string, engine: Engine): KeyReader {
@@ -19,7 +19,7 @@ export function openKeyReader(dataDir: string, engine: Engine): KeyReader {
   const statement = database.prepare<[string], number>(compiled.sql).pluck();
   return {
     pattern: (query) => engine.text.pattern(queryWords(query), 'all'),
-    read: (pattern) => statement.all(pattern),
+    read: async (pattern) => statement.all(pattern),
     [Symbol.dispose]: () => database.close(),
   };
 }

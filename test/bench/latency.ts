@@ -8,19 +8,19 @@ import { byTurns, median, rangeOf } from './statistics.ts';
 
 export const AVATARS = 'http://127.0.0.1:3000/avatars';
 
-/** What the service does for one request, HTTP left out: from a query to the results as JSON. */
+/** Answers one query without HTTP: from its text to the results as JSON. */
 export type Ask = (query: string) => Promise<unknown>;
 
 export function asking(engine: Engine): Ask {
   return (query) => searchText(engine, query, { limit: 20 }, AVATARS);
 }
 
-/** A service's database, opened beside the server. */
+/** Opens a service's database in this process, next to a running server. */
 export function openBeside(dataDir: string): Promise<Engine> {
   return openDatabase({ dataDir }, { maintains: false });
 }
 
-/** Milliseconds of each query, asked one after the other. Each was asked once before, so that caches are warm. */
+/** Returns the milliseconds of each query, asked one after the other. Each is asked once before, to warm caches. */
 export async function time(ask: Ask, queries: readonly string[]): Promise<number[]> {
   const milliseconds: number[] = [];
   for (const query of queries) {
@@ -32,7 +32,7 @@ export async function time(ask: Ask, queries: readonly string[]): Promise<number
   return milliseconds;
 }
 
-/** The median of single words, in a large database against a small one. */
+/** Compares the median of single words in a large database with a small one. */
 export async function measureGrowthOfWords(
   large: { engine: Engine; spaces: number },
   small: { engine: Engine; spaces: number },

@@ -14,18 +14,18 @@ import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
 import { startPostgres } from './references/postgres.ts';
 import { measureRank } from './references/rank.ts';
-import { buildEngines, ENGINES, versionOf } from './references/search-engines.ts';
+import { buildEngines, ENGINES, isBuilt, versionOf } from './references/search-engines.ts';
 import { type Figure, machine, printComparison, printFigures, type Results } from './report.ts';
 import { measureTail, measureThroughput, measureWorkers } from './throughput.ts';
 import { measureWriting } from './writing.ts';
 
-const USAGE = `Measures the service, and beside it what it is to be compared with.
+const USAGE = `Measures the service and its references.
 
-  npm run bench                 at a million spaces: half an hour, and longer at first, when the databases are built
-  npm run bench -- --quick      the same at 10,000 spaces, in less than two minutes
-  npm run bench -- --growth     how each class of query grows from 10,000 to a million spaces; searching while others write
-  npm run bench -- --spaces N   the figures at N spaces
-  npm run bench -- --references as above, with other search engines, which it builds with Cargo first
+  npm run bench                  at a million spaces: half an hour, and longer at the first run, which builds databases
+  npm run bench -- --quick       at 10,000 spaces: less than two minutes
+  npm run bench -- --growth      only growth of each class of query from 10,000 to a million spaces, and search during writes
+  npm run bench -- --spaces N    the figures at N spaces
+  npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo, to compare with them
 `;
 
 const { values } = parseArgs({
@@ -47,10 +47,10 @@ const MILLION = 1_000_000;
 const effort: Effort = values.quick ? QUICK : FULL;
 const spaces = Number(values.spaces ?? (values.quick ? SMALL : MILLION));
 if (!Number.isInteger(spaces) || spaces < SMALL) {
-  console.error(`--spaces ${values.spaces} is not possible: ${SMALL} or more are needed.`);
+  console.error(`--spaces ${values.spaces} is not a whole number of ${SMALL} or more.`);
   process.exit(1);
 }
-// Servers are ended when this process exits, which a signal alone would not have it do.
+// Servers are stopped on exit, which a signal alone does not trigger.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const results: Results = {
@@ -99,7 +99,7 @@ async function measureFigures(): Promise<void> {
     add(figure);
     results.comparisons.push(comparison, engines);
     results.versions.postgres = postgres.version;
-    for (const name of ENGINES) results.versions[name] = await versionOf(name);
+    for (const name of ENGINES.filter(isBuilt)) results.versions[name] = await versionOf(name);
     await server.stop();
   }
   add(...(await measureWorkers(dataDir, spaces, generator, effort)));
@@ -110,7 +110,7 @@ async function measureFigures(): Promise<void> {
   for (const comparison of results.comparisons) printComparison(comparison);
 }
 
-/** From small to large, as far as asked for. */
+/** Measures growth up to the requested number of spaces. */
 async function measureSizes(): Promise<void> {
   const sizes = [SMALL, 100_000, MILLION].filter((size) => size <= spaces);
   await using opened = new AsyncDisposableStack();
@@ -125,7 +125,7 @@ async function measureSizes(): Promise<void> {
   results.comparisons.push(...comparisons);
 }
 
-/** The full run's results are kept in the repository, others beside the databases. */
+/** Writes the results of a full run to the repository, others next to the databases. */
 async function writeResults(): Promise<void> {
   const isFull = !values.quick && !values.growth && spaces >= MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();

@@ -51,7 +51,7 @@ export async function measureRank(
   const theirs = await time(async (word) => ranked.search(word), words);
   using keys = openKeyReader(dataDir, engine);
   const patterns = new Map(words.map((word) => [word, keys.pattern(word)]));
-  const first = await time(async (word) => keys.read(patterns.get(word) as string), words);
+  const first = await time((word) => keys.read(patterns.get(word) as string), words);
   const whole = await time(asking(engine), words);
 
   const figure = (what: string, ours: readonly number[]) => {

@@ -21,13 +21,8 @@ function programOf(name: EngineName): string {
   return join(PROGRAMS, `${name}-reference`);
 }
 
-/** Whether an engine can be started. Says how to build it otherwise. */
 export function isBuilt(name: EngineName): boolean {
-  if (existsSync(programOf(name))) return true;
-  console.log(
-    `  skipped: ${name} is not built (npm run bench -- --references builds it with Cargo)`,
-  );
-  return false;
+  return existsSync(programOf(name));
 }
 
 /** Reads the version of the engine's library. */
@@ -46,12 +41,11 @@ export async function buildEngines(): Promise<void> {
       cwd,
       stdio: ['ignore', 'inherit', 'inherit'],
     });
-    const error = await Promise.race([
-      once(child, 'exit').then(([code]) => (code === 0 ? undefined : `cargo ended with ${code}`)),
-      once(child, 'error').then(([{ code }]) =>
-        code === 'ENOENT' ? 'Cargo is not installed; see https://rustup.rs' : String(code),
-      ),
-    ]);
+    const error = await once(child, 'exit').then(
+      ([code]) => (code === 0 ? undefined : `cargo ended with ${code}`),
+      (error: NodeJS.ErrnoException) =>
+        error.code === 'ENOENT' ? 'Cargo is not installed, see https://rustup.rs' : error.message,
+    );
     if (error) console.warn(`  ${name}-reference was not built: ${error}.`);
   }
 }
