@@ -3,18 +3,42 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Engine } from '../../../server/database/engine.ts';
-import { typedMatcher } from '../../../server/search/matcher.ts';
-import { queryWords } from '../../../server/text/words/query.ts';
 import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
+import { patternOf, readKeys } from '../keys.ts';
 import { asking, time } from '../latency.ts';
 import { makeQueries } from '../queries.ts';
 import { type Figure, rounded } from '../report.ts';
 import { median, rangeOf } from '../statistics.ts';
 
+/** A stock FTS5 table of the same rows, searched by `ORDER BY rank` (bm25). */
+export interface Ranked extends Disposable {
+  /** Reads the row ids of the twenty best matches of all words of a query, as they are. */
+  search(query: string): number[];
+}
+
+/** Opens the table beside the service's file. Builds it the first time. */
+export async function openRanked(dataDir: string): Promise<Ranked> {
+  const file = await buildRanked(dataDir);
+  keepInMemory(file);
+  const database = new Sqlite(file, { readonly: true });
+  const best = database
+    .prepare<[string], number>(
+      'SELECT rowid FROM ranked WHERE ranked MATCH ? ORDER BY rank LIMIT 20',
+    )
+    .pluck();
+  return {
+    search(query) {
+      const words = query.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+      return best.all(words.map((word) => `"${word}"`).join(' '));
+    },
+    [Symbol.dispose]: () => database.close(),
+  };
+}
+
 /**
- * Common words, against what SQLite's full-text search is mostly used for: the twenty best by `ORDER BY rank` (bm25),
- * in an FTS5 table as its documentation makes them, of the same rows. Both sides answer twenty row ids; then ours answers whole results as JSON, which the other is not asked for.
+ * Compares common words with the usual way to search in SQLite. Both sides return twenty row ids by a prepared
+ * statement. Then ours returns whole results as JSON.
  */
 export async function measureRank(
   dataDir: string,
@@ -23,21 +47,10 @@ export async function measureRank(
   { queries }: Effort,
 ): Promise<Figure[]> {
   const words = makeQueries(spaces)['common word'].slice(0, queries);
-  const file = await buildRanked(dataDir);
-  keepInMemory(file);
-  const ranked = Sqlite(file, { readonly: true });
-  const best = ranked
-    .prepare('SELECT rowid FROM ranked WHERE ranked MATCH ? ORDER BY rank LIMIT 20')
-    .pluck();
-  const theirs = await time(async (word) => best.all(`"${word}"`), words);
-
-  const first = await time((word) => {
-    const { pattern } = typedMatcher(queryWords(word), []);
-    const query = { pattern, scope: 'all' } as const;
-    return engine.wordIndex.find(engine.readDb, query, { after: -1, limit: 20 });
-  }, words);
+  using ranked = await openRanked(dataDir);
+  const theirs = await time(async (word) => ranked.search(word), words);
+  const first = await time((word) => readKeys(engine, patternOf(word)), words);
   const whole = await time(asking(engine), words);
-  ranked.close();
 
   const figure = (what: string, ours: readonly number[]) => {
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
@@ -57,12 +70,11 @@ export async function measureRank(
     },
     {
       ...figure('common words, whole page as JSON against ORDER BY rank', whole),
-      note: 'the reference answers row ids only',
+      note: 'the reference returns row ids only',
     },
   ];
 }
 
-/** The table is built beside the service's file, once. */
 async function buildRanked(dataDir: string): Promise<string> {
   const file = join(dataDir, 'ranked.sqlite');
   if (existsSync(file)) return file;
