@@ -1,11 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestProject, Vitest } from 'vitest/node';
 import { parse } from 'yaml';
 import { declaredStatuses, NOTES } from './contract.ts';
 
-/** Runs before all tests, and answers with what runs after them: which parts of the contract did none reach? */
-export default function setup(): () => void {
+/** Runs before all tests. The function it returns runs after them and checks which statuses they reached. */
+export default function setup({ vitest }: TestProject): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'exchanges-'));
   process.env[NOTES] = folder;
   return () => {
@@ -13,17 +14,19 @@ export default function setup(): () => void {
       readFileSync(join(folder, file), 'utf8').trim().split('\n'),
     );
     rmSync(folder, { recursive: true });
-    if (isWholeRun()) judge(notes);
+    if (isWholeRun(vitest)) judge(notes);
   };
 }
 
-/** A run of chosen files reaches what it reaches. */
-function isWholeRun(): boolean {
-  const chosen = process.argv.slice(2).filter((each) => each.startsWith('test/'));
-  return chosen.every((each) => each.endsWith('config.ts'));
+/** Whether no file and no test was filtered out. */
+export function isWholeRun(vitest: Vitest): boolean {
+  if (vitest.getGlobalTestNamePattern() !== undefined) return false;
+  const { include, root } = vitest.config;
+  const ran = new Set(vitest.state.getTestModules().map(({ moduleId }) => moduleId));
+  return globSync(include, { cwd: root }).every((file) => ran.has(join(root, file)));
 }
 
-/** @throws Error that names what was not reached, or is excused without need */
+/** @throws Error if a declared status was not reached, or is excused although it was */
 function judge(notes: string[]): void {
   const reached = new Set(notes);
   const excuses = readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8');
@@ -38,5 +41,6 @@ function judge(notes: string[]): void {
       `operations and statuses reached, ${excused.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
-  if (needless.length > 0) throw new Error(`Excused without need: ${needless.join(', ')}`);
+  if (needless.length > 0)
+    throw new Error(`Remove from test/unreached.yaml: ${needless.join(', ')}`);
 }
