@@ -46,13 +46,13 @@ function callingFile(): string | undefined {
   const { stack = '' } = new Error();
   Error.stackTraceLimit = stackTraceLimit;
 
-  const files = [...stack.matchAll(/(?:file:\/\/|[ (])(\/[^()]+):\d+:\d+\)?$/gm)]
+  // What Kysely calls is the driver, whoever needs the statement.
+  const aboveDriver = stack.slice(Math.max(0, stack.indexOf('/node_modules/kysely/')));
+  const files = [...aboveDriver.matchAll(/(?:file:\/\/|[ (])(\/[^()\n]+):\d+:\d+\)?$/gm)]
     .map(([, path = '']) => path.replace(root, ''))
     .filter((path) => /^(?:server|test)\//.test(path) && path !== self);
-  if (files.some((file) => file.includes('/migrations/'))) return undefined;
-  const file =
-    files.find((each) => !each.startsWith('server/database/')) ??
-    // The maintenance thread runs statements of its own on the same connections.
-    files.find((each) => !each.endsWith('/connection.ts'));
+  if (files.some((each) => each.includes('/migrations/'))) return undefined;
+  // The database layer runs statements of its own only if nothing outside it needs them, as maintenance does.
+  const file = files.find((each) => !each.startsWith('server/database/')) ?? files[0];
   return file?.startsWith('server/') ? file : undefined;
 }
