@@ -52,14 +52,15 @@ export function inputNamesOf(operation: Operation): string[] {
   return [...parameters, ...Object.keys(bodyExampleOf(operation) ?? {})];
 }
 
-interface Parameter {
+/** A parameter of an operation. */
+export interface Parameter {
   name: string;
   in: string;
   required?: boolean;
   example: string;
 }
 
-function parametersOf({ path, method }: Operation): Parameter[] {
+export function parametersOf({ path, method }: Operation): Parameter[] {
   const item = contract.paths[path];
   const parameters: (Parameter | { $ref: string })[] = [
     ...(item.parameters ?? []),
