@@ -6,7 +6,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { declaredStatuses } from '../support/contract.ts';
 import { type Failure, failingEngine } from '../support/failing.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
-import { exampleRequest } from '../support/requests.ts';
+import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 
 const requiring = operations.filter((each) => each.authentication === 'required');
 const optional = operations.filter((each) => each.authentication === 'optional');
@@ -94,6 +94,14 @@ describe('With a sound database', () => {
       const { response, problem } = await send(operation, { authorization: authorization() });
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated', errors: [] });
       expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    });
+
+    test('is in sessionEndingOperations of test/support/requests.ts if it ends the session', async () => {
+      const { headers } = await app.register();
+      await send(operation, headers);
+      const { status } = await app.fetch('/api/profile/me', { headers });
+      const isOver = sessionEndingOperations.includes(operation.operationId);
+      expect(status).toBe(isOver ? 401 : 200);
     });
 
     test('tells a stranger nothing of what else is wrong', async () => {
@@ -206,9 +214,8 @@ describe('With a sound database', () => {
   describe.each(withoutBody.filter(({ method }) => method !== 'GET'))(
     '$operationId',
     (operation) => {
-      // These two end the session that asks for them.
       const callerFor = async () =>
-        /logout|deleteAccount/.test(operation.operationId) ? await app.register() : caller;
+        sessionEndingOperations.includes(operation.operationId) ? await app.register() : caller;
 
       test.each<[string, Record<string, string>, BodyInit?]>([
         ['a JSON type and no body', { 'content-type': 'application/json' }],

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { indexSpace } from '../../server/search/documents.ts';
+import { tablesOf } from './tables.ts';
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'space-service.sqlite');
@@ -44,7 +45,7 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
     await using anew = await openSqlite(file, { maintains: false, migrates: true });
     const copying = new Sqlite(file, { timeout: 10_000 });
     copying.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
-    for (const table of ['users', 'spaces', 'tags', 'space_tags']) {
+    for (const table of tablesOf('stored')) {
       copying.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
     }
     copying.close();
@@ -53,34 +54,47 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
         await indexSpace(anew, trx, id);
       }
     });
-    const shouldBe = readIndexes(file);
-    assert.deepEqual(readIndexes(databaseFile(dataDir)), shouldBe);
+    const shouldBe = withDatabase(file, readIndexes);
+    assert.deepEqual(withDatabase(databaseFile(dataDir), readIndexes), shouldBe);
     return Object.fromEntries(Object.entries(shouldBe).map(([name, rows]) => [name, rows.length]));
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
+/** Columns of indexes that a rebuild may fill with other values, by the reason. */
+export const notRebuilt: Readonly<Record<string, readonly string[]>> = {
+  'Numbers are given in the order of writing.': [
+    'public_spaces.revision',
+    'known_words.id',
+    'known_word_deletions.word',
+  ],
+};
+
 /** What the indexes hold, each in an order of its own; the word index as FTS5's vocabulary table shows it. */
-function readIndexes(file: string): Record<string, unknown[]> {
+export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[]> {
+  sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
+  const rows = (query: string) => sqlite.prepare(query).raw().all();
+  return {
+    public_spaces: rows(
+      `SELECT key, space, creator, participant_count, title_key, head, tail
+       FROM public_spaces ORDER BY key`,
+    ),
+    tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag, key'),
+    word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
+    known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
+    known_word_deletions: rows(
+      `SELECT deletion, known_words.word
+       FROM known_word_deletions JOIN known_words ON known_words.id = known_word_deletions.word
+       ORDER BY deletion, known_words.word`,
+    ),
+  };
+}
+
+function withDatabase<T>(file: string, work: (sqlite: Sqlite.Database) => T): T {
   const sqlite = new Sqlite(file, { timeout: 10_000 });
   try {
-    sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
-    const rows = (query: string) => sqlite.prepare(query).raw().all();
-    return {
-      public_spaces: rows(
-        `SELECT key, space, creator, participant_count, title_key, head, tail
-         FROM public_spaces ORDER BY key`,
-      ),
-      tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag, key'),
-      word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
-      known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
-      known_word_deletions: rows(
-        `SELECT deletion, known_words.word
-         FROM known_word_deletions JOIN known_words ON known_words.id = known_word_deletions.word
-         ORDER BY deletion, known_words.word`,
-      ),
-    };
+    return work(sqlite);
   } finally {
     sqlite.close();
   }

@@ -52,6 +52,9 @@ export function inputNamesOf(operation: Operation): string[] {
   return [...parameters, ...Object.keys(bodyExampleOf(operation) ?? {})];
 }
 
+/** Operations whose success ends the caller's session. */
+export const sessionEndingOperations: readonly string[] = ['logout', 'deleteAccount'];
+
 /** A parameter of an operation. */
 export interface Parameter {
   name: string;

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
-import { exampleRequest, inputNamesOf } from '../support/requests.ts';
+import { inputNamesOf } from '../support/requests.ts';
 import {
   ANY,
   type Changes,
@@ -13,6 +13,7 @@ import {
   openLedger,
   spaceValue,
 } from './ledger.ts';
+import { sendExample } from './people.ts';
 
 /** How a request went. */
 export interface Answer {
@@ -341,21 +342,18 @@ export function openTraffic(): Traffic {
           inputNamesOf(operation).every((name) => !name.endsWith('_id') || name in values),
       );
       const operation = draw(possible);
-      const { url, init } = exampleRequest(operation, values);
-      const headers = { authorization: `Bearer ${person?.token}` };
-      const isSignedIn = operation.authentication === 'required';
-      const response = await fetch(client.getConfig().baseUrl + url, {
-        ...init,
-        ...(isSignedIn && { headers }),
-      }).catch(() => undefined);
-      // A server that is killed may send half a body.
-      const text = await response?.text().catch(() => undefined);
-      const { operationId } = operation;
-      const answer = answerOf(operationId, text === undefined ? undefined : response);
+      const { baseUrl = '' } = client.getConfig();
+      const token = operation.authentication === 'required' ? person?.token : undefined;
+      // A server that is killed may answer nothing, or half a body.
+      const sent = await sendExample(baseUrl, operation, values, token).catch(() => undefined);
+      const answer = answerOf(operation.operationId, sent?.response);
       const { status } = answer;
       // What was there when it was asked for may be gone by now, and with it the session.
-      const isExpected = status === undefined || response?.ok || [401, 404, 503].includes(status);
-      assert(isExpected, `${operationId} was answered ${status}: ${text}`);
+      const isExpected = status === undefined || status < 400 || [401, 404, 503].includes(status);
+      assert(
+        isExpected,
+        `${operation.operationId} was answered ${status}: ${JSON.stringify(sent?.error)}`,
+      );
       return answer;
     },
 
