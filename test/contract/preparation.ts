@@ -15,6 +15,8 @@ const changesByStatus: Record<string, Change> = {
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
 };
 
+/** The creator of the space and of the message sends every request that is not changed. */
+const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
 const takenName: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
@@ -68,12 +70,14 @@ const changes: Record<string, Change> = {
   'deleteSpace 403': asOther,
   'joinSpace 200': asOther,
   'leaveSpace 200': asOther,
+  'leaveSpace 409': asCreator,
 
   'sendMessage 403': (t, { elsewhere }) => setBody(t, { space_id: elsewhere.space_id }),
   'deleteMessage 200': async (t, world) =>
     setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
   'appreciateMessage 200': asOther,
+  'appreciateMessage 403': asCreator,
   'withdrawAppreciation 200': asOther,
 };
 
