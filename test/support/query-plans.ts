@@ -61,7 +61,7 @@ export function findFaults(
 
     const needed = new Set<string>();
     const reported = new Set<string>();
-    for (const { sql, origin } of [...statements, ...implicitStatements(sqlite)]) {
+    for (const { sql, origin } of [...statements, ...triggerStatements(sqlite)]) {
       for (const step of expensiveSteps(sqlite, sql, largeTables)) {
         const id = `${origin}: ${step}`;
         needed.add(id);
@@ -87,34 +87,21 @@ export function findFaults(
   }
 }
 
-/** What SQLite executes by itself and shows in no plan: triggers, and look-ups of rows that refer to a deleted one. */
-function implicitStatements(sqlite: Sqlite.Database): Statement[] {
+/** The statements of all triggers, which the plans of other statements do not show. */
+function triggerStatements(sqlite: Sqlite.Database): Statement[] {
   const triggers = sqlite
     .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
     .all() as { name: string; sql: string }[];
-  const foreignKeys = sqlite
-    .prepare(
-      `SELECT tables.name AS "table", "from" AS "column"
-       FROM sqlite_schema AS tables, pragma_foreign_key_list(tables.name)
-       WHERE type = 'table'`,
-    )
-    .all() as { table: string; column: string }[];
-  return [
-    ...triggers.flatMap(({ name, sql }) => {
-      const body = /\bBEGIN\b(.*)\bEND\b/s.exec(sql)?.[1] ?? '';
-      return body
-        .split(';')
-        .filter((statement) => statement.trim() !== '')
-        .map((statement) => ({
-          sql: statement.replaceAll(/\b(?:NEW|OLD)\.\w+/gi, '?'),
-          origin: `The trigger ${name}`,
-        }));
-    }),
-    ...foreignKeys.map(({ table, column }) => ({
-      sql: `SELECT 1 FROM ${table} WHERE ${column} = ?`,
-      origin: `The foreign key ${table}.${column}`,
-    })),
-  ];
+  return triggers.flatMap(({ name, sql }) => {
+    const body = /\bBEGIN\b(.*)\bEND\b/s.exec(sql)?.[1] ?? '';
+    return body
+      .split(';')
+      .filter((statement) => statement.trim() !== '')
+      .map((statement) => ({
+        sql: statement.replaceAll(/\b(?:NEW|OLD)\.\w+/gi, '?'),
+        origin: `The trigger ${name}`,
+      }));
+  });
 }
 
 function expensiveSteps(
