@@ -6,7 +6,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { declaredStatuses } from '../support/contract.ts';
 import { type Failure, failingEngine } from '../support/failing.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
-import { exampleRequest } from '../support/requests.ts';
+import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 
 const requiringToken = operations.filter((each) => each.authentication === 'required');
 const acceptingToken = operations.filter((each) => each.authentication === 'optional');
@@ -94,6 +94,14 @@ describe('with a working database', () => {
       const { response, problem } = await send(operation, { authorization: authorization() });
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated', errors: [] });
       expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    });
+
+    test('is in sessionEndingOperations of test/support/requests.ts if it ends the session', async () => {
+      const { headers } = await app.register();
+      await send(operation, headers);
+      const { status } = await app.fetch('/api/profile/me', { headers });
+      const isOver = sessionEndingOperations.includes(operation.operationId);
+      expect(status).toBe(isOver ? 401 : 200);
     });
 
     test('rejects a missing token before anything else', async () => {
@@ -208,9 +216,8 @@ describe('with a working database', () => {
   describe.each(operationsWithoutBody.filter(({ method }) => method !== 'GET'))(
     '$operationId',
     (operation) => {
-      // These two operations end the caller's session.
       const callerFor = async () =>
-        /logout|deleteAccount/.test(operation.operationId) ? await app.register() : caller;
+        sessionEndingOperations.includes(operation.operationId) ? await app.register() : caller;
 
       test.each<[string, Record<string, string>, BodyInit?]>([
         ['a JSON type and no body', { 'content-type': 'application/json' }],

@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import { type Operation, operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { readPages } from '../support/pages.ts';
+import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getError, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -218,62 +220,51 @@ describe('a private space', () => {
     await join(guest, space);
   });
 
-  type Call = (client: TestUser['client'], id: string, message: string) => Promise<object>;
-  const publicCalls: [string, Call][] = [
-    ['getSpace', (client, space_id) => api.getSpace({ client, path: { space_id } })],
-    ['listMessages', (client, space_id) => api.listMessages({ client, query: { space_id } })],
-  ];
-  const userCalls: [string, Call][] = [
-    [
-      'updateSpace',
-      (client, space_id) => api.updateSpace({ client, path: { space_id }, body: { title: 'x' } }),
-    ],
-    ['deleteSpace', (client, space_id) => api.deleteSpace({ client, path: { space_id } })],
-    ['joinSpace', (client, space_id) => api.joinSpace({ client, path: { space_id } })],
-    [
-      'joinSpace with a guessed code',
-      (client, space_id) =>
-        api.joinSpace({ client, path: { space_id }, body: { invitation_code: 'guess' } }),
-    ],
-    ['leaveSpace', (client, space_id) => api.leaveSpace({ client, path: { space_id } })],
-    [
-      'sendMessage',
-      (client, space_id) => api.sendMessage({ client, body: { space_id, text: 'hello' } }),
-    ],
-    [
-      'deleteMessage',
-      (client, _, message_id) => api.deleteMessage({ client, path: { message_id } }),
-    ],
-    [
-      'appreciateMessage',
-      (client, _, message_id) => api.appreciateMessage({ client, path: { message_id } }),
-    ],
-    [
-      'withdrawAppreciation',
-      (client, _, message_id) => api.withdrawAppreciation({ client, path: { message_id } }),
-    ],
-  ];
-  /** Asserts that the response equals the one for a space that does not exist. */
-  const assertHidden = async (call: Call, client: TestUser['client']) => {
-    const problemOf = async (id: string, message: string) => {
-      const { error, response } = (await call(client, id, message)) as {
-        error: object;
-        response: Response;
-      };
+  type Ids = Record<'space_id' | 'message_id', string>;
+  /** Every operation on a space or a message. */
+  const operationsOnIt = operations.filter((operation) =>
+    inputNamesOf(operation).some((name) => name === 'space_id' || name === 'message_id'),
+  );
+  const openOperations = operationsOnIt.filter((each) => each.authentication === 'optional');
+
+  const sendAs = (headers: Record<string, string>, operation: Operation) => (ids: Ids) => {
+    const { url, init } = exampleRequest(operation, ids);
+    return app.fetch(url, {
+      ...init,
+      headers: { ...(init.headers as Record<string, string>), ...headers },
+    });
+  };
+  const expectHidden = async (request: (ids: Ids) => Promise<Response>) => {
+    const answer = async (ids: Ids) => {
+      const response = await request(ids);
       expect(response.status).toBe(404);
-      return { ...error, request_id: '' };
+      return { ...(await response.json()), request_id: '' };
     };
-    const actual = await problemOf(space.space_id, message_id);
-    expect(actual).toEqual(await problemOf('no-space', 'no-message'));
+    // The wording does not distinguish it from a space that never existed.
+    expect(await answer({ space_id: space.space_id, message_id })).toEqual(
+      await answer({ space_id: 'no-space', message_id: 'no-message' }),
+    );
   };
 
-  test.each(publicCalls)('is hidden from callers without a token: %s', (_, call) =>
-    assertHidden(call, stranger.client),
+  test('is hidden by operations on spaces, messages and appreciations', () => {
+    const ids = operationsOnIt.map(({ operationId }) => operationId);
+    expect(ids).toEqual(expect.arrayContaining(['getSpace', 'sendMessage', 'appreciateMessage']));
+    expect(openOperations.map(({ operationId }) => operationId)).toContain('listMessages');
+  });
+  test.each(openOperations)('does not exist for strangers: $operationId', (operation) =>
+    expectHidden(sendAs({}, operation)),
   );
-  test.each([...publicCalls, ...userCalls])(
-    'is hidden from users who do not participate: %s',
-    (_, call) => assertHidden(call, ben.client),
+  test.each(operationsOnIt)('does not exist for other users: $operationId', (operation) =>
+    expectHidden(sendAs(ben.headers, operation)),
   );
+  test('does not exist for other users who guess its invitation code', () =>
+    expectHidden(({ space_id }) =>
+      app.fetch(`/api/participations/${space_id}`, {
+        method: 'PUT',
+        headers: { ...ben.headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ invitation_code: 'guess' }),
+      }),
+    ));
 
   test('is not found by any search, even by its participants', async () => {
     for (const q of ['quincunx', 'Zygomorphic', 'quin', 'quincunc']) {
@@ -294,7 +285,7 @@ describe('a private space', () => {
 
   test('is hidden from users who have left, until they join again', async () => {
     await leave(guest, space);
-    for (const [, call] of [...publicCalls, ...userCalls]) await assertHidden(call, guest.client);
+    for (const operation of operationsOnIt) await expectHidden(sendAs(guest.headers, operation));
     await join(guest, space);
     expect(await getSpace(guest, space)).toMatchObject({ participant_count: 2 });
   });

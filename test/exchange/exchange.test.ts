@@ -130,14 +130,16 @@ describe('An export', () => {
     }
     const tables = await engine.db.introspection.getTables();
     const kept = tables.filter(({ name }) => !madeAnew.test(name));
-    expect(kept.map(({ name }) => name).sort()).toEqual(Object.keys(leftOut).sort());
+    const names = kept.map(({ name }) => name).sort();
+    expect(names, 'tables in an export').toEqual(Object.keys(leftOut).sort());
     for (const { name: table, columns } of kept) {
       const expected = columns
         .map(({ name }) => name)
         .filter((name) => !leftOut[table]?.includes(name))
         .map((name) => called[`${table}.${name}`] ?? name);
       if (table === 'spaces') expected.push('tags');
-      expect([...(fields[table] ?? [])].sort(), table).toEqual(expected.sort());
+      const exported = [...(fields[table] ?? [])].sort();
+      expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
     }
   });
 });
