@@ -78,7 +78,7 @@ async function writeDocument(
 }
 
 /** Documents are written in batches before their words, because the word index buffers words until another table is written. */
-const INDEX_BATCH_SIZE = 10_000;
+const INDEX_BATCH_SIZE = 4_000;
 
 const insertSpaceToIndex = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
   db

@@ -124,6 +124,7 @@ describe('A deleted account', () => {
     }
     const { data: typed } = await api.searchSpaces({ client, query: { q: title, as_typed: true } });
     expect(typed).toEqual([]);
+    await dictionaryIsCurrent(app);
     const { data: others } = await api.searchSpaces({ client, query: { q: title } });
     expect(others?.map(({ space_id }) => space_id)).toEqual([foreign.space_id]);
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);

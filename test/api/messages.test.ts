@@ -369,7 +369,7 @@ test.each([
   }
 });
 
-test('every operation that changes messages requires a token', async () => {
+test('every operation but reading requires a token', async () => {
   const message = await send(ben, space, 'hello');
   const { client } = stranger;
   const path = { message_id: message.message_id };
