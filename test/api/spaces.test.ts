@@ -234,16 +234,15 @@ describe('a private space', () => {
       headers: { ...(init.headers as Record<string, string>), ...headers },
     });
   };
-  const expectHidden = async (request: (ids: Ids) => Promise<Response>) => {
-    const answer = async (ids: Ids) => {
+  /** Asserts that the response equals the one for a space that does not exist. */
+  const assertHidden = async (request: (ids: Ids) => Promise<Response>) => {
+    const problemOf = async (ids: Ids) => {
       const response = await request(ids);
       expect(response.status).toBe(404);
       return { ...(await response.json()), request_id: '' };
     };
-    // The wording does not distinguish it from a space that never existed.
-    expect(await answer({ space_id: space.space_id, message_id })).toEqual(
-      await answer({ space_id: 'no-space', message_id: 'no-message' }),
-    );
+    const actual = await problemOf({ space_id: space.space_id, message_id });
+    expect(actual).toEqual(await problemOf({ space_id: 'no-space', message_id: 'no-message' }));
   };
 
   test('is hidden by operations on spaces, messages and appreciations', () => {
@@ -251,14 +250,15 @@ describe('a private space', () => {
     expect(ids).toEqual(expect.arrayContaining(['getSpace', 'sendMessage', 'appreciateMessage']));
     expect(openOperations.map(({ operationId }) => operationId)).toContain('listMessages');
   });
-  test.each(openOperations)('does not exist for strangers: $operationId', (operation) =>
-    expectHidden(sendAs({}, operation)),
+  test.each(openOperations)('is hidden from callers without a token: $operationId', (operation) =>
+    assertHidden(sendAs({}, operation)),
   );
-  test.each(operationsOnIt)('does not exist for other users: $operationId', (operation) =>
-    expectHidden(sendAs(ben.headers, operation)),
+  test.each(operationsOnIt)(
+    'is hidden from users who do not participate: $operationId',
+    (operation) => assertHidden(sendAs(ben.headers, operation)),
   );
-  test('does not exist for other users who guess its invitation code', () =>
-    expectHidden(({ space_id }) =>
+  test('is hidden from users who guess an invitation code', () =>
+    assertHidden(({ space_id }) =>
       app.fetch(`/api/participations/${space_id}`, {
         method: 'PUT',
         headers: { ...ben.headers, 'content-type': 'application/json' },
@@ -285,7 +285,7 @@ describe('a private space', () => {
 
   test('is hidden from users who have left, until they join again', async () => {
     await leave(guest, space);
-    for (const operation of operationsOnIt) await expectHidden(sendAs(guest.headers, operation));
+    for (const operation of operationsOnIt) await assertHidden(sendAs(guest.headers, operation));
     await join(guest, space);
     expect(await getSpace(guest, space)).toMatchObject({ participant_count: 2 });
   });
