@@ -107,7 +107,7 @@ export async function searchText(
     BEGINNING.section,
     BEGINNING.after,
     revision,
-    asTyped ? [] : findJoins(dictionary, words),
+    findJoins(dictionary, words),
     [],
   ];
   const [section, after, firstRevision, joins, other] =
