@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
+import { insecureVersion } from '../../server/process/node-version.js';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
 /** The arguments that `npm start` passes to Node.js, the script last. */
 const startArguments = manifest.scripts.start.split(' ').slice(1);
+
+const nodeWarning = insecureVersion(process.versions.node);
 
 /** A server in its own process, run like `npm start`. */
 export interface Server extends AsyncDisposable {
@@ -16,7 +19,7 @@ export interface Server extends AsyncDisposable {
   port: number;
   child: ChildProcess;
   dataDir: string;
-  /** Everything that it has printed so far. */
+  /** Everything that it has printed so far, except the warning about the version of Node.js. */
   output(): string;
   /** Sends SIGTERM. Resolves to the exit code, or to the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
@@ -53,7 +56,7 @@ export async function startServer(
     port,
     child: started.child,
     dataDir,
-    output: started.printed,
+    output: () => started.printed().replace(`${nodeWarning}\n`, ''),
     async stop() {
       if (started.isRunning()) started.child.kill('SIGTERM');
       return started.exited;

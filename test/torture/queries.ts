@@ -8,7 +8,6 @@ import fc from 'fast-check';
 import { hashPassword } from '../../server/auth/password-hashing.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { importRecords } from '../../server/exchange/import.ts';
-import { insecureVersion } from '../../server/process/node-version.js';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { type Exchange, validateExchange } from '../support/contract.ts';
 import { startServer } from '../support/server.ts';
@@ -69,9 +68,7 @@ export const queries: Trial = {
 
       assert.equal(server.child.exitCode, null, server.output());
       assert.deepEqual(await known(), before, 'what is found afterwards is what was found before');
-      const nodeWarning = insecureVersion(process.versions.node);
-      const printed = server.output().replace(`${nodeWarning}\n`, '');
-      assert.equal(printed, '', 'the server warned of something');
+      assert.equal(server.output(), '', 'the server warned of something');
       const tally = [...statuses].sort().map(([status, times]) => `${status} x ${times}`);
       return `${count} searches, ${tally.join(', ')}, with ${results} results in all; each answer as the contract has it, 0 times 5xx`;
     } finally {
@@ -259,12 +256,12 @@ function anySearch(cursors: readonly string[]): fc.Arbitrary<Search> {
   const write = (parts: unknown) => Buffer.from(JSON.stringify(parts) ?? '').toString('base64url');
   const anyCursor = fc.oneof(
     { weight: 2, arbitrary: cursor },
-    // Not so many parts, not of these types, or one of them another.
+    // A position that was not sealed, and a sealed one with another byte.
     fc.array(part, { maxLength: 6 }).map(write),
-    fc.tuple(cursor, fc.nat(5), part).map(([whole, i, other]) => {
-      const parts = JSON.parse(Buffer.from(whole, 'base64url').toString());
-      parts[i % parts.length] = other;
-      return write(parts);
+    fc.tuple(cursor, fc.nat(), fc.nat(255)).map(([whole, i, byte]) => {
+      const bytes = Buffer.from(whole, 'base64url');
+      bytes[i % bytes.length] = byte;
+      return bytes.toString('base64url');
     }),
     fc.tuple(cursor, fc.nat(), fc.string({ maxLength: 3 })).map(([whole, i, other]) => {
       const at = i % whole.length;
