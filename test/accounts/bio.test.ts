@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { parseBio } from '../../server/accounts/bio.ts';
 import { DomainError } from '../../server/errors.ts';
 
-function refusalOf(text: string): DomainError | undefined {
+/** Returns the error of an invalid bio. */
+function errorOf(text: string): DomainError | undefined {
   try {
     parseBio(text);
   } catch (error) {
@@ -13,9 +14,9 @@ function refusalOf(text: string): DomainError | undefined {
   return undefined;
 }
 
-const family = '👩‍👩‍👧‍👦';
+const FAMILY_EMOJI = '👩‍👩‍👧‍👦';
 
-describe('a bio', () => {
+describe('parseBio', () => {
   test.each([
     '',
     ' ',
@@ -26,13 +27,13 @@ describe('a bio', () => {
     'أحب الشعر\u200F القديم',
     'x'.repeat(500),
     'é'.normalize('NFD').repeat(500),
-    family.repeat(285),
+    FAMILY_EMOJI.repeat(285),
     '\n'.repeat(500),
-  ])('is kept as it was written: %j', (text) => {
+  ])('returns the text unchanged: %j', (text) => {
     expect(parseBio(text)).toBe(text);
   });
 
-  test('has the line breaks of Windows made those of everybody', () => {
+  test('converts Windows line breaks to \\n', () => {
     expect(parseBio('one\r\ntwo\r\n\r\nthree')).toBe('one\ntwo\n\nthree');
     expect(parseBio('x\r\n'.repeat(250))).toBe('x\n'.repeat(250));
   });
@@ -42,8 +43,8 @@ describe('a bio', () => {
     ['letters with marks', 'é'.normalize('NFD').repeat(501)],
     ['flags', '🇩🇪'.repeat(501)],
     ['lines', 'x\n'.repeat(251)],
-  ])('has at most 500 characters as people count them, be they %s', (_, text) => {
-    expect(refusalOf(text)).toMatchObject({
+  ])('rejects more than 500 graphemes: %s', (_, text) => {
+    expect(errorOf(text)).toMatchObject({
       code: 'bio_invalid',
       message: expect.stringMatching(/at most 500 characters. This one has 50[12]\./),
       pointers: [{ pointer: '/bio', message: 'must have at most 500 characters' }],
@@ -51,11 +52,11 @@ describe('a bio', () => {
   });
 
   test.each([
-    ['marks on one letter', `a${'\u0301'.repeat(2000)}`],
-    ['people in families', family.repeat(286)],
+    ['marks on a single letter', `a${'\u0301'.repeat(2000)}`],
+    ['emoji of families', FAMILY_EMOJI.repeat(286)],
     ['a million marks', `a${'\u0316\u0301'.repeat(500_000)}`],
-  ])('has at most 2,000 code points, be they %s', (_, text) => {
-    expect(refusalOf(text)).toMatchObject({
+  ])('rejects more than 2,000 code points: %s', (_, text) => {
+    expect(errorOf(text)).toMatchObject({
       code: 'bio_invalid',
       message: expect.stringContaining('at most 2,000 Unicode code points'),
       pointers: [{ pointer: '/bio', message: 'must have at most 2,000 code points' }],
@@ -63,9 +64,9 @@ describe('a bio', () => {
   });
 
   test.each(['\0', '\t', '\r', '\r\r\n', '\n\r', '\x1B', '\x7F', '\x85', '\uD83D', '\uDE00'])(
-    'is refused with %j',
+    'rejects %j',
     (character) => {
-      expect(refusalOf(`one${character}two`)).toMatchObject({
+      expect(errorOf(`one${character}two`)).toMatchObject({
         code: 'bio_invalid',
         message: expect.stringContaining('line breaks'),
         pointers: [{ pointer: '/bio' }],
@@ -73,17 +74,17 @@ describe('a bio', () => {
     },
   );
 
-  test('is well-formed and the same when it is read again', () => {
+  test('returns well-formed text that parses to itself', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
       fc.string({ unit: 'binary' }),
       fc
         .array(fc.constantFrom('a', '\r', '\n', '\r\n', '\uD83D', '\uDE00', '\0'))
-        .map((all) => all.join('')),
+        .map((pieces) => pieces.join('')),
     );
     fc.assert(
       fc.property(text, (text) => {
-        if (refusalOf(text)) return;
+        if (errorOf(text)) return;
         const bio = parseBio(text);
         expect(bio.isWellFormed()).toBe(true);
         expect(parseBio(bio)).toBe(bio);

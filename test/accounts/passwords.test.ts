@@ -14,9 +14,10 @@ import {
 import { DomainError } from '../../server/errors.ts';
 
 const ada = { username: 'Ada.Lovelace', email: 'Countess+1@Example.com' };
-const password = 'marmalade on toast';
+const PASSWORD = 'marmalade on toast';
 
-function refusalOf(password: string, account = ada): DomainError | undefined {
+/** Returns the error of an invalid new password. */
+function errorOf(password: string, account = ada): DomainError | undefined {
   try {
     checkNewPassword(password, account, '/newPassword');
   } catch (error) {
@@ -26,9 +27,9 @@ function refusalOf(password: string, account = ada): DomainError | undefined {
   return undefined;
 }
 
-describe('a new password', () => {
+describe('checkNewPassword', () => {
   test.each([
-    password,
+    PASSWORD,
     'aaaabbbb',
     'x'.repeat(256),
     '🐘'.repeat(8),
@@ -39,21 +40,21 @@ describe('a new password', () => {
     'my ada.lovelace',
     'example.com',
     'ada lovelace',
-  ])('may be %j', (text) => {
-    expect(refusalOf(text)).toBeUndefined();
+  ])('accepts %j', (text) => {
+    expect(errorOf(text)).toBeUndefined();
   });
 
   test.each([
-    ['nothing', ''],
+    ['an empty password', ''],
     ['7 letters', 'x7#kQ!z'],
     ['7 letters of two UTF-16 units', '🐘'.repeat(7)],
-    ['7 letters, one of them with a mark', 'x7#kQ!e\u0301'],
+    ['7 letters, one of them with a combining mark', 'x7#kQ!e\u0301'],
     ['257 letters', 'x'.repeat(257)],
     ['257 letters of two UTF-16 units', '🐘'.repeat(257)],
     ['half a surrogate pair', 'marmalade \uD83D'],
-    ['the halves of a surrogate pair the wrong way round', 'marmalade \uDE00\uD83D'],
-  ])('has 8 to 256 well-formed characters, so that %s is refused', (_, text) => {
-    expect(refusalOf(text)).toMatchObject({
+    ['the halves of a surrogate pair in the wrong order', 'marmalade \uDE00\uD83D'],
+  ])('rejects %s', (_, text) => {
+    expect(errorOf(text)).toMatchObject({
       code: 'password_invalid',
       message: expect.stringContaining('8 to 256 characters'),
       pointers: [{ pointer: '/newPassword', message: 'must have 8 to 256 characters' }],
@@ -61,9 +62,9 @@ describe('a new password', () => {
   });
 
   test.each(['password', 'PassWord', 'ｐａｓｓｗｏｒｄ', 'qwertyuiop', '1234567890', 'iloveyou'])(
-    'is refused for being as common as %s',
+    'rejects the common password %s',
     (text) => {
-      expect(refusalOf(text)).toMatchObject({
+      expect(errorOf(text)).toMatchObject({
         code: 'password_too_common',
         message: expect.stringContaining('3,000'),
         pointers: [{ pointer: '/newPassword' }],
@@ -77,66 +78,75 @@ describe('a new password', () => {
     'ａｄａ.lovelace',
     'countess+1@example.com',
     'COUNTESS+1',
-  ])('is refused for naming its owner: %s', (text) => {
-    expect(refusalOf(text)).toMatchObject({
+  ])('rejects the user’s own username or email address: %s', (text) => {
+    expect(errorOf(text)).toMatchObject({
       code: 'password_names_you',
       message: expect.stringContaining('username or email address'),
       pointers: [{ pointer: '/newPassword' }],
     });
   });
 
-  test('may name somebody else', () => {
-    expect(
-      refusalOf('Ada.Lovelace', { username: 'bob', email: 'bob@example.com' }),
-    ).toBeUndefined();
+  test('accepts another user’s username', () => {
+    expect(errorOf('Ada.Lovelace', { username: 'bob', email: 'bob@example.com' })).toBeUndefined();
   });
 
-  test('is judged at once, however long and hard to normalise', { timeout: 5_000 }, () => {
-    expect(refusalOf('a\u0316\u0301'.repeat(300_000))).toMatchObject({ code: 'password_invalid' });
+  test('rejects a long text that is expensive to normalise within seconds', {
+    timeout: 5_000,
+  }, () => {
+    expect(errorOf('a\u0316\u0301'.repeat(300_000))).toMatchObject({ code: 'password_invalid' });
   });
 
-  test('is never anything but accepted or refused', () => {
+  test('accepts or rejects any text without another error', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 6 }), fc.string(), (text, name) => {
-        refusalOf(text, { username: name, email: name });
+        errorOf(text, { username: name, email: name });
       }),
     );
   });
 });
 
-describe('the list of common passwords', () => {
+describe('common-passwords.txt', () => {
   const file = new URL('../../server/accounts/common-passwords.txt', import.meta.url);
   const common = readFileSync(file, 'utf8').trimEnd().split('\n');
 
-  test('has 3,000 different ones, each refused for being common and for nothing else', () => {
+  test('contains 3,000 distinct passwords, each rejected as too common', () => {
     expect(new Set(common).size).toBe(3000);
-    expect(common.filter((text) => refusalOf(text)?.code !== 'password_too_common')).toEqual([]);
+    expect(common.filter((text) => errorOf(text)?.code !== 'password_too_common')).toEqual([]);
   });
 });
 
-describe('a password hash', () => {
-  test('is Argon2id at 19 MiB, two passes and one lane, and another each time', async () => {
-    const [one, other] = await Promise.all([hashPassword(password), hashPassword(password)]);
+describe('hashPassword', () => {
+  test('uses Argon2id with 19 MiB, two passes and one lane, and a new salt each time', async () => {
+    const [one, other] = await Promise.all([hashPassword(PASSWORD), hashPassword(PASSWORD)]);
     expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect(one).not.toBe(other);
   });
 
-  test('is that of its password and of no other', async () => {
-    const stored = await hashPassword(password);
-    expect(await verifyPassword(stored, password)).toBe(true);
-    for (const wrong of ['', 'Marmalade on toast', `${password} `, `${password}\0`]) {
+  test('runs a limited number of hashes concurrently, and the others wait', async () => {
+    const all = Array.from({ length: 10 }, () => hashPassword(PASSWORD));
+    expect(waitingPasswords()).toBe(10 - MAX_CONCURRENT_HASHES);
+    await Promise.all(all);
+    expect(waitingPasswords()).toBe(0);
+  });
+});
+
+describe('verifyPassword', () => {
+  test('accepts the hashed password and no other', async () => {
+    const stored = await hashPassword(PASSWORD);
+    expect(await verifyPassword(stored, PASSWORD)).toBe(true);
+    for (const wrong of ['', 'Marmalade on toast', `${PASSWORD} `, `${PASSWORD}\0`]) {
       expect(await verifyPassword(stored, wrong)).toBe(false);
     }
   });
 
-  test('takes every character of the longest password into account', async () => {
+  test('verifies every character of the longest password', async () => {
     const stored = await hashPassword('x'.repeat(256));
     expect(await verifyPassword(stored, 'x'.repeat(256))).toBe(true);
     expect(await verifyPassword(stored, `${'x'.repeat(255)}y`)).toBe(false);
     expect(await verifyPassword(stored, 'x'.repeat(257))).toBe(false);
   });
 
-  test('is the same for both ways to type an accent', async () => {
+  test('accepts a password in another Unicode normalisation form', async () => {
     expect(
       await verifyPassword(await hashPassword('caf\u00E9 au lait'), 'cafe\u0301 au lait'),
     ).toBe(true);
@@ -145,19 +155,26 @@ describe('a password hash', () => {
     ).toBe(true);
   });
 
-  test('is not that of half a surrogate pair, which would be hashed as the replacement character', async () => {
+  test('rejects unpaired surrogates, which Argon2 would hash as the replacement character', async () => {
     const stored = await hashPassword('marmalade \uFFFD');
     expect(await verifyPassword(stored, 'marmalade \uFFFD')).toBe(true);
     expect(await verifyPassword(stored, 'marmalade \uD83D')).toBe(false);
     expect(await verifyPassword(await hashPassword(''), '\uD83D')).toBe(false);
   });
 
-  test('that is none fails to verify, and not with what it holds', async () => {
-    const verified = verifyPassword('$argon2id$secret', password);
+  test('throws for a malformed hash, without the hash in the message', async () => {
+    const verified = verifyPassword('$argon2id$secret', PASSWORD);
     await expect(verified).rejects.toThrow(Error);
     await expect(verified).rejects.not.toThrow(/secret/);
   });
 
+  test('rejects every password if the user does not exist', async () => {
+    expect(await verifyPassword(null, PASSWORD)).toBe(false);
+    expect(await verifyPassword(null, '')).toBe(false);
+  });
+});
+
+describe('isPasswordHash', () => {
   test.each([
     ['Argon2id', '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$', true],
     ['Argon2i', '$argon2i$v=19$m=4096,t=3,p=1$c29tZXNhbHQ$', true],
@@ -167,32 +184,22 @@ describe('a password hash', () => {
     ['Argon2id with 64 lanes', '$argon2id$v=19$m=19456,t=2,p=64$c29tZXNhbHQ$', false],
     ['Argon2id with too short a salt', '$argon2id$v=19$m=19456,t=2,p=1$AA$', false],
     ['bcrypt', '$2b$10$N9qo8uLOickgx2ZMRZoMye', false],
-    ['nothing', '', false],
-  ])('may come from elsewhere: %s', (_, parameters, expected) => {
+    ['an empty string', '', false],
+  ])('checks algorithm and parameters: %s', (_, parameters, expected) => {
     expect(isPasswordHash(parameters && `${parameters}${'A'.repeat(43)}`)).toBe(expected);
   });
+});
 
-  test('is made again once costs have risen', async () => {
+describe('needsRehash', () => {
+  test('is true for a hash with weaker parameters or another algorithm', async () => {
     const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-    const at = (changes: object) => hash(password, { ...cost, ...changes });
-    expect(needsRehash(await hashPassword(password))).toBe(false);
-    expect(needsRehash(await at({ memoryCost: 19_455 }))).toBe(true);
-    expect(needsRehash(await at({ timeCost: 1 }))).toBe(true);
-    expect(needsRehash(await at({ algorithm: 1 }))).toBe(true);
-    expect(needsRehash(await at({ memoryCost: 20_000, timeCost: 3, parallelism: 2 }))).toBe(false);
+    const hashWith = (changes: object) => hash(PASSWORD, { ...cost, ...changes });
+    expect(needsRehash(await hashPassword(PASSWORD))).toBe(false);
+    expect(needsRehash(await hashWith({ memoryCost: 19_455 }))).toBe(true);
+    expect(needsRehash(await hashWith({ timeCost: 1 }))).toBe(true);
+    expect(needsRehash(await hashWith({ algorithm: 1 }))).toBe(true);
+    expect(needsRehash(await hashWith({ memoryCost: 20_000, timeCost: 3, parallelism: 2 }))).toBe(
+      false,
+    );
   });
-});
-
-describe('an account that does not exist', () => {
-  test('has no right password', async () => {
-    expect(await verifyPassword(null, password)).toBe(false);
-    expect(await verifyPassword(null, '')).toBe(false);
-  });
-});
-
-test('passwords are hashed a few at a time, the others wait', async () => {
-  const all = Array.from({ length: 10 }, () => hashPassword(password));
-  expect(waitingPasswords()).toBe(10 - MAX_CONCURRENT_HASHES);
-  await Promise.all(all);
-  expect(waitingPasswords()).toBe(0);
 });

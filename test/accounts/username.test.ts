@@ -9,33 +9,43 @@ import {
 } from '../../server/accounts/username.ts';
 import { DomainError } from '../../server/errors.ts';
 
-/** Characters that names are made of, and those that get in between. */
+/** Characters of valid usernames and characters that make a username invalid. */
 const PIECES = [
   ...Array.from('abcIlm10ßſıİéΣςσАавдπ田さタｶﾞ민ㅏㄅप्रि١१٣Ꭰﬁ𝐀ﷺ'),
   ...Array.from('._-  \'"\\/@<>\0\n\u2028'),
-  ...['\u0301', '\u0307', '\u0323', '\u200B', '\u200D', '\u00AD', '\uFE0F', '\u3164', '\uD83D'],
+  '\u0301',
+  '\u0307',
+  '\u0323',
+  '\u200B',
+  '\u200D',
+  '\u00AD',
+  '\uFE0F',
+  '\u3164',
+  '\uD83D',
 ];
-const nearlyNames = fc
+const nearlyValidNames = fc
   .array(fc.constantFrom(...PIECES), { maxLength: 8 })
   .map((pieces) => pieces.join(''));
-const BMP = String.fromCharCode(...Array(0x10000).keys());
-/** Of the letters and marks that one script has in the Basic Multilingual Plane. */
-const plainNames = fc.oneof(
+const BASIC_MULTILINGUAL_PLANE = String.fromCharCode(...Array(0x10000).keys());
+/** Names of letters and marks of a single script. */
+const singleScriptNames = fc.oneof(
   ...['Latn', 'Grek', 'Cyrl', 'Armn', 'Geor', 'Cher', 'Deva', 'Thai', 'Kana', 'Hang'].map(
     (script) => {
-      const letters = BMP.match(new RegExp(`[\\p{scx=${script}}&&[\\p{L}\\p{M}]]`, 'gv')) ?? [];
+      const letters =
+        BASIC_MULTILINGUAL_PLANE.match(new RegExp(`[\\p{scx=${script}}&&[\\p{L}\\p{M}]]`, 'gv')) ??
+        [];
       return fc.string({ unit: fc.constantFrom(...letters), minLength: 2, maxLength: 12 });
     },
   ),
 );
 const anyText = fc.oneof(
-  nearlyNames,
+  nearlyValidNames,
   fc.string({ unit: 'binary', maxLength: 70 }),
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
 );
 
-/** The username, or undefined for one that is refused as it should be. */
-function parse(text: string): Username | undefined {
+/** Returns the username, or undefined if it is rejected with a complete error. */
+function tryParse(text: string): Username | undefined {
   try {
     return parseUsername(text);
   } catch (error) {
@@ -48,7 +58,8 @@ function parse(text: string): Username | undefined {
   }
 }
 
-function refusalOf(text: string): string {
+/** Returns the message of the error, or `accepted`. */
+function errorMessageOf(text: string): string {
   try {
     parseUsername(text);
   } catch (error) {
@@ -58,46 +69,72 @@ function refusalOf(text: string): string {
   return 'accepted';
 }
 
-describe('a username', () => {
+describe('parseUsername', () => {
   test.each([
-    ...['ada', 'Ada_Lovelace', 'ada.lovelace', 'João-Pedro', 'Łukasz', 'Nguyễn Văn A', 'x1', '42'],
-    ...[
-      '田中さん',
-      'ソニーX',
-      'Tokyo東京タワー',
-      '李ming',
-      'ㄅㄆㄇ李',
-      '민준',
-      '金민준Kim',
-      '𠮷野',
-    ],
-    ...['प्रिया', 'நிலா', 'น้ำฝน', 'မြှို့တော်', 'བཀྲ ཤིས', 'ኢትዮጵያ', 'ᏣᎳᎩ', 'ᠮᠣᠩᠭᠣᠯ'],
-    ...['Ελένη', 'Маша', 'نور', 'דָּוִד', 'Աննա', 'გიორგი', 'प्रिया१२३', 'نور٤٢', 'Ａｄａ', 'ﾀﾅｶ'],
-    ...['_ada', 'ada-', '-_-', 'Ма\u0316ша', 'x'.repeat(64), '𠮷'.repeat(64)],
-  ])('may be %s', (name) => {
+    'ada',
+    'Ada_Lovelace',
+    'ada.lovelace',
+    'João-Pedro',
+    'Łukasz',
+    'Nguyễn Văn A',
+    'x1',
+    '42',
+    '田中さん',
+    'ソニーX',
+    'Tokyo東京タワー',
+    '李ming',
+    'ㄅㄆㄇ李',
+    '민준',
+    '金민준Kim',
+    '𠮷野',
+    'प्रिया',
+    'நிலா',
+    'น้ำฝน',
+    'မြှို့တော်',
+    'བཀྲ ཤིས',
+    'ኢትዮጵያ',
+    'ᏣᎳᎩ',
+    'ᠮᠣᠩᠭᠣᠯ',
+    'Ελένη',
+    'Маша',
+    'نور',
+    'דָּוִד',
+    'Աննա',
+    'გიორგი',
+    'प्रिया१२३',
+    'نور٤٢',
+    'Ａｄａ',
+    'ﾀﾅｶ',
+    '_ada',
+    'ada-',
+    '-_-',
+    'Ма\u0316ша',
+    'x'.repeat(64),
+    '𠮷'.repeat(64),
+  ])('accepts %s', (name) => {
     expect(parseUsername(name).name).toBe(name);
   });
 
-  test('is kept in NFC', () => {
+  test('normalises to NFC', () => {
     expect(parseUsername('Jose\u0301')).toEqual(parseUsername('José'));
     expect(parseUsername('Jose\u0301').name).toBe('José');
   });
 
   test.each([
-    ['nothing', ''],
-    ['a letter', 'a'],
-    ['a letter and its mark', 'e\u0301'],
-    ['a letter of two UTF-16 units', '𠮷'],
+    ['an empty name', ''],
+    ['a single letter', 'a'],
+    ['a single letter with a mark', 'e\u0301'],
+    ['a single letter of two UTF-16 units', '𠮷'],
     ['65 letters', 'x'.repeat(65)],
-    ['65 code points that are 64 letters', `e\u0301${'x'.repeat(63)}`],
-    ['characters that stand for eighteen each', '\uFDFA'.repeat(4)],
-  ])('has 2 to 64 characters, so that %s is refused', (_, name) => {
-    expect(refusalOf(name)).toContain('2 to 64 characters');
+    ['65 code points of 64 letters', `e\u0301${'x'.repeat(63)}`],
+    ['four characters that NFKC expands to eighteen each', '\uFDFA'.repeat(4)],
+  ])('rejects a length outside 2 to 64 characters: %s', (_, name) => {
+    expect(errorMessageOf(name)).toContain('2 to 64 characters');
   });
 
   test.each([
-    ['a space before', ' ada'],
-    ['a space after', 'ada '],
+    ['a leading space', ' ada'],
+    ['a trailing space', 'ada '],
     ['two spaces', 'ada  lovelace'],
     ['another kind of space', 'ada\u00A0lovelace'],
     ['a line break', 'ada\n'],
@@ -107,10 +144,10 @@ describe('a username', () => {
     ['other punctuation', 'ada!'],
     ['a symbol', 'a+b'],
     ['an emoji', 'ada👍'],
-    ['a number that is no digit', 'ada²'],
-    ['a mark before any letter', '\u0301ada'],
-    ['a mark on a sign', 'a_\u0301'],
-    ['a mark on a space', 'a \u0301b'],
+    ['a superscript digit', 'ada²'],
+    ['a mark before the first letter', '\u0301ada'],
+    ['a mark after punctuation', 'a_\u0301'],
+    ['a mark after a space', 'a \u0301b'],
     ['half a surrogate pair', 'ada\uD83D'],
     ['a zero-width space', 'ad\u200Ba'],
     ['a zero-width joiner', 'ad\u200Da'],
@@ -119,17 +156,17 @@ describe('a username', () => {
     ['a variation selector', 'ad\uFE0Fa'],
     ['a grapheme joiner', 'ad\u034Fa'],
     ['blank letters', '\u3164\u3164'],
-    ['a letter that stands for a space and a mark', 'ab\uFE70'],
-  ])('is refused with %s', (_, name) => {
-    expect(refusalOf(name)).toContain('letters with their marks, digits');
+    ['a letter that NFKC expands to a space and a mark', 'ab\uFE70'],
+  ])('rejects %s', (_, name) => {
+    expect(errorMessageOf(name)).toContain('letters with their marks, digits');
   });
 
   test.each([
-    ['five in a row', 'a\u0316\u0317\u0318\u0319\u031A'],
-    ['one twice', 'a\u0323\u0323'],
-    ['one twice, the first time inside a letter', 'é\u0301'],
-  ])('is refused with piled marks: %s', (_, name) => {
-    expect(refusalOf(name)).toContain('at most 4 nonspacing marks');
+    ['five different marks', 'a\u0316\u0317\u0318\u0319\u031A'],
+    ['the same mark twice', 'a\u0323\u0323'],
+    ['the same mark twice, once precomposed', 'é\u0301'],
+  ])('rejects stacked marks: %s', (_, name) => {
+    expect(errorMessageOf(name)).toContain('at most 4 nonspacing marks');
   });
 
   test.each([
@@ -137,57 +174,59 @@ describe('a username', () => {
     ['Latin with Greek', 'αlpha'],
     ['Latin with Cherokee', 'Ꭺda'],
     ['Latin with Devanagari', 'adaप्रिया'],
-    ['Latin with a digit of Devanagari', 'ada१'],
+    ['Latin with a Devanagari digit', 'ada१'],
     ['mathematical Latin with Cyrillic', '𝐀𝐝аша'],
     ['Cyrillic with Greek', 'Машα'],
     ['Cyrillic with Han', 'Маша田中'],
-    ['Cyrillic with the mark of length of Kana', 'Машаー'],
+    ['Cyrillic with the Kana prolonged sound mark', 'Машаー'],
     ['Kana with Hangul', 'さん민준'],
     ['Kana with Bopomofo', 'さんㄅㄆ'],
     ['Arabic with Hebrew', 'نורר'],
-    ['a script of the past', '𐌰𐌱𐌲'],
+    ['a historic script', '𐌰𐌱𐌲'],
     ['blank hieroglyphs', '\u{13441}\u{13441}'],
-  ])('is refused in scripts that are not written together: %s', (_, name) => {
-    expect(refusalOf(name)).toContain('one script');
+  ])('rejects mixed and excluded scripts: %s', (_, name) => {
+    expect(errorMessageOf(name)).toContain('one script');
   });
 
-  test('is refused at once, however long and hard to normalise', { timeout: 5_000 }, () => {
-    expect(refusalOf('a\u0316\u0301'.repeat(300_000))).toContain('2 to 64');
+  test('rejects a long text that is expensive to normalise within seconds', {
+    timeout: 5_000,
+  }, () => {
+    expect(errorMessageOf('a\u0316\u0301'.repeat(300_000))).toContain('2 to 64');
   });
 
-  test('is never anything but accepted or refused', () => {
+  test('accepts or rejects any text without another error', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        parse(text);
+        tryParse(text);
       }),
       { numRuns: 2000 },
     );
   });
 
-  test('is the same when it is read again', () => {
+  test('parses its own result to the same username', () => {
     fc.assert(
-      fc.property(fc.oneof(nearlyNames, plainNames), (text) => {
-        const username = parse(text);
+      fc.property(fc.oneof(nearlyValidNames, singleScriptNames), (text) => {
+        const username = tryParse(text);
         if (username) expect(parseUsername(username.name)).toEqual(username);
       }),
       { numRuns: 2000 },
     );
   });
 
-  test('is refused with any character that JSON escapes', () => {
+  test('rejects every character that JSON escapes', () => {
     const escaped = Array.from({ length: 0x110000 }, (_, code) =>
       String.fromCodePoint(code),
     ).filter((character) => !isPlainInJson(character.normalize('NFC')));
     expect(escaped).toContain('"');
     expect(
-      escaped.filter((character) => parse(`a${character}b`) || parse(character + character)),
+      escaped.filter((character) => tryParse(`a${character}b`) || tryParse(character + character)),
     ).toEqual([]);
   });
 
-  test('stands in JSON as it is', () => {
+  test('returns names that JSON does not escape', () => {
     fc.assert(
-      fc.property(fc.oneof(anyText, plainNames), (text) => {
-        const username = parse(text);
+      fc.property(fc.oneof(anyText, singleScriptNames), (text) => {
+        const username = tryParse(text);
         if (username) expect(isPlainInJson(username.name)).toBe(true);
       }),
       { numRuns: 2000 },
@@ -199,7 +238,7 @@ function isPlainInJson(text: string): boolean {
   return JSON.stringify(text) === `"${text}"`;
 }
 
-describe('the key of a username', () => {
+describe('usernameKey', () => {
   test.each([
     ['Ilya', 'ilya'],
     ['ADA', 'ada'],
@@ -224,29 +263,29 @@ describe('the key of a username', () => {
     ['ad.a', 'ada'],
     ['ad a', 'ada'],
     ['カ', '力'],
-  ])('is another for %s and %s', (one, other) => {
+  ])('differs for %s and %s', (one, other) => {
     expect(usernameKey(one)).not.toBe(usernameKey(other));
   });
 
-  test('is the same for a name in capitals, in small letters and in another normal form', () => {
+  test('ignores case and Unicode normalisation form', () => {
     fc.assert(
-      fc.property(fc.oneof(nearlyNames, plainNames), (text) => {
+      fc.property(fc.oneof(nearlyValidNames, singleScriptNames), (text) => {
         const key = usernameKey(text);
         expect(usernameKey(key)).toBe(key);
         for (const form of ['NFC', 'NFD', 'NFKC', 'NFKD']) {
           expect(usernameKey(text.normalize(form))).toBe(key);
         }
-        // On its own, a mark has no case; after normalisation it may have joined its letter.
-        const spelled = text.normalize('NFKC');
-        expect(usernameKey(spelled.toUpperCase())).toBe(key);
-        expect(usernameKey(spelled.toLowerCase())).toBe(key);
+        // A separate combining mark has no case, so compose it with its letter first.
+        const composed = text.normalize('NFKC');
+        expect(usernameKey(composed.toUpperCase())).toBe(key);
+        expect(usernameKey(composed.toLowerCase())).toBe(key);
       }),
       { numRuns: 2000 },
     );
   });
 });
 
-describe('the skeleton of a username', () => {
+describe('usernameSkeleton', () => {
   test.each([
     ['Ilya', 'llya'],
     ['Ilya', '1lya'],
@@ -280,17 +319,17 @@ describe('the skeleton of a username', () => {
     ['ad.a', 'ad_a'],
     ['ad a', 'ada'],
     ['田中', '由中'],
-  ])('is another for %s and %s', (one, other) => {
+  ])('differs for %s and %s', (one, other) => {
     expect(usernameSkeleton(one)).not.toBe(usernameSkeleton(other));
   });
 
-  test('exists for a name that is malformed', () => {
-    expect(parse('аlice')).toBeUndefined();
+  test('returns the skeleton of an invalid username', () => {
+    expect(tryParse('аlice')).toBeUndefined();
     expect(usernameSkeleton('аlice')).toBe(parseUsername('alice').skeleton);
   });
 
-  test('fits an index, as the key does', () => {
-    // PostgreSQL's takes up to 2,704 bytes. The first of these has the longest skeleton of all characters.
+  test('fits into an index, as does the key', () => {
+    // PostgreSQL indexes up to 2,704 bytes. The first letter has the longest skeleton of all characters.
     for (const letter of ['\uAF66', 'ᾧ', '語', 'm']) {
       const { key, skeleton } = parseUsername(letter.repeat(64));
       expect(Buffer.byteLength(key)).toBeLessThan(2704);
@@ -299,15 +338,31 @@ describe('the skeleton of a username', () => {
   });
 });
 
-describe('a reserved username', () => {
+describe('isReserved', () => {
   test.each([
-    ...['admin', 'Admin', 'ＡＤＭＩＮ', 'аdmin', 'adrnin', 'ADMlN', 'adm\u200Bin', 'root', 'r00t'],
-    ...['Space-Service', 'space service', 'me', 'deleted', 'supp0rt', 'OffIcial'],
-  ])('is %s', (name) => {
+    'admin',
+    'Admin',
+    'ＡＤＭＩＮ',
+    'аdmin',
+    'adrnin',
+    'ADMlN',
+    'adm\u200Bin',
+    'root',
+    'r00t',
+    'Space-Service',
+    'space service',
+    'me',
+    'deleted',
+    'supp0rt',
+    'OffIcial',
+  ])('is true for %s', (name) => {
     expect(isReserved(name)).toBe(true);
   });
 
-  test.each(['ada', 'admiral', 'mel', 'rooted', 'a d m i n', 'Маша', ''])('is not %j', (name) => {
-    expect(isReserved(name)).toBe(false);
-  });
+  test.each(['ada', 'admiral', 'mel', 'rooted', 'a d m i n', 'Маша', ''])(
+    'is false for %j',
+    (name) => {
+      expect(isReserved(name)).toBe(false);
+    },
+  );
 });

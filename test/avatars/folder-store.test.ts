@@ -26,25 +26,26 @@ beforeEach(async () => {
 
 afterEach(() => rm(parent, { recursive: true, force: true }));
 
-describe('a folder of avatars', () => {
-  test('keeps what is put into it under a name of 128 random bits', async () => {
+describe('openAvatarFolder', () => {
+  test('stores an avatar under a name of 128 random bits', async () => {
     const name = await put('avatar');
     expect(name).toMatch(/^[A-Za-z0-9_-]{22}\.webp$/);
     expect(await readFile(join(path, name), 'utf8')).toBe('avatar');
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o644 & ~process.umask());
   });
 
-  test('never gives a name twice and leaves nothing else behind', async () => {
+  test('stores concurrent avatars under different names and leaves no other files', async () => {
     const names = await Promise.all(Array.from({ length: 50 }, () => put('x')));
     expect(new Set(names).size).toBe(50);
     expect((await readdir(path)).sort()).toEqual([DEFAULT_AVATAR_NAME, ...names].sort());
   });
 
-  test('removes an avatar, and does nothing the second time', async () => {
-    const [gone, kept] = [await put('a'), await put('b')];
-    await store.remove(gone);
-    await store.remove(gone);
-    expect(await avatars()).toEqual([kept]);
+  test('removes an avatar, and changes nothing the second time', async () => {
+    const removed = await put('a');
+    const kept = await put('b');
+    await store.remove(removed);
+    await store.remove(removed);
+    expect(await listAvatars()).toEqual([kept]);
   });
 
   test.each([
@@ -58,7 +59,7 @@ describe('a folder of avatars', () => {
     'AAAAAAAAAAAAAAAAAAAAAA.webp\n',
     'AAAAAAAAAAAAAAAAAAAAA\0.webp',
     'AAAAAAAAAA/AAAAAAAAAAA.webp',
-  ])('neither writes nor removes %j, which is no name of an avatar', async (name) => {
+  ])('rejects the invalid name %j for writing and removing', async (name) => {
     await writeFile(join(parent, 'data', 'secret.webp'), 'secret');
     const before = await readdir(parent, { recursive: true });
     await expect(store.remove(name)).rejects.toThrow(RangeError);
@@ -67,7 +68,7 @@ describe('a folder of avatars', () => {
     expect(await readFile(join(parent, 'data', 'secret.webp'), 'utf8')).toBe('secret');
   });
 
-  test('holds the default avatar, 512 x 512 pixels of WebP', async () => {
+  test('contains the default avatar, a WebP of 512 x 512 pixels', async () => {
     const avatar = await readFile(join(path, DEFAULT_AVATAR_NAME));
     expect(await sharp(avatar).metadata()).toMatchObject({
       format: 'webp',
@@ -76,32 +77,33 @@ describe('a folder of avatars', () => {
     });
   });
 
-  test('writes the default avatar only where it is not there yet', async () => {
-    const inode = async () => (await stat(join(path, DEFAULT_AVATAR_NAME))).ino;
-    const before = await inode();
+  test('writes the default avatar only if it is missing or different', async () => {
+    const readInode = async () => (await stat(join(path, DEFAULT_AVATAR_NAME))).ino;
+    const before = await readInode();
     await openAvatarFolder(path, BASE_URL);
-    expect(await inode()).toBe(before);
+    expect(await readInode()).toBe(before);
     await writeFile(join(path, DEFAULT_AVATAR_NAME), 'another');
     await openAvatarFolder(path, BASE_URL);
-    expect(await inode()).not.toBe(before);
+    expect(await readInode()).not.toBe(before);
   });
 
-  test('keeps its avatars when opened again, by several processes at once', async () => {
+  test('keeps the avatars when it is opened again and concurrently', async () => {
     const name = await put('avatar');
     await Promise.all([openAvatarFolder(path, BASE_URL), openAvatarFolder(path, BASE_URL)]);
     expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME].sort());
   });
 
-  test('rids itself of what a crash left behind, but not of what is being written', async () => {
-    const [old, fresh] = ['O', 'F'].map((letter) => `${letter.repeat(22)}.webp.tmp`);
-    for (const name of [`${old}`, `${fresh}`, 'notes.tmp']) await writeFile(join(path, name), '');
+  test('deletes temporary files left by a crash, but not those of concurrent writes', async () => {
+    const old = `${'O'.repeat(22)}.webp.tmp`;
+    const recent = `${'R'.repeat(22)}.webp.tmp`;
+    for (const name of [old, recent, 'notes.tmp']) await writeFile(join(path, name), '');
     const anHourAgo = new Date(Date.now() - 3_600_000);
-    await utimes(join(path, `${old}`), anHourAgo, anHourAgo);
+    await utimes(join(path, old), anHourAgo, anHourAgo);
     await openAvatarFolder(path, BASE_URL);
-    expect((await readdir(path)).sort()).toEqual([fresh, DEFAULT_AVATAR_NAME, 'notes.tmp'].sort());
+    expect((await readdir(path)).sort()).toEqual([recent, DEFAULT_AVATAR_NAME, 'notes.tmp'].sort());
   });
 
-  test('reports a write that fails and leaves no part of it', async () => {
+  test('rejects on a failed write and leaves no partial file', async () => {
     const name = newAvatarName();
     await mkdir(join(path, name));
     await expect(store.put(name, Buffer.from('x'))).rejects.toThrow('EISDIR');
@@ -115,18 +117,18 @@ async function put(content: string): Promise<string> {
   return name;
 }
 
-async function avatars(): Promise<string[]> {
+async function listAvatars(): Promise<string[]> {
   return (await readdir(path)).filter(isAvatarName).sort();
 }
 
-describe('the URL of an avatar', () => {
-  test('is its name under the base', () => {
+describe('avatar URLs', () => {
+  test('consist of the base URL and the name', () => {
     expect(store.url('AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(
       'https://cdn.example.org/avatars/AAAAAAAAAAAAAAAAAAAAAA.webp',
     );
   });
 
-  test('is that of the default avatar for those who have none', () => {
+  test('refer to the default avatar for users without an avatar', () => {
     expect(avatarUrls('http://127.0.0.1:3000/avatars').url(null)).toBe(
       'http://127.0.0.1:3000/avatars/default.webp',
     );

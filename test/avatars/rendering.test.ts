@@ -15,8 +15,8 @@ const white: Colour = [250, 250, 250];
 
 const formats = ['jpeg', 'png', 'webp', 'gif'] as const;
 
-describe('a rendered avatar', () => {
-  test.each(formats)('is a WebP of 512 x 512 pixels, made from a small %s', async (format) => {
+describe('renderAvatar', () => {
+  test.each(formats)('returns a WebP of 512 x 512 pixels for a small %s', async (format) => {
     const avatar = await renderAvatar(await quarters(40, 30).toFormat(format).toBuffer());
     expect(await sharp(avatar).metadata()).toMatchObject({
       format: 'webp',
@@ -27,8 +27,8 @@ describe('a rendered avatar', () => {
     await expectCorners(avatar, [red, green, blue, white]);
   });
 
-  test('shows the middle of an image that is not square', async () => {
-    const thirds = await canvas(300, 100, (x) => (x < 100 ? red : x < 200 ? green : blue));
+  test('crops an image that is not square to its centre', async () => {
+    const thirds = canvas(300, 100, (x) => (x < 100 ? red : x < 200 ? green : blue));
     await expectCorners(await renderAvatar(await thirds.png().toBuffer()), [
       green,
       green,
@@ -37,17 +37,17 @@ describe('a rendered avatar', () => {
     ]);
   });
 
-  describe.each(['jpeg', 'png', 'webp'] as const)('made from a %s with metadata', (format) => {
-    test.each([1, 2, 3, 4, 5, 6, 7, 8])('is upright for orientation %i', async (orientation) => {
+  describe.each(['jpeg', 'png', 'webp'] as const)('of a %s with metadata', (format) => {
+    test.each([1, 2, 3, 4, 5, 6, 7, 8])('rotates orientation %i upright', async (orientation) => {
       const upload = await withMetadata(quarters(120, 80), orientation)
         .toFormat(format, { quality: 95 })
         .toBuffer();
       expect(await sharp(upload).metadata()).toMatchObject({ orientation });
       const upright = await sharp(upload, { autoOrient: true }).resize(512, 512).png().toBuffer();
-      await expectCorners(await renderAvatar(upload), await corners(upright));
+      await expectCorners(await renderAvatar(upload), await readCorners(upright));
     });
 
-    test('has none of it left', async () => {
+    test('removes the metadata', async () => {
       const upload = await withMetadata(quarters(120, 80), 6).toFormat(format).toBuffer();
       const before = await sharp(upload).metadata();
       expect(before.exif?.includes('Somebody')).toBe(true);
@@ -64,8 +64,8 @@ describe('a rendered avatar', () => {
     });
   });
 
-  test('stands as a known corner of an orientation 6 photograph should', async () => {
-    // Stored lying on its left side: the stored top left corner belongs at the top right.
+  test('rotates orientation 6 clockwise', async () => {
+    // The top left corner of the stored image belongs at the top right.
     const upload = await withMetadata(quarters(120, 80), 6).jpeg({ quality: 95 }).toBuffer();
     await expectCorners(await renderAvatar(upload), [blue, red, white, green]);
   });
@@ -74,14 +74,13 @@ describe('a rendered avatar', () => {
     ['8-bit JPEG', 'srgb', 'jpeg'],
     ['8-bit PNG', 'srgb', 'png'],
     ['16-bit PNG', 'rgb16', 'png'],
-  ] as const)('has the colours of a Display P3 %s in sRGB', async (_, space, format) => {
-    const colour = canvas(64, 64, () => red);
-    const upload = await (await colour)
+  ] as const)('converts a Display P3 %s to sRGB', async (_, space, format) => {
+    const upload = await canvas(64, 64, () => red)
       .toColourspace(space)
       .withIccProfile('p3')
       .toFormat(format)
       .toBuffer();
-    expect((await pixel(upload, 10, 10)).at(0)).toBeLessThan(red[0] - 10);
+    expect((await readPixel(upload, 10, 10)).at(0)).toBeLessThan(red[0] - 10);
     await expectCorners(await renderAvatar(upload), [red, red, red, red]);
   });
 
@@ -89,23 +88,31 @@ describe('a rendered avatar', () => {
     const background = { r: 30, g: 30, b: 220, alpha: 0.5 };
     const create = { width: 64, height: 64, channels: 4, background } as const;
     const avatar = await renderAvatar(await sharp({ create }).png().toBuffer());
-    expect((await pixel(avatar, 256, 256)).at(3)).toBe(128);
+    expect((await readPixel(avatar, 256, 256)).at(3)).toBe(128);
     expect(webpChunks(avatar)).toEqual(['VP8X', 'ALPH', 'VP8 ']);
   });
 
-  test.each(['gif', 'webp'] as const)('is the first frame of an animated %s', async (format) => {
-    const frames = [red, green, blue].map((colour) => canvas(48, 48, () => colour));
-    const buffers = await Promise.all(frames.map(async (frame) => (await frame).png().toBuffer()));
-    const upload = await sharp(buffers, { join: { animated: true } })
-      .toFormat(format)
-      .toBuffer();
-    expect((await sharp(upload, { animated: true }).metadata()).pages).toBe(3);
-    const avatar = await renderAvatar(upload);
-    expect((await sharp(avatar).metadata()).pages).toBeUndefined();
-    await expectCorners(avatar, [red, red, red, red]);
-  });
+  test.each(['gif', 'webp'] as const)(
+    'renders the first frame of an animated %s',
+    async (format) => {
+      const frames = await Promise.all(
+        [red, green, blue].map((colour) =>
+          canvas(48, 48, () => colour)
+            .png()
+            .toBuffer(),
+        ),
+      );
+      const upload = await sharp(frames, { join: { animated: true } })
+        .toFormat(format)
+        .toBuffer();
+      expect((await sharp(upload, { animated: true }).metadata()).pages).toBe(3);
+      const avatar = await renderAvatar(upload);
+      expect((await sharp(avatar).metadata()).pages).toBeUndefined();
+      await expectCorners(avatar, [red, red, red, red]);
+    },
+  );
 
-  test('carries nothing of what is hidden behind the image', async () => {
+  test('drops data appended to the image', async () => {
     const image = await quarters(64, 64).jpeg().toBuffer();
     const archive = Buffer.from('PK\x03\x04<script>alert(1)</script>');
     const avatar = await renderAvatar(Buffer.concat([image, archive]));
@@ -113,7 +120,7 @@ describe('a rendered avatar', () => {
     expect(webpChunks(avatar)).toEqual(['VP8 ']);
   });
 
-  test('tolerates what cameras get wrong', async () => {
+  test('tolerates garbage between JPEG segments, which some cameras write', async () => {
     const image = await quarters(64, 64).jpeg().toBuffer();
     const tables = image.indexOf(Buffer.from([0xff, 0xc4]));
     const garbage = Buffer.from([1, 2, 3, 0xff, 0xff]);
@@ -121,7 +128,7 @@ describe('a rendered avatar', () => {
     await expectCorners(await renderAvatar(upload), [red, green, blue, white]);
   });
 
-  test('can be made from a view into a larger buffer', async () => {
+  test('accepts a view of a larger buffer', async () => {
     const image = await quarters(64, 64).png().toBuffer();
     const larger = Buffer.concat([Buffer.alloc(100, 7), image, Buffer.alloc(100, 7)]);
     const view = new Uint8Array(larger.buffer, larger.byteOffset + 100, image.length);
@@ -129,28 +136,28 @@ describe('a rendered avatar', () => {
   });
 });
 
-describe('refused as avatar_type_unsupported', () => {
+describe('renderAvatar on an unsupported file type', () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect/></svg>';
 
   test.each<[string, string | Buffer]>([
     ['an empty file', ''],
-    ['a text', 'not an image'],
+    ['plain text', 'not an image'],
     ['an SVG', svg],
     ['an SVG with an XML declaration', `<?xml version="1.0"?>${svg}`],
     ['a PDF', '%PDF-1.7\n1 0 obj'],
     ['a bitmap', Buffer.from('BM\x36\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0', 'latin1')],
-    ['a sound in the container of WebP', 'RIFF\x24\0\0\0WAVEfmt '],
+    ['a WAVE file in the RIFF container of WebP', 'RIFF\x24\0\0\0WAVEfmt '],
     ['the first bytes of a PNG', '\x89PNG'],
-  ])('is %s', async (_, bytes) => {
-    await expectRefusal(Buffer.from(bytes), 'avatar_type_unsupported');
+  ])('rejects %s', async (_, bytes) => {
+    await expectRejection(Buffer.from(bytes), 'avatar_type_unsupported');
   });
 
-  test.each(['tiff', 'avif'] as const)('is an image as %s', async (format) => {
+  test.each(['tiff', 'avif'] as const)('rejects a %s image', async (format) => {
     const bytes = await quarters(16, 16).toFormat(format).toBuffer();
-    await expectRefusal(bytes, 'avatar_type_unsupported');
+    await expectRejection(bytes, 'avatar_type_unsupported');
   });
 
-  test('is also what the decoder itself will not open, nor will it open files', async () => {
+  test('relies on a decoder that opens neither these formats nor file paths', async () => {
     const unsupported = 'unsupported image format';
     await expect(sharp(Buffer.from(svg)).metadata()).rejects.toThrow(unsupported);
     const tiff = await quarters(16, 16).tiff().toBuffer();
@@ -162,35 +169,40 @@ describe('refused as avatar_type_unsupported', () => {
   });
 });
 
-describe('refused as avatar_undecodable', () => {
-  test.each(formats)('is a %s that ends too early', async (format) => {
+describe('renderAvatar on undecodable content', () => {
+  test.each(formats)('rejects a truncated %s', async (format) => {
     const whole = await noise(200, 200).toFormat(format).toBuffer();
     for (const share of [0.1, 0.6, 0.95]) {
-      const part = whole.subarray(0, Math.floor(whole.length * share));
-      await expectRefusal(part, 'avatar_undecodable');
+      const truncated = whole.subarray(0, Math.floor(whole.length * share));
+      await expectRejection(truncated, 'avatar_undecodable');
     }
   });
 
-  test.each(formats)('is a %s of which only the signature is right', async (format) => {
+  test.each(formats)('rejects garbage after the signature of a %s', async (format) => {
     const signature = (await noise(9, 9).toFormat(format).toBuffer()).subarray(0, 12);
-    await expectRefusal(Buffer.concat([signature, Buffer.alloc(500, 0x41)]), 'avatar_undecodable');
+    await expectRejection(
+      Buffer.concat([signature, Buffer.alloc(500, 0x41)]),
+      'avatar_undecodable',
+    );
   });
 
-  test('is a small file with more than 64 megapixels, at once', { timeout: 5_000 }, async () => {
+  test('rejects a small file of more than 64 megapixels without decoding it', {
+    timeout: 5_000,
+  }, async () => {
     const bomb = blankPng(16_000, 16_000);
     expect(bomb.length).toBeLessThan(50_000);
-    const refusal = await expectRefusal(bomb, 'avatar_undecodable');
-    expect(refusal.message).toContain('64,000,000 pixels');
+    const error = await expectRejection(bomb, 'avatar_undecodable');
+    expect(error.message).toContain('64,000,000 pixels');
   });
 
-  test('begins at the pixel after 64,000,000', async () => {
+  test('accepts 64,000,000 pixels and rejects more', async () => {
     expect(webpChunks(await renderAvatar(blankPng(8000, 8000)))).toEqual(['VP8 ']);
-    await expectRefusal(blankPng(8000, 8001), 'avatar_undecodable');
+    await expectRejection(blankPng(8000, 8001), 'avatar_undecodable');
   });
 });
 
-describe('what would keep a decoder busy for many seconds', () => {
-  test('is cut from a progressive JPEG: scans without end', async () => {
+describe('renderAvatar on a decompression bomb', () => {
+  test('drops all but 64 scans of a progressive JPEG', async () => {
     const image = await quarters(64, 64)
       .jpeg({ progressive: true, chromaSubsampling: '4:4:4' })
       .toBuffer();
@@ -200,11 +212,11 @@ describe('what would keep a decoder busy for many seconds', () => {
     const bare = stripMetadata(bomb)?.bytes.toString('latin1');
     expect(bare?.split('\xff\xda')).toHaveLength(1 + 64);
     expect(bare?.endsWith('\xff\xd9')).toBe(true);
-    await expectRefusal(bomb, 'avatar_undecodable');
+    await expectRejection(bomb, 'avatar_undecodable');
   });
 
   test.each(['jpeg', 'png', 'webp'] as const)(
-    'never reaches it in a %s: an EXIF directory that names itself',
+    'drops a self-referencing EXIF directory from a %s',
     { timeout: 5_000 },
     async (format) => {
       const avatar = await renderAvatar(await exifBomb(format));
@@ -212,34 +224,38 @@ describe('what would keep a decoder busy for many seconds', () => {
     },
   );
 
-  test('is a colour profile that is a program: it is ignored', { timeout: 5_000 }, async () => {
+  test('ignores a colour profile with a very long processing chain', {
+    timeout: 5_000,
+  }, async () => {
     const p3 = await sharp(await quarters(64, 64).withIccProfile('p3').png().toBuffer()).metadata();
-    const image = await (await canvas(64, 64, () => [200, 61, 41])).png().toBuffer();
+    const image = await canvas(64, 64, () => [200, 61, 41])
+      .png()
+      .toBuffer();
     const avatar = await renderAvatar(
       insertChunk(
         image,
         'iCCP',
         Buffer.concat([
           Buffer.from('p\0\0'),
-          deflateSync(programOf(20_000, p3.icc ?? Buffer.alloc(0))),
+          deflateSync(profileWithChain(20_000, p3.icc ?? Buffer.alloc(0))),
         ]),
       ),
     );
-    const same: Colour = [200, 61, 41];
-    await expectCorners(avatar, [same, same, same, same]);
+    const unchanged: Colour = [200, 61, 41];
+    await expectCorners(avatar, [unchanged, unchanged, unchanged, unchanged]);
   });
 });
 
-describe.each(formats)('a damaged %s', (format) => {
+describe.each(formats)('renderAvatar on a damaged %s', (format) => {
   let whole: Buffer;
   beforeAll(async () => {
     const image = format === 'gif' ? quarters(24, 24) : withMetadata(quarters(24, 24), 5);
     whole = await image.toFormat(format).toBuffer();
   });
 
-  test('becomes an avatar without metadata or is refused, in 300 of 300 cases', async () => {
+  test('returns an avatar without metadata or rejects it, in 300 of 300 cases', async () => {
     const random = randomNumbers(formats.indexOf(format) + 1);
-    const outcomes = { rendered: 0, refused: 0 };
+    const outcomes = { rendered: 0, rejected: 0 };
     for (let i = 0; i < 300; i++) {
       try {
         const avatar = await renderAvatar(damage(whole, random));
@@ -248,11 +264,11 @@ describe.each(formats)('a damaged %s', (format) => {
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         expect(error.code).toMatch(/^avatar_(type_unsupported|undecodable)$/);
-        outcomes.refused++;
+        outcomes.rejected++;
       }
     }
     expect(outcomes.rendered).toBeGreaterThan(0);
-    expect(outcomes.refused).toBeGreaterThan(0);
+    expect(outcomes.rejected).toBeGreaterThan(0);
   }, 30_000);
 });
 
@@ -264,7 +280,7 @@ function canvas(width: number, height: number, colour: (x: number, y: number) =>
   return sharp(pixels, { raw: { width, height, channels: 3 } });
 }
 
-/** Red, green / blue, white. */
+/** Creates an image with a red, green, blue and white quarter, in reading order. */
 function quarters(width: number, height: number): Sharp {
   return canvas(width, height, (x, y) =>
     y < height / 2 ? (x < width / 2 ? red : green) : x < width / 2 ? blue : white,
@@ -287,7 +303,7 @@ function withMetadata(image: Sharp, orientation: number): Sharp {
     });
 }
 
-async function pixel(image: Buffer, x: number, y: number): Promise<number[]> {
+async function readPixel(image: Buffer, x: number, y: number): Promise<number[]> {
   const { data, info } = await sharp(image, { ignoreIcc: true })
     .raw()
     .toBuffer({ resolveWithObject: true });
@@ -295,44 +311,44 @@ async function pixel(image: Buffer, x: number, y: number): Promise<number[]> {
   return [...data.subarray(at, at + info.channels)];
 }
 
-/** Top left, top right, bottom left, bottom right. */
-async function corners(image: Buffer): Promise<number[][]> {
+/** Returns the pixels at the top left, top right, bottom left and bottom right. */
+async function readCorners(image: Buffer): Promise<number[][]> {
   return Promise.all(
     [
       [32, 32],
       [480, 32],
       [32, 480],
       [480, 480],
-    ].map(([x = 0, y = 0]) => pixel(image, x, y)),
+    ].map(([x = 0, y = 0]) => readPixel(image, x, y)),
   );
 }
 
 async function expectCorners(avatar: Buffer, expected: number[][]): Promise<void> {
-  const actual = await corners(avatar);
+  const actual = await readCorners(avatar);
   const distance = actual
     .flat()
     .map((value, i) => Math.abs(value - (expected.flat()[i] ?? Number.NaN)));
   expect(Math.max(...distance), `${JSON.stringify(actual)} is not ${JSON.stringify(expected)}`)
-    // what two lossy encodings may shift a channel by
+    // Two lossy encodings may shift a channel by this much.
     .toBeLessThanOrEqual(12);
 }
 
-async function expectRefusal(bytes: Uint8Array, code: ErrorCode): Promise<DomainError> {
+async function expectRejection(bytes: Uint8Array, code: ErrorCode): Promise<DomainError> {
   const outcome = await renderAvatar(bytes).catch((error: unknown) => error);
   expect(outcome).toBeInstanceOf(DomainError);
-  const refusal = outcome as DomainError;
-  expect(refusal.code).toBe(code);
-  expect(refusal.pointers.map(({ pointer }) => pointer)).toEqual(['/avatar']);
-  expect(refusal.message).not.toMatch(/vips|sharp|buffer/i);
-  return refusal;
+  const error = outcome as DomainError;
+  expect(error.code).toBe(code);
+  expect(error.pointers.map(({ pointer }) => pointer)).toEqual(['/avatar']);
+  expect(error.message).not.toMatch(/vips|sharp|buffer/i);
+  return error;
 }
 
-/** Puts a chunk behind IHDR. */
+/** Inserts a chunk after IHDR. */
 function insertChunk(png: Buffer, type: string, data: Buffer): Buffer {
   return Buffer.concat([png.subarray(0, 33), pngChunk(type, data), png.subarray(33)]);
 }
 
-/** One bit a pixel, all black. */
+/** Returns a black PNG with one bit per pixel. */
 function blankPng(width: number, height: number): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -346,7 +362,7 @@ function blankPng(width: number, height: number): Buffer {
   ]);
 }
 
-/** 5,400 entries, each of which says that the directory which holds it is the EXIF directory. */
+/** Returns an image whose EXIF directory refers to itself in each of its 5,400 entries. */
 async function exifBomb(format: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
   const entries = 5400;
   const tiff = Buffer.alloc(10 + entries * 12 + 4);
@@ -372,8 +388,8 @@ async function exifBomb(format: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
   return bomb;
 }
 
-/** The profile with one more tag: a chain of so many steps, all of them the same colour table. */
-function programOf(steps: number, profile: Buffer): Buffer {
+/** Adds a tag to the profile: a processing chain whose steps are all the same colour table. */
+function profileWithChain(steps: number, profile: Buffer): Buffer {
   const table = Buffer.alloc(28 + 8 * 3 * 4);
   table.write('clut\0\0\0\0\0\x03\0\x03\x02\x02\x02', 'latin1');
   const chain = Buffer.alloc(16 + steps * 8);
@@ -394,7 +410,7 @@ function programOf(steps: number, profile: Buffer): Buffer {
   tag.writeUInt32BE(chain.length + table.length, 8);
   const head = Buffer.from(profile.subarray(0, 132));
   head.writeUInt32BE(tags + 1, 128);
-  const program = Buffer.concat([
+  const result = Buffer.concat([
     head,
     directory,
     tag,
@@ -402,13 +418,14 @@ function programOf(steps: number, profile: Buffer): Buffer {
     chain,
     table,
   ]);
-  program.writeUInt32BE(program.length, 0);
-  return program;
+  result.writeUInt32BE(result.length, 0);
+  return result;
 }
 
 function damage(whole: Buffer, random: (below: number) => number): Buffer {
   const bytes = Buffer.from(whole);
-  for (let i = random(6); i >= 0; i--) bytes[random(bytes.length)] = random(256);
+  const damagedBytes = 1 + random(6);
+  for (let i = 0; i < damagedBytes; i++) bytes[random(bytes.length)] = random(256);
   if (random(4) === 0) return bytes.subarray(0, random(bytes.length));
   if (random(4) === 0) {
     const from = random(bytes.length);

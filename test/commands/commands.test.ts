@@ -36,8 +36,8 @@ async function run(...args: Parameters<typeof start>): Promise<ProcessResult> {
   return await running.ended;
 }
 
-/** Whether a request on a new connection succeeds. */
-const answers = (url: string) =>
+/** Sends a request on a new connection. Returns whether it succeeds. */
+const succeeds = (url: string) =>
   new Promise<boolean>((resolve) => {
     get(url, { agent: false }, (response) => {
       response.resume();
@@ -63,7 +63,7 @@ const records = [
 ];
 const lines = records.map((record) => `${JSON.stringify(record)}\n`).join('');
 
-describe('Import and export', () => {
+describe('import and export', () => {
   test('read and write files and standard streams', async () => {
     const file = join(folder, 'in.ndjson');
     await writeFile(file, lines);
@@ -86,7 +86,7 @@ describe('Import and export', () => {
     ]);
   });
 
-  test('reject a file with invalid lines and name them', async () => {
+  test('reject a file with an invalid line and report its number', async () => {
     const { code, errors } = await run('commands/import', ['-'], {}, `${lines}nonsense\n`);
     expect(code).toBe(1);
     expect(errors).toContain('line 3: is not JSON');
@@ -94,76 +94,79 @@ describe('Import and export', () => {
   });
 });
 
-describe('A new database', () => {
+describe('a new database', () => {
   test('can be created after any interrupted attempt', async () => {
     for (let delay = 0; delay < 16; delay += 2) {
-      const DATA_DIR = join(folder, `cut-short-${delay}`);
+      const DATA_DIR = join(folder, `interrupted-${delay}`);
       const file = join(DATA_DIR, 'space-service.sqlite');
       const interrupted = start('commands/import', ['-'], { DATA_DIR }, lines);
       await expect.poll(() => existsSync(file), { interval: 1, timeout: 15_000 }).toBe(true);
       await sleep(delay);
       await interrupted.kill();
-      const again = await run('commands/import', ['-'], { DATA_DIR }, lines);
-      expect(again, `after ${delay} ms`).toMatchObject({ code: 0, errors: '' });
+      const retried = await run('commands/import', ['-'], { DATA_DIR }, lines);
+      expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, errors: '' });
     }
   }, 60_000);
 
-  test('can be created by two processes at once', async () => {
+  test('can be created by two processes concurrently', async () => {
     for (let i = 0; i < 4; i += 1) {
-      const DATA_DIR = join(folder, `two-at-once-${i}`);
-      const both = await Promise.all([
+      const DATA_DIR = join(folder, `concurrent-${i}`);
+      const results = await Promise.all([
         run('commands/import', ['-'], { DATA_DIR }, lines),
         run('commands/import', ['-'], { DATA_DIR }, lines),
       ]);
-      for (const each of both) expect(each).toMatchObject({ code: 0, errors: '' });
+      for (const result of results) expect(result).toMatchObject({ code: 0, errors: '' });
     }
   }, 60_000);
 });
 
-describe('A backup', () => {
+describe('a backup', () => {
   test.each([
     ['export', 'kept.ndjson'],
     ['backup', 'kept.sqlite'],
-  ])('by %s replaces the previous one and is readable by its owner only', async (command, name) => {
-    const file = join(folder, name);
-    await writeFile(file, 'the previous one');
-    expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
-    expect(await readFile(file, 'utf8')).toContain('ada@example.com');
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect(await readdir(folder)).not.toContain(`${name}.part`);
-  });
+  ])(
+    'by %s replaces the previous backup and is readable by its owner only',
+    async (command, name) => {
+      const file = join(folder, name);
+      await writeFile(file, 'the previous backup');
+      expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
+      expect(await readFile(file, 'utf8')).toContain('ada@example.com');
+      expect((await stat(file)).mode & 0o777).toBe(0o600);
+      expect(await readdir(folder)).not.toContain(`${name}.part`);
+    },
+  );
 
   test.each(['export', 'backup'])(
-    'by %s of a folder without a database keeps the previous one and creates nothing',
+    'by %s of a folder without a database fails and keeps the previous backup',
     async (command) => {
       const file = join(folder, 'before');
-      await writeFile(file, 'the previous one');
+      await writeFile(file, 'the previous backup');
       const DATA_DIR = join(folder, 'mistaken');
       const { code, errors } = await run(`commands/${command}`, [file], { DATA_DIR });
       expect({ code, errors }).toEqual({
         code: 1,
         errors: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
       });
-      expect(await readFile(file, 'utf8')).toBe('the previous one');
+      expect(await readFile(file, 'utf8')).toBe('the previous backup');
       expect(existsSync(DATA_DIR)).toBe(false);
     },
   );
 
-  test('by copy contains everything that a server needs', async () => {
+  test('by backup is a complete database', async () => {
     const DATA_DIR = join(folder, 'restored');
     await mkdir(DATA_DIR);
     const file = join(DATA_DIR, 'space-service.sqlite');
     expect(await run('commands/backup', [file])).toMatchObject({ code: 0 });
     expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
-    const [here, there] = await Promise.all([
+    const [original, restored] = await Promise.all([
       run('commands/export'),
       run('commands/export', [], { DATA_DIR }),
     ]);
-    expect(there.output).toBe(here.output);
-    expect(here.output).toContain('bread');
+    expect(restored.output).toBe(original.output);
+    expect(original.output).toContain('bread');
   });
 
-  test.each([['export'], ['backup']])('by %s does not replace a folder', async (command) => {
+  test.each([['export'], ['backup']])('by %s rejects a folder as its target', async (command) => {
     const { code, errors } = await run(`commands/${command}`, [folder]);
     expect({ code, errors }).toEqual({
       code: 1,
@@ -172,8 +175,8 @@ describe('A backup', () => {
   });
 });
 
-describe('The operator', () => {
-  test('verifies an account and sets its password', async () => {
+describe('verify-account and set-password', () => {
+  test('verify an account and set its password', async () => {
     expect(await run('commands/verify-account', ['ADA@example.com'])).toMatchObject({
       code: 0,
     });
@@ -196,7 +199,7 @@ describe('The operator', () => {
     });
     expect(await profile.json()).toMatchObject({ username: 'ada', is_verified: true });
 
-    // An unfinished request does not delay the stop forever.
+    // An unfinished request must not keep the server from stopping.
     const slow = connect(server.port, '127.0.0.1');
     slow.on('error', () => {});
     slow.write(
@@ -224,7 +227,7 @@ describe('The operator', () => {
     ['commands/export', ['no-such-folder/a'], /no such file or directory/],
     ['commands/backup', [], /Usage/],
     ['commands/compact', ['a'], /Usage/],
-  ])('gets an explanation without a stack trace from %s %j', async (script, args, message) => {
+  ])('print one explanation without a stack trace: %s %j', async (script, args, message) => {
     const { code, errors } = await run(script, args, {}, 'short\n');
     expect(code).toBe(1);
     expect(errors).toMatch(message);
@@ -232,16 +235,16 @@ describe('The operator', () => {
   });
 
   test.each([
-    ['nothing', '', 1],
+    ['no input', '', 1],
     ['a line without a newline', 'marmalade on toast', 0],
-  ])('can answer the password prompt with %s', async (_, input, code) => {
+  ])('read a password from standard input: %s', async (_, input, code) => {
     const args = ['ada@example.com'];
     expect(await run('commands/set-password', args, {}, input)).toMatchObject({ code });
   });
 });
 
-describe('The server', () => {
-  test('rejects an invalid setting in one line', async () => {
+describe('npm start', () => {
+  test('rejects an invalid setting with one line', async () => {
     const { code, errors } = await run('main', [], { PORT: 'http' });
     expect({ code, errors }).toEqual({
       code: 78,
@@ -249,7 +252,7 @@ describe('The server', () => {
     });
   });
 
-  test('rejects a port in use in one line', async () => {
+  test('rejects a port that is in use with one line', async () => {
     await using occupied = await occupyPort();
     const PORT = String(occupied.port);
     const { code, errors } = await run('main', [], { PORT });
@@ -258,9 +261,13 @@ describe('The server', () => {
   });
 
   const unusable: [string, (file: string) => void, RegExp][] = [
-    ['is no database', (file) => writeFileSync(file, 'a'.repeat(4096)), /is not a SQLite database/],
     [
-      'is damaged',
+      'that is not a database',
+      (file) => writeFileSync(file, 'a'.repeat(4096)),
+      /is not a SQLite database/,
+    ],
+    [
+      'that is damaged',
       (file) => {
         const sqlite = new Sqlite(file);
         sqlite.exec('CREATE TABLE kysely_migration (name)');
@@ -270,12 +277,12 @@ describe('The server', () => {
       /is damaged\. Restore it from a backup/,
     ],
     [
-      'is of another program',
+      'of another program',
       (file) => new Sqlite(file).exec('CREATE TABLE notes (text)').close(),
       /is the database of another program/,
     ],
     [
-      'is of a newer version',
+      'of a newer version',
       (file) =>
         new Sqlite(file)
           .exec('CREATE TABLE kysely_migration (name, timestamp)')
@@ -285,7 +292,7 @@ describe('The server', () => {
     ],
   ];
   test.each(unusable)(
-    'rejects a file that %s in one line and leaves it unchanged',
+    'rejects a database file %s with one line and leaves it unchanged',
     async (name, make, message) => {
       const DATA_DIR = join(folder, name.replaceAll(' ', '-'));
       const file = join(DATA_DIR, 'space-service.sqlite');
@@ -307,7 +314,7 @@ describe('The server', () => {
     [{ HOST: '203.0.113.1' }, /203\.0\.113\.1/],
     [{ HOST: '999.1.1.1' }, /^HOST=999\.1\.1\.1 is invalid/],
     [{ DATA_DIR: '/dev/null' }, /\/dev\/null/],
-  ])('rejects %j in one line', async (settings, message) => {
+  ])('rejects %j with one line', async (settings, message) => {
     const PORT = String(await freePort());
     const { code, errors } = await run('main', [], { PORT, ...settings });
     expect(code).toBe(78);
@@ -316,11 +323,11 @@ describe('The server', () => {
   });
 
   test('logs its start and its stop', async () => {
-    const DATA_DIR = join(folder, 'told');
+    const DATA_DIR = join(folder, 'logged');
     const PORT = String(await freePort());
     await using server = start('main', [], { DATA_DIR, PORT, HOST: '0.0.0.0' });
     await expect
-      .poll(() => answers(`http://127.0.0.1:${PORT}/readyz`), { timeout: 15_000 })
+      .poll(() => succeeds(`http://127.0.0.1:${PORT}/readyz`), { timeout: 15_000 })
       .toBe(true);
     server.child.kill('SIGTERM');
     await server.ended;
@@ -338,13 +345,13 @@ describe('The server', () => {
     }
   });
 
-  test('runs several workers, replaces a killed one and stops them all', async () => {
+  test('starts several workers, replaces a killed one and stops all of them', async () => {
     await using server = await startServer({ WORKERS: '2', LOG_LEVEL: 'info' });
     const search = `${server.url}/api/spaces/search?q=bread`;
-    /** Waits until this many workers have answered since the start. */
+    /** Waits until this many workers have responded since the start. */
     const awaitWorkers = (count: number) =>
       expect
-        .poll(async () => (await answers(search)) && workers().size, { timeout: 15_000 })
+        .poll(async () => (await succeeds(search)) && workers().size, { timeout: 15_000 })
         .toBe(count);
     const workers = () =>
       new Set(
@@ -354,19 +361,19 @@ describe('The server', () => {
       );
     await awaitWorkers(2);
 
-    const [victim] = workers();
-    process.kill(victim as number, 'SIGKILL');
+    const [killed] = workers();
+    process.kill(killed as number, 'SIGKILL');
     await expect
       .poll(server.output, { timeout: 15_000 })
       .toContain('worker exited, starting another one');
     await awaitWorkers(3);
     expect(await server.stop()).toBe(0);
-    expect(await answers(search)).toBe(false);
+    expect(await succeeds(search)).toBe(false);
   }, 40_000);
 });
 
-describe('The demo', () => {
-  test('prints commands that work when pasted, and removes its files', async () => {
+describe('npm run demo', () => {
+  test('prints commands that succeed when pasted, and deletes its files', async () => {
     await using demo = start('commands/demo', [], { PORT: String(await freePort()) });
     await expect.poll(demo.output, { timeout: 15_000 }).toContain('person30@example.com');
     const pasted = demo

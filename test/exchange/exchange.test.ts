@@ -31,7 +31,7 @@ const hello = {
   text: 'Hello there',
 };
 const liked = { type: 'appreciation', message_id: 'hello', user_id: 'ada' };
-const good = [ada, bob, bread, joined, hello, liked];
+const validRecords = [ada, bob, bread, joined, hello, liked];
 
 let folder: string;
 let databases = 0;
@@ -40,35 +40,36 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const emptyDatabase = () => openDatabase({ dataDir: join(folder, String(++databases)) });
+const openEmptyDatabase = () => openDatabase({ dataDir: join(folder, String(++databases)) });
 
-async function* linesOf(records: (object | string)[]): AsyncIterable<string> {
+async function* toLines(records: (object | string)[]): AsyncIterable<string> {
   for (const each of records) yield typeof each === 'string' ? each : JSON.stringify(each);
 }
 
-async function exported(engine: Engine): Promise<string[]> {
+async function exportLines(engine: Engine): Promise<string[]> {
   const lines: string[] = [];
   await exportRecords(engine, async (record) => void lines.push(JSON.stringify(record)));
   return lines;
 }
 
-async function refusal(records: (object | string)[]): Promise<ImportReport> {
-  await using engine = await emptyDatabase();
+/** Imports records of which at least one is invalid. Returns the report of the rejected import. */
+async function rejectImport(records: (object | string)[]): Promise<ImportReport> {
+  await using engine = await openEmptyDatabase();
   try {
-    await importRecords(engine, linesOf(records));
+    await importRecords(engine, toLines(records));
   } catch (error) {
     expect(error).toBeInstanceOf(ImportError);
-    expect(await exported(engine)).toEqual([]);
+    expect(await exportLines(engine)).toEqual([]);
     return (error as ImportError).report;
   }
-  return expect.fail('Everything was imported.');
+  return expect.fail('All records were imported.');
 }
 
-describe('The sample', () => {
-  test('goes in whole, comes out, and is the same when it went in and out again', async () => {
-    await using first = await emptyDatabase();
+describe('the sample data', () => {
+  test('imports completely, and its export imports to an equal database', async () => {
+    await using first = await openEmptyDatabase();
     const records = [...sampleRecords(hash, new Date('2026-01-01T00:00:00Z'))];
-    const report = await importRecords(first, linesOf(records));
+    const report = await importRecords(first, toLines(records));
     expect(report.bad).toEqual([]);
     expect(report.added + report.unchanged).toBe(records.length);
     const count = (type: string) => records.filter((each) => each.type === type).length;
@@ -77,24 +78,25 @@ describe('The sample', () => {
     expect(count('message')).toBeGreaterThanOrEqual(2_000);
     expect(count('appreciation')).toBeGreaterThanOrEqual(1_000);
 
-    const lines = await exported(first);
+    const lines = await exportLines(first);
     expect(lines).toHaveLength(report.added + count('space'));
-    await using second = await emptyDatabase();
-    await importRecords(second, linesOf(lines));
-    expect(await exported(second)).toEqual(lines);
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
   });
 });
 
-describe('An export', () => {
-  /** What is made anew of the rest, or stands for rows of other tables. */
-  const leftOut: Record<string, string[]> = {
+describe('exportRecords', () => {
+  /** Columns that the import derives, or that refer to rows of other tables. */
+  const derivedColumns: Record<string, string[]> = {
     users: ['pk', 'username_key', 'username_skeleton', 'email_key'],
     spaces: ['pk', 'participant_count'],
     participations: [],
     messages: ['pk', 'word_count'],
     appreciations: ['author_pk'],
   };
-  const called: Record<string, string> = {
+  /** Names of fields that differ from their column. */
+  const fieldNames: Record<string, string> = {
     'users.avatar': 'picture',
     'spaces.creator_pk': 'creator_id',
     'participations.space_pk': 'space_id',
@@ -104,16 +106,16 @@ describe('An export', () => {
     'appreciations.message_pk': 'message_id',
     'appreciations.user_pk': 'user_id',
   };
-  /** Tables of what an import makes, of what nobody needs to keep, and of tags, which are in their spaces. */
-  const madeAnew =
+  /** Tables that the import derives, temporary data, and tags, which are part of their spaces. */
+  const omittedTables =
     /^(kysely_|known_word|public_spaces|search_|sessions|space_tags|tag|discarded_|pending_|sqlite_|word_index)/;
 
-  test('has every column that nothing else tells, so that a new one is not forgotten', async () => {
-    await using engine = await emptyDatabase();
+  test('exports every column that cannot be derived, including future ones', async () => {
+    await using engine = await openEmptyDatabase();
     const picture = `${'A'.repeat(22)}.webp`;
     await importRecords(
       engine,
-      linesOf([
+      toLines([
         { ...ada, password_hash: hash, picture },
         bob,
         { ...bread, visibility: 'private', invitation_code: 'code' },
@@ -123,20 +125,21 @@ describe('An export', () => {
       ]),
     );
     const fields: Record<string, Set<string>> = {};
-    for (const line of await exported(engine)) {
+    for (const line of await exportLines(engine)) {
       const { type, ...record } = JSON.parse(line);
       const table = type === 'participant' ? 'participations' : `${type}s`;
       fields[table] = new Set([...(fields[table] ?? []), ...Object.keys(record)]);
     }
     const tables = await engine.db.introspection.getTables();
-    const kept = tables.filter(({ name }) => !madeAnew.test(name));
-    const names = kept.map(({ name }) => name).sort();
-    expect(names, 'tables in an export').toEqual(Object.keys(leftOut).sort());
-    for (const { name: table, columns } of kept) {
+    const exportedTables = tables.filter(({ name }) => !omittedTables.test(name));
+    expect(exportedTables.map(({ name }) => name).sort()).toEqual(
+      Object.keys(derivedColumns).sort(),
+    );
+    for (const { name: table, columns } of exportedTables) {
       const expected = columns
         .map(({ name }) => name)
-        .filter((name) => !leftOut[table]?.includes(name))
-        .map((name) => called[`${table}.${name}`] ?? name);
+        .filter((name) => !derivedColumns[table]?.includes(name))
+        .map((name) => fieldNames[`${table}.${name}`] ?? name);
       if (table === 'spaces') expected.push('tags');
       const exported = [...(fields[table] ?? [])].sort();
       expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
@@ -144,54 +147,52 @@ describe('An export', () => {
   });
 });
 
-describe('An import', () => {
-  test('gives nobody the avatar of somebody else', async () => {
+describe('importRecords', () => {
+  test('rejects an avatar that belongs to another user', async () => {
     const picture = `${'A'.repeat(22)}.webp`;
-    const { bad } = await refusal([
+    const { bad } = await rejectImport([
       { ...ada, picture },
       { ...bob, picture },
     ]);
     expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
   });
 
-  test('of the same file again changes nothing', async () => {
-    await using engine = await emptyDatabase();
-    await importRecords(engine, linesOf(good));
-    const before = await exported(engine);
-    const report = await importRecords(engine, linesOf(good));
-    expect(report).toEqual({ added: 0, unchanged: good.length, bad: [] });
-    expect(await exported(engine)).toEqual(before);
+  test('changes nothing if the same file is imported again', async () => {
+    await using engine = await openEmptyDatabase();
+    await importRecords(engine, toLines(validRecords));
+    const before = await exportLines(engine);
+    const report = await importRecords(engine, toLines(validRecords));
+    expect(report).toEqual({ added: 0, unchanged: validRecords.length, bad: [] });
+    expect(await exportLines(engine)).toEqual(before);
   });
 
-  test('of records without ids changes nothing the second time', async () => {
+  test('changes nothing if records without IDs are imported again', async () => {
     const user = { type: 'user', username: 'cleo', email: 'cleo@example.com' };
     const space = { type: 'space', creator_id: 'ada', title: 'Untitled' };
     const message = { type: 'message', space_id: 'bread', author_id: 'bob', text: 'No id' };
-    await using engine = await emptyDatabase();
-    await importRecords(engine, linesOf([...good, user, space, message]));
-    const report = await importRecords(engine, linesOf([user, space, message]));
+    await using engine = await openEmptyDatabase();
+    await importRecords(engine, toLines([...validRecords, user, space, message]));
+    const report = await importRecords(engine, toLines([user, space, message]));
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
   });
 
-  test('takes Windows line ends and empty lines', async () => {
-    await using engine = await emptyDatabase();
-    const lines = ['', ...good.map((record) => `${JSON.stringify(record)}\r`), ' '];
-    expect((await importRecords(engine, linesOf(lines))).added).toBe(good.length);
+  test('accepts Windows line endings and empty lines', async () => {
+    await using engine = await openEmptyDatabase();
+    const lines = ['', ...validRecords.map((record) => `${JSON.stringify(record)}\r`), ' '];
+    expect((await importRecords(engine, toLines(lines))).added).toBe(validRecords.length);
   });
 
-  test('is refused whole for one bad line, and names it', async () => {
-    const { bad } = await refusal([ada, '{"type":"user"', bob]);
+  test('rejects all lines because of one invalid line and reports its number', async () => {
+    const { bad } = await rejectImport([ada, '{"type":"user"', bob]);
     expect(bad).toEqual([{ line: 2, reason: 'is not JSON' }]);
   });
 
-  test('keeps the good lines and lists the bad, if it is told to', async () => {
-    await using engine = await emptyDatabase();
+  test('imports the valid lines and reports the invalid ones with skipBad', async () => {
+    await using engine = await openEmptyDatabase();
     const report = await importRecords(
       engine,
-      linesOf([ada, 'no', bob, bread, { ...joined, space_id: 'x' }]),
-      {
-        skipBad: true,
-      },
+      toLines([ada, 'no', bob, bread, { ...joined, space_id: 'x' }]),
+      { skipBad: true },
     );
     expect(report).toEqual({
       added: 3,
@@ -204,58 +205,74 @@ describe('An import', () => {
   });
 
   test.each<[string, object, RegExp]>([
-    ['a type of its own', { type: 'room' }, /has a type other than user, space/],
+    ['an unknown type', { type: 'room' }, /has a type other than user, space/],
+    ['an unknown field', { ...ada, user_id: 'c', age: 3 }, /additional properties \(age\)/],
+    ['a missing email address', { type: 'user', username: 'cleo' }, /required property 'email'/],
     [
-      'a field that nobody knows',
-      { ...ada, user_id: 'c', age: 3 },
-      /additional properties \(age\)/,
-    ],
-    ['no address', { type: 'user', username: 'cleo' }, /required property 'email'/],
-    [
-      'a name that is taken',
+      'a username that is already taken',
       { ...bob, user_id: 'c', email: 'c@example.com', username: 'ADA' },
       /belongs to another/,
     ],
-    ['an address that is taken', { ...bob, user_id: 'c', username: 'cleo' }, /belongs to another/],
-    ['a malformed name', { type: 'user', username: 'a', email: 'c@example.com' }, /2 to 64/],
-    ['a hash that is none', { ...ada, user_id: 'c', password_hash: 'secret' }, /password_hash/],
     [
-      'a creator whom nobody knows',
+      'an email address that is already taken',
+      { ...bob, user_id: 'c', username: 'cleo' },
+      /belongs to another/,
+    ],
+    ['an invalid username', { type: 'user', username: 'a', email: 'c@example.com' }, /2 to 64/],
+    [
+      'an invalid password hash',
+      { ...ada, user_id: 'c', password_hash: 'secret' },
+      /password_hash/,
+    ],
+    [
+      'an unknown creator',
       { ...bread, space_id: 's', creator_id: 'x' },
       /creator_id x is not known/,
     ],
     ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not blank/],
-    ['a title beyond 120 characters', { ...bread, space_id: 's', title: 'x'.repeat(121) }, /120/],
+    [
+      'a title longer than 120 characters',
+      { ...bread, space_id: 's', title: 'x'.repeat(121) },
+      /120/,
+    ],
     ['an empty tag', { ...bread, space_id: 's', tags: ['#'] }, /tag/],
     [
-      'the creator leaving',
+      'a creator who has left',
       { ...joined, user_id: 'ada', left_at: '2026-01-01T00:00:00Z' },
       /cannot leave/,
     ],
     [
-      'an author who never joined',
+      'an unknown author',
       { ...hello, message_id: 'm', author_id: 'eve' },
       /author_id eve is not known/,
     ],
     ['a blank message', { ...hello, message_id: 'm', text: ' \n' }, /must not be blank/],
     ['half a surrogate pair', { ...hello, message_id: 'm', text: 'a\ud800' }, /surrogate/],
     ['NUL', { ...hello, message_id: 'm', text: 'a\0' }, /NUL/],
-    ['an appreciation of one’s own', { ...liked, user_id: 'bob' }, /one’s own message/],
-    ['a message that nobody knows', { ...liked, message_id: 'x' }, /message_id x is not known/],
-    ['a time that is none', { ...hello, message_id: 'm', created_at: 'yesterday' }, /created_at/],
     [
-      'a month that is none',
+      'an appreciation of the user’s own message',
+      { ...liked, user_id: 'bob' },
+      /one’s own message/,
+    ],
+    [
+      'an appreciation of an unknown message',
+      { ...liked, message_id: 'x' },
+      /message_id x is not known/,
+    ],
+    ['an invalid timestamp', { ...hello, message_id: 'm', created_at: 'yesterday' }, /created_at/],
+    [
+      'a timestamp with an invalid month',
       { ...hello, message_id: 'm', created_at: '2026-13-01T00:00:00Z' },
       /created_at/,
     ],
-  ])('refuses %s', async (_, record, reason) => {
-    const { bad } = await refusal([...good, record]);
+  ])('rejects %s', async (_, record, reason) => {
+    const { bad } = await rejectImport([...validRecords, record]);
     expect(bad).toHaveLength(1);
     expect(bad[0]).toMatchObject({ line: 7, reason: expect.stringMatching(reason) });
   });
 
-  test('refuses a message of somebody who never joined its space', async () => {
-    const { bad } = await refusal([ada, bob, bread, hello]);
+  test('rejects a message from a user who never joined the space', async () => {
+    const { bad } = await rejectImport([ada, bob, bread, hello]);
     expect(bad[0]?.reason).toContain('never joined');
   });
 
@@ -269,17 +286,17 @@ describe('An import', () => {
     ['tags/0', { ...bread, tags: ['x'.repeat(65)] }, 64],
     ['text', { ...hello, text: 'x'.repeat(2001) }, 2000],
     ['space_id', { ...bread, space_id: 'x'.repeat(65) }, 64],
-  ])('rejects a %s beyond the contract’s limit', (field, record, limit) => {
+  ])('rejects values that exceed the contract’s limit: %s', (field, record, limit) => {
     expect(() => parseRecord(JSON.stringify(record))).toThrow(
       new RegExp(`^${field} must NOT have more than ${limit} `),
     );
   });
 
-  test('takes any line for a record or for a bad one', () => {
+  test('parses or rejects any line without another error', () => {
     const line = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),
-      fc.constantFrom(...good).map((each) => JSON.stringify(each)),
+      fc.constantFrom(...validRecords).map((each) => JSON.stringify(each)),
     );
     fc.assert(
       fc.property(line, (text) => {
@@ -294,28 +311,28 @@ describe('An import', () => {
   });
 });
 
-describe('What was imported', () => {
+describe('imported data', () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startApp();
-    await importRecords(app.context.engine, linesOf(good));
+    await importRecords(app.context.engine, toLines(validRecords));
   });
   afterAll(() => app[Symbol.asyncDispose]());
 
-  test('is found by text, by tag and with a typing error, with its participants counted', async () => {
+  test('is found by text, by tag and with a typing error, with its participant count', async () => {
     for (const path of [
       '/api/spaces/search?q=bread',
       '/api/spaces/search?q=braed',
       '/api/spaces/tag/baking',
     ]) {
-      const found = await (await app.fetch(path)).json();
-      expect(found).toMatchObject([
+      const results = await (await app.fetch(path)).json();
+      expect(results).toMatchObject([
         { space_id: 'bread', participant_count: 2, creator: { username: 'ada' } },
       ]);
     }
   });
 
-  test('counts in the statistics as if it had been made here', async () => {
+  test('counts in the statistics', async () => {
     const { setPassword } = await import('../../server/auth/password-reset.ts');
     await setPassword(app.context.engine, 'bob@example.com', 'marmalade on toast');
     const { data } = await api.login({
@@ -335,7 +352,7 @@ describe('What was imported', () => {
     });
   });
 
-  test('has nobody sign in who came without a password', async () => {
+  test('rejects every password for accounts imported without one', async () => {
     const { response } = await api.login({
       client: app.client(),
       body: { email: 'ada@example.com', password: 'anything at all' },
