@@ -38,12 +38,11 @@ export async function openContext(
   { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
 ): Promise<Context> {
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(await openDatabase(config, { runsMaintenance, tasksModule }));
-  if (runsMaintenance) {
-    await updateSearchIndex(engine, (spaces) =>
-      log.info({ spaces }, 'rebuilding the search index'),
-    );
-  }
+  const engine = opened.use(
+    runsMaintenance
+      ? await openMaintainedDatabase(config, log)
+      : await openDatabase(config, { runsMaintenance, tasksModule }),
+  );
   const cursorKey = await readCursorKey(engine);
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBase);
   const rateLimits = opened.adopt(await openRateLimits(config), (limits) => limits.close());
@@ -65,4 +64,19 @@ export async function openContext(
     cursorKey,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
+}
+
+/**
+ * Opens the database in the one process that maintains it. Migrates it, and rebuilds an outdated search index.
+ * @throws OperatorError if the database cannot be used
+ */
+export async function openMaintainedDatabase(
+  config: Config,
+  log: FastifyBaseLogger,
+): Promise<Engine> {
+  await using opened = new AsyncDisposableStack();
+  const engine = opened.use(await openDatabase(config, { tasksModule }));
+  await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));
+  opened.move();
+  return engine;
 }

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { openMaintainedDatabase } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
 import { aggregateMetrics } from '../metrics/cluster.ts';
 import { logStart } from './log.ts';
@@ -31,12 +31,12 @@ export function notifyReady(): void {
 /**
  * Runs the service in several worker processes that share one port and one database, and replaces workers that exit.
  *
- * The supervisor itself migrates the database, runs maintenance and responds to no requests.
+ * The supervisor itself migrates the database, updates the search index, runs maintenance and responds to no requests.
  * @throws OperatorError if the database cannot be used or the port is in use
  */
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
   logStart(config, log);
-  const engine = await respondWhileStarting(config, () => openDatabase(config));
+  const engine = await respondWhileStarting(config, () => openMaintainedDatabase(config, log));
   // Workers listen on a shared port, so none of them would notice another service on it.
   const port = await resolvePort(config);
   if (config.metricsToken !== null) aggregateMetrics();

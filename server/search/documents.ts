@@ -153,7 +153,7 @@ async function computeKeys(engine: Engine, db: Database): Promise<void> {
   }
 }
 
-/** Rises with every change of the rules by which texts become words. */
+/** Increase it with every change of the rules by which texts become words, or of the stored results. */
 const INDEX_VERSION = 1;
 
 /**

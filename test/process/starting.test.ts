@@ -6,8 +6,10 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { resolvePort } from '../../server/process/port.ts';
 import { respondWhileStarting } from '../../server/process/startup-responder.ts';
+import { startApp } from '../support/app.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
+import { createSpace } from '../support/spaces.ts';
 
 const statusOf = (url: string) =>
   fetch(url, { headers: { connection: 'close' } }).then(
@@ -78,6 +80,41 @@ test.each([1, 2])(
       expect(await statusOf(`${url}/api/spaces/search?q=tea`)).toBe(200);
     } finally {
       other.close();
+      await service.kill();
+      await rm(folder, { recursive: true });
+    }
+  },
+);
+
+test.each([1, 2])(
+  'rebuilds an outdated search index and its dictionary, with WORKERS=%i',
+  { timeout: 90_000 },
+  async (workers) => {
+    const folder = await mkdtemp(join(tmpdir(), 'starting-'));
+    {
+      await using app = await startApp({ DATA_DIR: folder });
+      await createSpace(await app.register(), { title: 'Sourdough' });
+    }
+    const sqlite = new Sqlite(join(folder, 'space-service.sqlite'));
+    sqlite.exec(`
+      INSERT INTO word_index (word_index) VALUES ('delete-all');
+      UPDATE search_index SET version = 0;
+      UPDATE dictionary SET built_revision = 0, trie = X'0100000000000000000000000000'`);
+    sqlite.close();
+
+    const port = await freePort();
+    const env = { DATA_DIR: folder, PORT: String(port), WORKERS: String(workers) };
+    const service = startProcess(process.execPath, ['server/main.ts'], env);
+    const searchUrl = `http://127.0.0.1:${port}/api/spaces/search?q=sourdouhg`;
+    const answeredQuery = () =>
+      fetch(searchUrl).then(
+        ({ headers }) => headers.get('answered-query'),
+        () => 'no response',
+      );
+    try {
+      await expect.poll(answeredQuery, { timeout: 40_000 }).toBe('sourdough');
+      expect(service.output()).toContain('rebuilding the search index');
+    } finally {
       await service.kill();
       await rm(folder, { recursive: true });
     }
