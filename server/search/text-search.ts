@@ -23,6 +23,8 @@ const TITLE_BONUS = 6 * KEYS_PER_STEP;
 const EQUAL = 0;
 const TYPED = 1;
 const OTHER = 2;
+/** Like `OTHER`, but with the matches of the query as typed, of which the first page's budget reached none. */
+const OTHER_OR_TYPED = 3;
 
 /** A place in the list: a section, and the rank after which to go on in it. */
 interface Place {
@@ -133,11 +135,12 @@ export async function searchText(
 /** Reads the first page of a list, and decides whether the results of another query are part of the list. */
 async function readFirstPage(search: Search, wanted: number): Promise<Found> {
   const typed = await readFrom(search, BEGINNING, Math.max(wanted, MIN_TYPED_MATCHES));
-  const { hits } = typed;
-  // What the budget did not reach counts as not there if it is all that there is.
-  const isComplete = typed.cut === null || hits.length === 0;
-  if (hits.length >= MIN_TYPED_MATCHES || !isComplete) return typed;
-  const other = await findOther(search, hits.length === 0, wanted);
+  const { hits, cut } = typed;
+  // The budget did not reach all matches as typed. They go on on the next page, unless it reached none.
+  if (hits.length >= MIN_TYPED_MATCHES || (cut !== null && hits.length > 0)) return typed;
+  const section = cut === null ? OTHER : OTHER_OR_TYPED;
+  const other = await findOther(search, section, hits.length === 0, wanted);
+  if (other.alternatives.length === 0) return typed;
   search.other = other.alternatives;
   return { hits: [...hits, ...other.found.hits], cut: other.found.cut };
 }
@@ -145,7 +148,8 @@ async function readFirstPage(search: Search, wanted: number): Promise<Found> {
 /** Reads the list from a place on, with the other query if there is one. */
 async function readFrom(search: Search, place: Place, wanted: number): Promise<Found> {
   const hits: Hit[] = [];
-  for (const section of [EQUAL, TYPED, OTHER]) {
+  const sections = place.section === OTHER_OR_TYPED ? [OTHER_OR_TYPED] : [EQUAL, TYPED, OTHER];
+  for (const section of sections) {
     if (section < place.section || (section === OTHER && search.other.length === 0)) continue;
     const after = section === place.section ? place.after : -Infinity;
     const found = await readSection(search, { section, after }, wanted - hits.length);
@@ -163,8 +167,19 @@ function readSection(search: Search, { section, after }: Place, wanted: number):
     case TYPED:
       return readMatches(search, TYPED, typed, [], after, wanted);
     default:
-      return readMatches(search, OTHER, alternativesMatcher(other), [typed], after, wanted);
+      return readOther(search, section, other, after, wanted);
   }
+}
+
+function readOther(
+  search: Search,
+  section: number,
+  other: Alternatives,
+  after: number,
+  wanted: number,
+): Promise<Found> {
+  const except = section === OTHER ? [search.typed] : [];
+  return readMatches(search, section, alternativesMatcher(other), except, after, wanted);
 }
 
 function toPage({ revision, joins, other }: Search, { hits, cut }: Found, limit: number): TextPage {
@@ -201,15 +216,16 @@ async function readEqualTitles(
  */
 async function findOther(
   search: Search,
+  section: number,
   mayDropWords: boolean,
   wanted: number,
 ): Promise<{ alternatives: Alternatives; found: Found }> {
-  const { dictionary, words, typed } = search;
+  const { dictionary, words } = search;
   search.budget = newBudget();
   const other = findOtherQuery(dictionary, words);
   const base = other ?? words.map(({ word }) => [word]);
   const read = (alternatives: Alternatives) =>
-    readMatches(search, OTHER, alternativesMatcher(alternatives), [typed], -Infinity, wanted);
+    readOther(search, section, alternatives, -Infinity, wanted);
   if (other) {
     const found = await read(other);
     if (found.hits.length > 0) return { alternatives: other, found };
