@@ -22,6 +22,8 @@ const TITLE_BONUS = 6 * KEYS_PER_STEP;
 const EQUAL = 0;
 const TYPED = 1;
 const OTHER = 2;
+/** Like `OTHER`, but with spaces that match the query as typed, because the budget did not suffice to reach any of them. */
+const OTHER_OR_TYPED = 3;
 
 /**
  * Where a page begins. It contains whatever the dictionary decided on the first page, so that later pages go on with the
@@ -111,18 +113,22 @@ export async function searchText(
   if (section <= TYPED && hits.length < wanted && !cut) {
     const begin = section === TYPED ? after : -Infinity;
     take(TYPED, await readSection(search, search.typed, [], begin, wanted - hits.length));
-    // What the budget did not reach on the first page counts as not there.
-    if (isFirst && hits.length === 0) cut = undefined;
   }
-  if (isFirst && !asTyped && hits.length < MIN_TYPED_MATCHES && !cut) {
-    const found = await findOther(search, hits.length === 0, limit + 1);
-    decided = found.alternatives;
-    take(OTHER, found.page);
+  const isTypedUnreached = isFirst && hits.length === 0 && cut !== undefined;
+  const isWithTyped = section === OTHER_OR_TYPED || isTypedUnreached;
+  const otherSection = isWithTyped ? OTHER_OR_TYPED : OTHER;
+  const except = isWithTyped ? [] : [search.typed];
+  if (isFirst && !asTyped && hits.length < MIN_TYPED_MATCHES && (!cut || isTypedUnreached)) {
+    const found = await findOther(search, hits.length === 0, except, limit + 1);
+    if (found.alternatives.length > 0) {
+      decided = found.alternatives;
+      cut = undefined;
+      take(otherSection, found.page);
+    }
   } else if (other.length > 0 && hits.length < wanted && !cut) {
-    const begin = section === OTHER ? after : -Infinity;
-    const except = [search.typed];
+    const begin = section >= OTHER ? after : -Infinity;
     take(
-      OTHER,
+      otherSection,
       await readSection(search, alternativesMatcher(other), except, begin, wanted - hits.length),
     );
   }
@@ -171,9 +177,10 @@ async function readEqualSection(
 async function findOther(
   search: Search,
   mayDropWords: boolean,
+  except: Matcher[],
   wanted: number,
 ): Promise<{ alternatives: Alternatives; page: SectionPage }> {
-  const { dictionary, words, typed } = search;
+  const { dictionary, words } = search;
   search.budget = newBudget();
   const other = findOtherQuery(dictionary, words);
   const base = other ?? words.map(({ word }) => [word]);
@@ -183,7 +190,7 @@ async function findOther(
   ];
   for (const alternatives of candidates) {
     const matcher = alternativesMatcher(alternatives);
-    const page = await readSection(search, matcher, [typed], -Infinity, wanted);
+    const page = await readSection(search, matcher, except, -Infinity, wanted);
     if (page.hits.length > 0) return { alternatives, page };
   }
   return { alternatives: [], page: { hits: [], cutAt: null } };
