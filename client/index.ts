@@ -4,4 +4,4 @@ export * from '../generated/index.ts';
 export { ApiError, SearchError } from './errors.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';
-export { type CombinedSearchResults, SearchAPI } from './search.ts';
+export { type CombinedSearchResults, SearchAPI, type SearchOptions } from './search.ts';

@@ -11,8 +11,24 @@ const MAX_QUERY_CODE_POINTS = 200;
 export interface CombinedSearchResults {
   /** Spaces that have a tag with this name. */
   tagSearchResults: SearchResult[];
-  /** Spaces with these words in title or description. */
+  /** Spaces with these words in title or description. Results of one other query can follow. */
   generalSearchResults: SearchResult[];
+}
+
+/** Options of a search. */
+export interface SearchOptions {
+  /** Aborts both requests. */
+  signal?: AbortSignal;
+  /** Whether the full-text search returns only spaces that match the query as typed. */
+  asTyped?: boolean;
+  /**
+   * Receives the other query, such as a corrected one, if the full-text search answers one in addition
+   * to the query as typed. Show it to the user: "Also showing results for …".
+   *
+   * It is called at most once, before the search resolves or rejects with a {@link SearchError}. If it
+   * throws, the search rejects with its error.
+   */
+  onAnsweredQuery?: (query: string) => void;
 }
 
 /** Combines the tag search and the full-text search. Needs no access token. */
@@ -30,27 +46,31 @@ export class SearchAPI {
    * and `..` send no tag request, because a URL path cannot contain them. If a query is longer than
    * 200 code points, the full-text search uses the first 200, and there is no tag request.
    *
-   * @param options.signal aborts both requests
    * @throws {@link SearchError} if a request fails; it holds the results of the other request
    * @throws the signal's reason if the signal aborts
+   * @throws the error that `onAnsweredQuery` throws
    */
   async search(
     query: string,
-    { signal }: { signal?: AbortSignal } = {},
+    { signal, asTyped, onAnsweredQuery }: SearchOptions = {},
   ): Promise<CombinedSearchResults> {
     // URLs cannot carry unpaired surrogates. With the `u` flag, the class matches only those.
     const text = query.trim().replace(/[\uD800-\uDFFF]/gu, '\uFFFD');
     if (text === '') return { tagSearchResults: [], generalSearchResults: [] };
 
+    const textSearch = searchByText(this.#client, text, { asTyped, signal });
     const [tag, general] = await Promise.allSettled([
       searchByTag(this.#client, text, signal),
-      searchByText(this.#client, text, signal),
+      textSearch.then(({ spaces }) => spaces),
     ]);
-    if (tag.status === 'fulfilled' && general.status === 'fulfilled') {
-      return { tagSearchResults: tag.value, generalSearchResults: general.value };
+    const hasSucceeded = tag.status === 'fulfilled' && general.status === 'fulfilled';
+    if (!hasSucceeded && signal?.aborted) throw signal.reason ?? createAbortError();
+    if (general.status === 'fulfilled') {
+      const { answeredQuery } = await textSearch;
+      if (answeredQuery !== null) onAnsweredQuery?.(answeredQuery);
     }
-    if (signal?.aborted) throw signal.reason ?? createAbortError();
-    throw new SearchError(tag, general);
+    if (!hasSucceeded) throw new SearchError(tag, general);
+    return { tagSearchResults: tag.value, generalSearchResults: general.value };
   }
 }
 
@@ -68,11 +88,23 @@ async function searchByTag(
 async function searchByText(
   client: Client,
   text: string,
-  signal: AbortSignal | undefined,
-): Promise<SearchResult[]> {
+  { asTyped, signal }: Pick<SearchOptions, 'asTyped' | 'signal'>,
+): Promise<{ spaces: SearchResult[]; answeredQuery: string | null }> {
   const q = Array.from(text).slice(0, MAX_QUERY_CODE_POINTS).join('');
-  const spaces = await receiveArray(searchSpaces({ client, signal, query: { q } }));
-  return spaces.filter(isPublic);
+  const as_typed = asTyped ? true : undefined;
+  const request = searchSpaces({ client, signal, query: { q, as_typed } });
+  const spaces = await receiveArray(request);
+  const { response } = await request;
+  return { spaces: spaces.filter(isPublic), answeredQuery: decodeAnsweredQuery(response) };
+}
+
+/** Returns null without the header, or if it is not percent-encoded text. */
+function decodeAnsweredQuery(response: Response | undefined): string | null {
+  try {
+    return decodeURIComponent(response?.headers.get('Answered-Query') ?? '') || null;
+  } catch {
+    return null;
+  }
 }
 
 function isPublic({ visibility }: SearchResult): boolean {

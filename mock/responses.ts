@@ -16,8 +16,8 @@ interface Violation {
 
 /**
  * Adapts a response to its request, because Prism returns the contract's examples unchanged. The
- * `Link` header points to a second page of the same list, URLs use the mock's address, and a 400
- * lists the errors in this request.
+ * `Link` header points to a second page of the same list, a search with `as_typed=true` has no
+ * `Answered-Query`, URLs use the mock's address, and a 400 lists the errors in this request.
  * @param url     path and query of the request
  * @param baseUrl the mock's own base URL
  */
@@ -29,6 +29,7 @@ export function adaptResponse(
   const { link: exampleLink, 'sl-violations': violations, ...headers } = prismHeaders;
   const link = typeof exampleLink === 'string' ? nextPageLink(url, exampleLink) : undefined;
   if (link !== undefined) headers.link = link;
+  if (isSearchAsTyped(url)) delete headers['answered-query'];
   const adapted = body.replaceAll('http://127.0.0.1:3000', baseUrl);
   const isInvalidRequest = status === 400 && typeof violations === 'string';
   return { status, headers, body: isInvalidRequest ? listErrors(adapted, violations) : adapted };
@@ -41,6 +42,10 @@ function nextPageLink(url: string, exampleLink: string): string | undefined {
   if (searchParams.has('cursor') || cursor === undefined) return undefined;
   searchParams.set('cursor', cursor);
   return `<${pathname}?${searchParams}>; rel="next"`;
+}
+
+function isSearchAsTyped(url: string): boolean {
+  return new URL(url, 'http://mock').searchParams.get('as_typed') === 'true';
 }
 
 function listErrors(body: string, violations: string): string {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { OperatorError } from './errors.ts';
 
-/** The settings of the service. `.env.example` documents the variables. */
+/** The settings of the service. `.env.example` and `docs/operating.md` document the variables. */
 export interface Config {
   host: string;
   port: number;

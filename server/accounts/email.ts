@@ -1,6 +1,6 @@
 import { DomainError } from '../errors.ts';
 
-/** A valid e-mail address of the HTML standard (`<input type=email>`). ASCII only. */
+/** A valid email address of the HTML standard (`<input type=email>`). ASCII only. */
 export const EMAIL_PATTERN =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
@@ -18,14 +18,14 @@ export interface Email {
 export function parseEmail(text: string): Email {
   if (text.length > MAX_BYTES) {
     throw emailInvalid(
-      `An e-mail address has at most ${MAX_BYTES} bytes.`,
+      `An email address has at most ${MAX_BYTES} bytes.`,
       `must have at most ${MAX_BYTES} bytes`,
     );
   }
   if (!EMAIL_PATTERN.test(text)) {
     throw emailInvalid(
-      'This is not an e-mail address. Write it as name@example.com, in ASCII and without spaces, with an international domain as xn--….',
-      'must be an e-mail address such as name@example.com',
+      'This is not an email address. Write it as name@example.com, in ASCII and without spaces, with an international domain as xn--….',
+      'must be an email address such as name@example.com',
     );
   }
   return { email: text, key: emailKey(text) };

@@ -50,7 +50,7 @@ export function checkNewPassword(
   if ([username, email, localPart].map(fold).includes(folded)) {
     throw passwordError(
       'password_names_you',
-      'The password is your username or e-mail address, or the part of it before the @. Choose another.',
+      'The password is your username or email address, or the part of it before the @. Choose another.',
       'must not be your username or address',
     );
   }

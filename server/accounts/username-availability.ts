@@ -36,7 +36,7 @@ export async function assertUsernameAvailable(
 export function usernameTaken(): DomainError {
   return new DomainError(
     'username_taken',
-    'That username, or one that looks like it, belongs to someone else. Choose another.',
+    'That username is taken or looks like one that is. Choose another.',
     [{ pointer: '/username', message: 'is taken' }],
   );
 }

@@ -40,8 +40,5 @@ export async function login(
 }
 
 function credentialsIncorrect(): DomainError {
-  return new DomainError(
-    'credentials_incorrect',
-    'The e-mail address or the password is incorrect.',
-  );
+  return new DomainError('credentials_incorrect', 'The email address or password is incorrect.');
 }

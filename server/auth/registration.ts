@@ -72,7 +72,7 @@ async function assertEmailAvailable(engine: Engine, key: string): Promise<void> 
   if (row) {
     throw new DomainError(
       'email_taken',
-      'An account with this address exists. Sign in, or use another address.',
+      'An account with this email address already exists. Sign in, or use another address.',
       [{ pointer: '/email', message: 'is taken' }],
     );
   }

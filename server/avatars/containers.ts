@@ -1,60 +1,59 @@
 /**
- * Takes an uploaded image apart far enough to hand the decoder its pixels and their colours, and nothing
- * else. Metadata is dropped before decoding, not only after it: the libraries that read it can be kept busy
- * for seconds by a file of a few kilobytes, out of reach of any timeout (a 65 kB JPEG whose EXIF directory
- * names itself 5,400 times: 9 s; a 630 kB progressive JPEG of 2,646 scans: 28 s).
+ * Reduces an uploaded image to its pixels and colours before it is decoded. Removing the metadata only afterwards would
+ * be too late: a file of a few kilobytes can keep the libraries that read it busy for seconds, and no timeout applies (a
+ * 65 kB JPEG whose EXIF directory refers to itself 5,400 times: 9 s; a 630 kB progressive JPEG of 2,646 scans: 28 s).
  */
 
-/** An image without metadata, and how it is to be turned. */
-export interface BareImage {
+/** An image file without metadata. */
+export interface StrippedImage {
   bytes: Buffer;
-  /** EXIF orientation, 1 to 8; 1 where the file names none */
+  /** EXIF orientation, 1 to 8; 1 if the file has none. */
   orientation: number;
 }
 
-/** More than any encoder writes. The scans of a progressive JPEG beyond these would only refine it further. */
-const maxJpegScans = 64;
+/** More than any encoder writes. Further scans of a progressive JPEG would only refine the image. */
+const MAX_JPEG_SCANS = 64;
 
-/** Judges the type by the bytes alone. @returns undefined for anything but JPEG, PNG, WebP and GIF */
-export function bareImage(bytes: Uint8Array): BareImage | undefined {
+/** Detects the type from the bytes. Returns undefined for anything but JPEG, PNG, WebP and GIF. */
+export function stripMetadata(bytes: Uint8Array): StrippedImage | undefined {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const magic = file.toString('latin1', 0, 12);
-  if (magic.startsWith('\xff\xd8\xff')) return bareJpeg(file);
-  if (magic.startsWith('\x89PNG\r\n\x1a\n')) return barePng(file);
-  if (/^RIFF.{4}WEBP$/s.test(magic)) return bareWebp(file);
+  if (magic.startsWith('\xff\xd8\xff')) return stripJpeg(file);
+  if (magic.startsWith('\x89PNG\r\n\x1a\n')) return stripPng(file);
+  if (/^RIFF.{4}WEBP$/s.test(magic)) return stripWebp(file);
   if (/^GIF8[79]a/.test(magic)) return { bytes: file, orientation: 1 };
   return undefined;
 }
 
-const jpegSos = 0xda;
-const jpegEoi = 0xd9;
-const jpegExif = 0xe1;
+const JPEG_SOS = 0xda;
+const JPEG_EOI = 0xd9;
+const JPEG_EXIF = 0xe1;
 /** Baseline and progressive frames, tables, restart interval, JFIF, ICC profile, Adobe's colour transform. */
-const jpegKept = new Set([0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xe0, 0xe2, 0xee, jpegSos]);
+const JPEG_KEPT = new Set([0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xe0, 0xe2, 0xee, JPEG_SOS]);
 
-function bareJpeg(file: Buffer): BareImage {
-  const bare = excerptOf(file);
-  bare.keep(0, 2);
+function stripJpeg(file: Buffer): StrippedImage {
+  const excerpt = excerptOf(file);
+  excerpt.keep(0, 2);
   let orientation: number | undefined;
   let scans = 0;
   for (let at = nextJpegMarker(file, 2); at < file.length; ) {
     const code = file.readUInt8(at + 1);
-    if (code === jpegEoi || scans === maxJpegScans) {
-      bare.append([0xff, jpegEoi]);
+    if (code === JPEG_EOI || scans === MAX_JPEG_SCANS) {
+      excerpt.append([0xff, JPEG_EOI]);
       break;
     }
     if (at + 4 > file.length) break;
     const end = at + 2 + Math.max(2, file.readUInt16BE(at + 2));
     const next = nextJpegMarker(file, end);
-    if (jpegKept.has(code)) bare.keep(at, code === jpegSos ? next : end);
-    if (code === jpegSos) scans++;
-    if (code === jpegExif) orientation ??= exifOrientation(file.subarray(at + 4, end));
+    if (JPEG_KEPT.has(code)) excerpt.keep(at, code === JPEG_SOS ? next : end);
+    if (code === JPEG_SOS) scans++;
+    if (code === JPEG_EXIF) orientation ??= exifOrientation(file.subarray(at + 4, end));
     at = next;
   }
-  return { bytes: bare.bytes(), orientation: orientation ?? 1 };
+  return { bytes: excerpt.bytes(), orientation: orientation ?? 1 };
 }
 
-/** Skips what is no marker of a segment: compressed data with its restart markers, fill bytes, garbage. */
+/** Returns the position of the next segment. Skips compressed data with its restart markers, fill bytes and garbage. */
 function nextJpegMarker(file: Buffer, from: number): number {
   for (let at = from; at + 1 < file.length; at++) {
     if (file[at] !== 0xff) continue;
@@ -64,45 +63,46 @@ function nextJpegMarker(file: Buffer, from: number): number {
   return file.length;
 }
 
-const pngKept = fourCcs('IHDR', 'PLTE', 'IDAT', 'IEND', 'tRNS', 'iCCP', 'sRGB', 'gAMA', 'cHRM');
-const [pngExif, pngEnd] = [fourCc('eXIf'), fourCc('IEND')];
+const PNG_KEPT = fourCcs('IHDR', 'PLTE', 'IDAT', 'IEND', 'tRNS', 'iCCP', 'sRGB', 'gAMA', 'cHRM');
+const PNG_EXIF = fourCc('eXIf');
+const PNG_END = fourCc('IEND');
 
-function barePng(file: Buffer): BareImage {
-  const bare = excerptOf(file);
-  bare.keep(0, 8);
+function stripPng(file: Buffer): StrippedImage {
+  const excerpt = excerptOf(file);
+  excerpt.keep(0, 8);
   let orientation: number | undefined;
   for (let at = 8; at + 12 <= file.length; ) {
     const end = at + 12 + file.readUInt32BE(at);
     const type = file.readUInt32BE(at + 4);
-    if (pngKept.has(type)) bare.keep(at, end);
-    if (type === pngEnd) break;
-    if (type === pngExif) orientation ??= exifOrientation(file.subarray(at + 8, end - 4));
+    if (PNG_KEPT.has(type)) excerpt.keep(at, end);
+    if (type === PNG_END) break;
+    if (type === PNG_EXIF) orientation ??= exifOrientation(file.subarray(at + 8, end - 4));
     at = end;
   }
-  return { bytes: bare.bytes(), orientation: orientation ?? 1 };
+  return { bytes: excerpt.bytes(), orientation: orientation ?? 1 };
 }
 
-const webpKept = fourCcs('VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP');
-const webpExif = fourCc('EXIF');
+const WEBP_KEPT = fourCcs('VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP');
+const WEBP_EXIF = fourCc('EXIF');
 
-function bareWebp(file: Buffer): BareImage {
-  const bare = excerptOf(file);
-  bare.keep(0, 12);
+function stripWebp(file: Buffer): StrippedImage {
+  const excerpt = excerptOf(file);
+  excerpt.keep(0, 12);
   let orientation: number | undefined;
   for (let at = 12; at + 8 <= file.length; ) {
     const size = file.readUInt32LE(at + 4);
     const end = at + 8 + size + (size % 2);
     const type = file.readUInt32BE(at);
-    if (webpKept.has(type)) bare.keep(at, end);
-    if (type === webpExif) orientation ??= exifOrientation(file.subarray(at + 8, end));
+    if (WEBP_KEPT.has(type)) excerpt.keep(at, end);
+    if (type === WEBP_EXIF) orientation ??= exifOrientation(file.subarray(at + 8, end));
     at = end;
   }
-  const bytes = bare.bytes();
+  const bytes = excerpt.bytes();
   bytes.writeUInt32LE(bytes.length - 8, 4);
   return { bytes, orientation: orientation ?? 1 };
 }
 
-/** @returns undefined where the block names no orientation between 1 and 8 */
+/** Returns the orientation in an EXIF block; undefined unless it is between 1 and 8. */
 function exifOrientation(block: Buffer): number | undefined {
   const tiff = block.toString('latin1', 0, 6) === 'Exif\0\0' ? block.subarray(6) : block;
   if (tiff.length < 10) return undefined;
@@ -120,7 +120,7 @@ function exifOrientation(block: Buffer): number | undefined {
   return undefined;
 }
 
-/** Ranges of a file, one behind the other. Ranges beyond its end are cut off there. */
+/** Collects ranges of a file, one after the other. Ranges are truncated at the end of the file. */
 function excerptOf(file: Buffer) {
   const excerpt = Buffer.allocUnsafe(file.length);
   let length = 0;

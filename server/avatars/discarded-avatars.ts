@@ -1,9 +1,12 @@
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import type { AvatarStore } from './store.ts';
 
-// Apart from what decodes avatars, whose library the thread that erases accounts need not load.
+// A module without sharp, because the maintenance thread imports it too.
 
-/** Has an avatar's file removed once the transaction has been committed. */
+/** Maximum number of avatars deleted between two queries. */
+const BATCH_SIZE = 500;
+
+/** Schedules an avatar's file for deletion after the transaction has committed. */
 export async function discardAvatar(trx: DatabaseTransaction, avatar: string): Promise<void> {
   await trx
     .insertInto('discarded_avatars')
@@ -11,27 +14,24 @@ export async function discardAvatar(trx: DatabaseTransaction, avatar: string): P
     .execute();
 }
 
-/** So many avatars are removed at a time. */
-const BATCH = 500;
-
 /**
- * Removes the files of discarded avatars. Whatever stops it, the next call goes on.
- * @throws AggregateError of what kept files from being removed, once all others are
+ * Deletes the files of discarded avatars that are due. If it is interrupted, the next call continues.
+ * @throws AggregateError after trying all of them, if some could not be deleted
  */
 export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStore): Promise<void> {
   const failures: unknown[] = [];
-  for (let after = ''; ; ) {
+  for (let lastAvatar = ''; ; ) {
     const due = await engine.db
       .selectFrom('discarded_avatars')
       .select('avatar')
       .where('remove_after', '<=', new Date().toISOString())
-      .where('avatar', '>', after)
+      .where('avatar', '>', lastAvatar)
       .orderBy('avatar')
-      .limit(BATCH)
+      .limit(BATCH_SIZE)
       .execute();
     const last = due.at(-1);
     if (!last) break;
-    after = last.avatar;
+    lastAvatar = last.avatar;
     const removed: string[] = [];
     for (const { avatar } of due) {
       try {
@@ -43,5 +43,7 @@ export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStor
     }
     await engine.db.deleteFrom('discarded_avatars').where('avatar', 'in', removed).execute();
   }
-  if (failures.length > 0) throw new AggregateError(failures, 'Some avatars could not be removed.');
+  if (failures.length > 0) {
+    throw new AggregateError(failures, `${failures.length} avatars could not be deleted.`);
+  }
 }

@@ -9,8 +9,8 @@ import {
   newAvatarName,
 } from './store.ts';
 
-/** Other processes may be writing to the same folder: only what none of them can still be at is a leftover. */
-const leftoverAfterMs = 10 * 60 * 1000;
+/** Minimum age of a leftover temporary file. Other processes may be writing younger ones. */
+const MIN_LEFTOVER_AGE_MS = 10 * 60 * 1000;
 
 /**
  * Stores avatars as files in one folder, which it creates if it is missing. It writes the default avatar beside them, so
@@ -43,12 +43,12 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
       await syncFolder(path);
     },
 
-    // What the system refused to do with a file: no call of this module is wrong in itself.
+    // Every failed system call, because this module makes no invalid ones.
     isUnavailable: (error) => error instanceof Error && 'syscall' in error,
   };
 }
 
-/** Only where it is not there yet: a full disk must not keep the service from starting. */
+/** Skips a file that is up to date, so that the service starts on a full disk. */
 async function putDefault(folder: string): Promise<void> {
   const bytes = await readFile(new URL(DEFAULT_AVATAR_NAME, import.meta.url));
   try {
@@ -59,6 +59,7 @@ async function putDefault(folder: string): Promise<void> {
   await write(folder, DEFAULT_AVATAR_NAME, bytes);
 }
 
+/** Writes a file atomically, and durably once it resolves. */
 async function write(folder: string, name: string, bytes: Uint8Array): Promise<void> {
   await replaceFile(join(folder, name), (path) => writeFile(path, bytes), {
     mode: 0o644,
@@ -67,14 +68,14 @@ async function write(folder: string, name: string, bytes: Uint8Array): Promise<v
 }
 
 async function removeLeftovers(folder: string): Promise<void> {
-  const before = Date.now() - leftoverAfterMs;
+  const before = Date.now() - MIN_LEFTOVER_AGE_MS;
   for await (const { name } of await opendir(folder)) {
     if (!name.endsWith('.webp.tmp')) continue;
     const file = join(folder, name);
     try {
       if ((await stat(file)).mtimeMs < before) await unlink(file);
     } catch (error) {
-      // Another process finished with it or removed it first.
+      // Another process has renamed or deleted it.
       if (!isMissing(error)) throw error;
     }
   }

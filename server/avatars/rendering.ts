@@ -1,16 +1,16 @@
 import sharp, { type OutputInfo } from 'sharp';
 import { DomainError } from '../errors.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
-import { type BareImage, bareImage } from './containers.ts';
+import { type StrippedImage, stripMetadata } from './containers.ts';
 
 /** Width and height of every avatar, in pixels. */
-export const avatarEdge = 512;
+export const AVATAR_EDGE = 512;
 
-const maxPixels = 64_000_000;
-const timeoutSeconds = 10;
+const MAX_PIXELS = 64_000_000;
+const RENDERING_TIMEOUT_SECONDS = 10;
 
-// For the whole process, and for good. No two uploads are alike, so a cache of decoded images would only hold
-// memory. Of all that libvips can open (SVG, TIFF, AVIF, its own formats, any file by its path) four loaders stay.
+// These settings hold for the whole process. Uploads are all different, so a cache of decoded images would only use
+// memory. Of libvips' loaders (SVG, TIFF, AVIF, its own formats, any file by its path) only four stay enabled.
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });
@@ -23,31 +23,30 @@ sharp.unblock({
   ],
 });
 
-// The costliest images within the limits (64 megapixels, interlaced, 16 bits a channel) need half a gigabyte
-// and over a second of one core. One at a time leaves room for everything else, and still makes ten a second.
-const oneAtATime = limitConcurrency(1, 16);
+// The most expensive images within the limits (64 megapixels, interlaced, 16 bits a channel) take half a gigabyte and
+// more than a second of one core. One at a time leaves room for other requests and still renders ten per second.
+const limitRendering = limitConcurrency(1, 16);
 
-/** How many images wait to be decoded. */
-export const waitingAvatars = oneAtATime.waiting;
+/** The number of uploads waiting to be rendered. */
+export const waitingAvatars = limitRendering.waiting;
 
 /**
- * Makes an avatar of an uploaded JPEG, PNG, WebP or GIF (its first frame), whatever type was declared:
- * upright, cut to the largest centred square, `avatarEdge` pixels wide and high, sRGB, transparency kept,
- * as WebP without any metadata.
- *
- * @throws DomainError avatar_type_unsupported, then avatar_undecodable (damaged, truncated, over 64 megapixels,
- *   or not decoded within 10 seconds)
+ * Renders an uploaded JPEG, PNG, WebP or GIF (its first frame) as an avatar: upright, cropped to the largest centred
+ * square, `AVATAR_EDGE` pixels wide and high, sRGB, transparency kept, as WebP without any metadata. Detects the type
+ * from the file's content and ignores the declared type.
+ * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
+ *   megapixels, or not decoded within 10 seconds
  */
-export async function renderAvatar(bytes: Uint8Array): Promise<Buffer> {
-  const image = bareImage(bytes);
+export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
+  const image = stripMetadata(file);
   if (image === undefined) {
     throw new DomainError(
       'avatar_type_unsupported',
-      'The avatar must be a JPEG, PNG, WebP or GIF file. Its content decides, not its name or declared type.',
+      'The avatar must be a JPEG, PNG, WebP or GIF file. The type is detected from the file content.',
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
-  return oneAtATime(async () => encode(await decodeSquare(image), image.orientation));
+  return limitRendering(async () => encode(await decodeSquare(image), image.orientation));
 }
 
 interface Pixels {
@@ -55,21 +54,21 @@ interface Pixels {
   info: OutputInfo;
 }
 
-/** Raw pixels between decoder and encoder: nothing that a file carries beside them can pass. */
-async function decodeSquare({ bytes }: BareImage): Promise<Pixels> {
+/** Returns raw pixels, so that no other content of the file can reach the encoder. */
+async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
   try {
     const { width, height, icc, space } = await sharp(bytes, {
       limitInputPixels: false,
     }).metadata();
-    if (width * height > maxPixels) throw tooManyPixels(width, height);
+    if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
     const ignoreIcc = icc === undefined || isProgram(icc);
-    // What cameras get wrong is decoded all the same; what is missing is not made up.
-    const image = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'error', ignoreIcc });
-    // Profiled 16-bit images would otherwise end as Display P3 that is taken for sRGB.
+    // 'error' accepts the minor faults of cameras but rejects truncated files.
+    const image = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error', ignoreIcc });
+    // Without this, sharp converts profiled 16-bit images to Display P3, and the result would be read as sRGB.
     if (!ignoreIcc && space === 'rgb16') image.withIccProfile('srgb', { attach: false });
     return await image
-      .resize(avatarEdge, avatarEdge, { fit: 'cover', position: 'centre' })
-      .timeout({ seconds: timeoutSeconds })
+      .resize(AVATAR_EDGE, AVATAR_EDGE, { fit: 'cover', position: 'centre' })
+      .timeout({ seconds: RENDERING_TIMEOUT_SECONDS })
       .raw()
       .toBuffer({ resolveWithObject: true });
   } catch (error) {
@@ -78,15 +77,15 @@ async function decodeSquare({ bytes }: BareImage): Promise<Pixels> {
 }
 
 /**
- * Profiles with multi-process elements are programs of any length: 1 kB of PNG can hold one that takes 18 s to
- * prepare. No camera writes them.
+ * Whether an ICC profile has multi-process elements, which are programs of any length: 1 kB of PNG can contain one that
+ * takes 18 s to prepare. Cameras do not write them.
  */
 function isProgram(profile: Buffer): boolean {
   return profile.includes('mpet', 0, 'latin1');
 }
 
-/** What each EXIF orientation asks for: mirrored left to right, then turned clockwise by so many degrees. */
-const turns: Record<number, { mirrored: boolean; degrees: number }> = {
+/** The correction for each EXIF orientation: mirrored left to right, then rotated clockwise. */
+const TURNS: Record<number, { mirrored: boolean; degrees: number }> = {
   1: { mirrored: false, degrees: 0 },
   2: { mirrored: true, degrees: 0 },
   3: { mirrored: false, degrees: 180 },
@@ -97,11 +96,11 @@ const turns: Record<number, { mirrored: boolean; degrees: number }> = {
   8: { mirrored: false, degrees: 270 },
 };
 
-/** Turns the square, which is cheaper than turning the image and comes to the same. */
+/** Rotates the square, which is cheaper than rotating the whole image and gives the same result. */
 async function encode({ data, info }: Pixels, orientation: number): Promise<Buffer> {
   const { width, height, channels } = info;
   const image = sharp(data, { raw: { width, height, channels } });
-  const turn = turns[orientation];
+  const turn = TURNS[orientation];
   if (turn !== undefined) image.flop(turn.mirrored).rotate(turn.degrees);
   return image.webp().toBuffer();
 }
@@ -109,17 +108,17 @@ async function encode({ data, info }: Pixels, orientation: number): Promise<Buff
 function tooManyPixels(width: number, height: number): DomainError {
   return new DomainError(
     'avatar_undecodable',
-    `The avatar has ${width} x ${height} pixels; at most 64 megapixels (64,000,000 pixels) are accepted.`,
+    `The avatar has ${width} x ${height} pixels. The limit is 64 megapixels (64,000,000 pixels).`,
     [{ pointer: '/avatar', message: 'must have at most 64,000,000 pixels' }],
   );
 }
 
 function undecodable(cause: unknown): DomainError {
-  const refusal = new DomainError(
+  const error = new DomainError(
     'avatar_undecodable',
-    'The avatar could not be decoded. A whole and undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels is accepted.',
-    [{ pointer: '/avatar', message: 'must be a whole and undamaged file' }],
+    'The avatar could not be decoded. Send an undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels.',
+    [{ pointer: '/avatar', message: 'must be an undamaged file' }],
   );
-  refusal.cause = cause;
-  return refusal;
+  error.cause = cause;
+  return error;
 }

@@ -12,7 +12,7 @@ import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
 
-/** The one of the contract's examples, so that they work here. */
+/** The password of the contract's examples, so that they work here. */
 const PASSWORD = 'correct horse battery';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
@@ -30,12 +30,12 @@ await runProgram(async () => {
   console.log(welcome(config, token, avatar));
 });
 
-/** The settings on a data folder of its own, and on another port if somebody else has the usual one. */
+/** Returns settings with a temporary data folder, and with another port if the default one is in use. */
 async function configForDemo(): Promise<Config> {
   const overrides = { DATA_DIR: dataDir, WORKERS: '1' };
   const usual = configFromEnvironment(overrides);
   if (usual.port !== 3000 || (await isFree(usual))) return usual;
-  console.log('Port 3000 is in use, so another one is taken. Choose one with PORT=….');
+  console.log('Port 3000 is in use, so the demo uses another one. Choose one with PORT=….');
   const port = await resolvePort({ host: usual.host, port: 0 });
   return configFromEnvironment({ ...overrides, PORT: String(port) });
 }

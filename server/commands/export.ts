@@ -6,8 +6,8 @@ import { exportRecords } from '../exchange/export.ts';
 import { runProgram } from '../process/program.ts';
 import { writeOutputFile } from './output-file.ts';
 
-/** How many characters are written at once. */
-const CHUNK = 65_536;
+/** Number of buffered characters from which on they are written. */
+const MIN_CHUNK_LENGTH = 65_536;
 
 const [file, ...rest] = process.argv.slice(2);
 if (rest.length > 0) {
@@ -30,14 +30,14 @@ await runProgram(async () => {
   console.error(`${count} records written.`);
 });
 
-/** Writes every record, and answers how many there were. */
+/** Writes every record and returns their number. */
 async function write(engine: Engine, append: (text: string) => Promise<void>): Promise<number> {
   let count = 0;
   let text = '';
   await exportRecords(engine, async (record) => {
     count += 1;
     text += `${JSON.stringify(record)}\n`;
-    if (text.length < CHUNK) return;
+    if (text.length < MIN_CHUNK_LENGTH) return;
     await append(text);
     text = '';
   });

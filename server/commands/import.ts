@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { configFromEnvironment } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { ImportRefused, type ImportReport, importRecords } from '../exchange/import.ts';
+import { ImportError, type ImportReport, importRecords } from '../exchange/import.ts';
 import { runProgram } from '../process/program.ts';
 
 const { file, skipBad } = readArguments();
@@ -27,7 +27,7 @@ await runProgram(async () => {
       `${report.added} records added, ${report.unchanged} were there already, ${report.bad.length} bad lines left out, in ${seconds.toFixed(1)} s.`,
     );
   } catch (error) {
-    if (!(error instanceof ImportRefused)) throw error;
+    if (!(error instanceof ImportError)) throw error;
     listBadLines(error.report);
     throw new OperatorError(
       'Nothing was imported. Correct these lines, or leave them out with --skip-bad.',
@@ -35,7 +35,7 @@ await runProgram(async () => {
   }
 });
 
-/** Begins to read when the first line is asked for: what is read before that would be lost. */
+/** Creates the reader only when the first line is requested: lines read before that would be lost. */
 async function* linesOf(input: NodeJS.ReadableStream): AsyncIterable<string> {
   yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
 }
@@ -49,7 +49,7 @@ function readArguments(): { file: string; skipBad: boolean } {
     const [only, ...rest] = positionals;
     if (only !== undefined && rest.length === 0) return { file: only, skipBad: values['skip-bad'] };
   } catch {
-    // An option that is not known: the usage tells which are.
+    // An unknown option. The usage lists the known ones.
   }
   console.error('Usage: npm run import -- FILE.ndjson [--skip-bad]   (- reads standard input)');
   process.exit(1);

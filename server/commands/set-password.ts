@@ -23,10 +23,10 @@ await runProgram(async () => {
   } catch (error) {
     throw error instanceof DomainError ? new OperatorError(error.message) : error;
   }
-  console.log('The password is set, and all sessions of the account have ended.');
+  console.log('The password was changed, and all sessions of the account have ended.');
 });
 
-/** One line of standard input, not shown while it is typed. */
+/** Reads one line of standard input without showing it. */
 async function readPassword(): Promise<string> {
   if (process.stdin.isTTY) process.stderr.write('New password (not shown): ');
   const terminal = createInterface({
@@ -34,7 +34,7 @@ async function readPassword(): Promise<string> {
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: process.stdin.isTTY,
   });
-  // Input may end without a line.
+  // Input that ends without a line counts as an empty password.
   const line = await new Promise<string>((resolve) => {
     terminal.once('line', resolve).once('close', () => resolve(''));
   });

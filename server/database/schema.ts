@@ -1,11 +1,11 @@
 import type { ColumnType, Generated } from 'kysely';
 
 /**
- * The tables, alike in every database. Conventions:
+ * The tables, which are the same in every database. Conventions:
  * - `pk` is a table's internal key and never leaves the server. `…_pk` columns refer to it.
  * - `user_id`, `space_id`, `message_id` and `tag_id` are the public ids of the API.
- * - Times are ISO 8601 text in UTC with milliseconds, so that they sort and travel as they are.
- * - `*_key` columns hold text folded by the server; no database folds anything.
+ * - Times are ISO 8601 text in UTC with milliseconds, so that their order is that of the text.
+ * - `*_key` columns contain text folded by the server. SQL never folds.
  */
 export interface Schema {
   users: Users;
@@ -35,7 +35,7 @@ export interface Users {
   username_skeleton: string;
   email: string;
   email_key: string;
-  /** Argon2id in PHC form; null for an imported account that has no password yet. */
+  /** Argon2id in PHC form; null for an imported account without a password. */
   password_hash: string | null;
   bio: string;
   /** File name in the avatar store; null for the default avatar. */
@@ -65,7 +65,7 @@ export interface Spaces {
   visibility: 'public' | 'private';
   /** Set for private spaces. */
   invitation_code: string | null;
-  /** Participations that have not been left; kept in step within the transaction that changes them. */
+  /** Number of participations that have not been left. Updated in the transaction that changes them. */
   participant_count: number;
   created_at: string;
 }
@@ -85,7 +85,7 @@ interface Tags {
 export interface SpaceTags {
   space_pk: number;
   tag_id: number;
-  /** Place in the creator's order, from 0. */
+  /** Position in the creator's order, from 0. */
   position: number;
   /** The creator's spelling. */
   tag_name: string;
@@ -104,14 +104,14 @@ export interface Messages {
 export interface Appreciations {
   message_pk: number;
   user_pk: number;
-  /** The message's author, copied so that an author's appreciations are counted from one index. */
+  /** Copied from the message, so that an author's appreciations are counted from one index. */
   author_pk: number;
   created_at: string;
 }
 
-/** One row a public space: what search walks over and answers with. */
+/** One row per public space, for search. */
 export interface PublicSpaces {
-  /** The order of every search: ascending is popular first, then newest. See `search/documents.ts`. */
+  /** The order of every search: popular spaces first, then the newest. See `documentKey` in `search/documents.ts`. */
   key: number;
   space_pk: number;
   creator_pk: number;
@@ -119,10 +119,10 @@ export interface PublicSpaces {
   participant_count: number;
   /** The title's folded words. */
   title_key: string;
-  /** The space as JSON text, up to the creator and from after the participant count on. */
+  /** The search result as JSON text, before the creator and after the participant count. See `search/results.ts`. */
   head: string;
   tail: string;
-  /** The value of `search_revision` when the space came, was edited, or last moved down in the order. */
+  /** The value of `search_revision` when the space was added, edited or last moved down in the order. */
   revision: number;
 }
 
@@ -153,7 +153,7 @@ interface SearchIndex {
   version: number;
 }
 
-/** One row. Rises with every change of what a search could answer with, in the transaction of the change. */
+/** One row. Triggers increase the value with every change to what searches can return. */
 interface SearchRevision {
   value: ColumnType<number, never, never>;
 }
@@ -164,7 +164,7 @@ interface DiscardedAvatars {
   remove_after: string;
 }
 
-/** Erasures whose traces in index and log files are still to be overwritten. */
+/** Deleted accounts whose traces in the index and the WAL are still to be overwritten. */
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;

@@ -10,11 +10,11 @@ import type {
   UserRecord,
 } from './records.ts';
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 /**
- * Hands every record of the database to `write`, as of one moment, in an order in which they can be imported again.
- * Sessions are not among them, and neither are the avatar files.
+ * Passes every record of one snapshot of the database to `write`, in an order in which they can be imported. Sessions
+ * and avatar files are not exported.
  */
 export async function exportRecords(
   engine: Engine,
@@ -30,47 +30,73 @@ export async function exportRecords(
 async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   const rows = db
     .selectFrom('users')
-    .select(['user_id', 'username', 'email', 'password_hash', 'bio', 'avatar', 'is_verified'])
-    .select(['created_at', 'updated_at'])
+    .select([
+      'user_id',
+      'username',
+      'email',
+      'password_hash',
+      'bio',
+      'avatar',
+      'is_verified',
+      'created_at',
+      'updated_at',
+    ])
     .orderBy('pk')
     .stream();
-  for await (const { password_hash, avatar, is_verified, ...row } of rows) {
+  for await (const row of rows) {
     yield {
       type: 'user',
-      ...row,
-      ...(password_hash !== null && { password_hash }),
-      ...(avatar !== null && { picture: avatar }),
-      is_verified: is_verified === 1,
+      user_id: row.user_id,
+      username: row.username,
+      email: row.email,
+      password_hash: row.password_hash ?? undefined,
+      bio: row.bio,
+      picture: row.avatar ?? undefined,
+      is_verified: row.is_verified === 1,
+      created_at: row.created_at,
+      updated_at: row.updated_at,
     };
   }
 }
 
-/** In batches: a connection that streams rows has no room for the question after their tags. */
+/** Reads in batches instead of a stream, because a connection with an open stream cannot query the tags. */
 async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
-  for (let after = 0; ; ) {
+  for (let lastPk = 0; ; ) {
     const rows = await db
       .selectFrom('spaces')
       .innerJoin('users', 'users.pk', 'spaces.creator_pk')
-      .select(['spaces.pk', 'spaces.space_id', 'users.user_id as creator_id', 'spaces.title'])
-      .select(['spaces.description', 'spaces.visibility', 'spaces.invitation_code'])
-      .select('spaces.created_at')
-      .where('spaces.pk', '>', after)
+      .select([
+        'spaces.pk',
+        'spaces.space_id',
+        'users.user_id as creator_id',
+        'spaces.title',
+        'spaces.description',
+        'spaces.visibility',
+        'spaces.invitation_code',
+        'spaces.created_at',
+      ])
+      .where('spaces.pk', '>', lastPk)
       .orderBy('spaces.pk')
-      .limit(BATCH)
+      .limit(BATCH_SIZE)
       .execute();
     const last = rows.at(-1);
     if (!last) return;
-    after = last.pk;
+    lastPk = last.pk;
     const tags = await readTags(
       db,
       rows.map(({ pk }) => pk),
     );
-    for (const { pk, invitation_code, ...row } of rows) {
+    for (const row of rows) {
       yield {
         type: 'space',
-        ...row,
-        ...(invitation_code !== null && { invitation_code }),
-        tags: (tags.get(pk) ?? []).map(({ tag_name }) => tag_name),
+        space_id: row.space_id,
+        creator_id: row.creator_id,
+        title: row.title,
+        description: row.description,
+        visibility: row.visibility,
+        invitation_code: row.invitation_code ?? undefined,
+        tags: (tags.get(row.pk) ?? []).map(({ tag_name }) => tag_name),
+        created_at: row.created_at,
       };
     }
   }
@@ -98,8 +124,13 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
     .innerJoin('users', 'users.pk', 'messages.author_pk')
-    .select(['messages.message_id', 'spaces.space_id', 'users.user_id as author_id'])
-    .select(['messages.text', 'messages.created_at'])
+    .select([
+      'messages.message_id',
+      'spaces.space_id',
+      'users.user_id as author_id',
+      'messages.text',
+      'messages.created_at',
+    ])
     .orderBy('messages.pk')
     .stream();
   for await (const row of rows) yield { type: 'message', ...row };

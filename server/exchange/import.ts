@@ -10,7 +10,8 @@ import type { Spaces } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
-import { indexSpaces, noteSpaceToIndex } from '../search/documents.ts';
+import { refreshDictionary } from '../search/dictionary/dictionary.ts';
+import { indexSpaces, noteSpaceToIndex, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
 import { countWords } from '../text/word-count.ts';
@@ -26,15 +27,15 @@ import {
 } from './records.ts';
 
 export interface ImportReport {
-  /** Lines that brought something new. */
+  /** Number of lines that added something. */
   added: number;
-  /** Lines that said what was there already. */
+  /** Number of lines whose record existed. */
   unchanged: number;
   bad: { line: number; reason: string }[];
 }
 
-/** That a file was not imported because of its bad lines. Nothing of it was kept. */
-export class ImportRefused extends Error {
+/** A file was not imported because of its bad lines. */
+export class ImportError extends Error {
   readonly report: ImportReport;
 
   constructor(report: ImportReport) {
@@ -43,33 +44,33 @@ export class ImportRefused extends Error {
   }
 }
 
-/** An import under way. */
+/** The state of a running import. */
 interface Import {
   engine: Engine;
   trx: DatabaseTransaction;
-  /** Spaces that were noted to be indexed lately, which need not be noted again. */
+  /** Spaces that were noted to be indexed recently, and need not be noted again. */
   noted: LRUCache<number, true>;
-  /** What was found lately, since records refer to the same users and spaces again and again. */
+  /** Recent look-ups, since many records refer to the same users and spaces. */
   users: LRUCache<string, number>;
   spaces: LRUCache<string, { pk: number; creatorPk: number }>;
   participations: LRUCache<string, true>;
 }
 
-/** How many of each kind are remembered: some tens of megabytes in all. */
-const REMEMBERED = 100_000;
+/** Maximum number of cached look-ups of each kind: some tens of megabytes in total. */
+const MAX_CACHED = 100_000;
 
-/** From so many new spaces on, the word index is worth being compacted at once. */
-const MANY = 1_000;
+/** Number of changed spaces from which on the word index is compacted at once. */
+const MIN_SPACES_TO_OPTIMIZE = 1_000;
 
-/** An import is given up after so many bad lines, unless they are to be skipped. */
-const MOST_BAD_LINES = 100;
+/** Number of bad lines after which an import stops, unless they are skipped. */
+const MAX_BAD_LINES = 100;
 
 /**
- * Reads records into the database, in one transaction. What is there already, by its id, stays as it is.
- * @param lines    in the exchange format; empty ones are skipped
- * @param skipBad  whether to keep the good lines of a file that has bad ones
- * @param onLine   called with the number of lines read, now and then
- * @throws ImportRefused
+ * Imports records into the database in one transaction. Records whose id exists are left unchanged.
+ * @param lines    in the exchange format; empty lines are ignored
+ * @param skipBad  whether to import the good lines of a file with bad ones
+ * @param onLine   called with the number of lines read, every thousand lines
+ * @throws ImportError if there are bad lines; nothing is imported then
  */
 export async function importRecords(
   engine: Engine,
@@ -80,14 +81,15 @@ export async function importRecords(
   }: { skipBad?: boolean; onLine?: (lines: number) => void } = {},
 ): Promise<ImportReport> {
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
-  return transact(engine.db, async (trx) => {
+  await updateSearchIndex(engine);
+  await transact(engine.db, async (trx) => {
     const run: Import = {
       engine,
       trx,
-      noted: new LRUCache({ max: REMEMBERED }),
-      users: new LRUCache({ max: REMEMBERED }),
-      spaces: new LRUCache({ max: REMEMBERED }),
-      participations: new LRUCache({ max: REMEMBERED }),
+      noted: new LRUCache({ max: MAX_CACHED }),
+      users: new LRUCache({ max: MAX_CACHED }),
+      spaces: new LRUCache({ max: MAX_CACHED }),
+      participations: new LRUCache({ max: MAX_CACHED }),
     };
     let number = 0;
     for await (const line of lines) {
@@ -101,19 +103,20 @@ export async function importRecords(
       } catch (error) {
         if (!(error instanceof BadLineError || error instanceof DomainError)) throw error;
         report.bad.push({ line: number, reason: error.message });
-        if (!skipBad && report.bad.length >= MOST_BAD_LINES) throw new ImportRefused(report);
+        if (!skipBad && report.bad.length >= MAX_BAD_LINES) throw new ImportError(report);
       }
     }
     onLine(number);
-    if (report.bad.length > 0 && !skipBad) throw new ImportRefused(report);
+    if (report.bad.length > 0 && !skipBad) throw new ImportError(report);
     await countParticipants(trx);
     const spaces = await indexSpaces(engine, trx);
-    if (spaces >= MANY) await engine.wordIndex.optimize(trx);
-    return report;
+    if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
   });
+  await refreshDictionary(engine);
+  return report;
 }
 
-/** Adds one record. Answers whether it was new. */
+/** Adds one record. Returns whether it was new. */
 async function addRecord(run: Import, record: ExchangeRecord): Promise<boolean> {
   switch (record.type) {
     case 'user':
@@ -178,7 +181,9 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
     return (await insertUser(engine, user, trx)).length > 0;
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
-    throw new BadLineError('has a username, an address or a picture that belongs to another user');
+    throw new BadLineError(
+      'has a username, an e-mail address or a picture that belongs to another user',
+    );
   }
 }
 
@@ -418,7 +423,7 @@ function timeOf(text: string | undefined): string {
   return (text === undefined ? new Date() : new Date(text)).toISOString();
 }
 
-/** An id for a record that has none, the same whenever it is the same record. */
+/** Returns an id for a record without one: the same id for the same record. */
 function idOf(...parts: (string | undefined)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

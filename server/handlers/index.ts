@@ -7,7 +7,7 @@ import { searchHandlers } from './search.ts';
 import { spacesHandlers } from './spaces.ts';
 import { usersHandlers } from './users.ts';
 
-/** A handler for every operation of the contract: leaving one out does not compile. */
+/** Returns a handler for every operation of the contract. A missing one is a type error. */
 export function makeHandlers(context: Context) {
   return {
     ...searchHandlers(context),

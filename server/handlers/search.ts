@@ -28,7 +28,7 @@ export function searchHandlers(
       if (tag === '') {
         throw new HttpProblem(
           'not_found',
-          'There is nothing at this path. A tag has at least one character.',
+          'The path does not exist. A tag has at least one character.',
         );
       }
       const page = pageOfRequest(context, request);

@@ -11,6 +11,7 @@ export async function allowOrigins(
     origin: corsOrigins,
     methods: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
     exposedHeaders: [
+      'Answered-Query',
       'Link',
       'Retry-After',
       'WWW-Authenticate',

@@ -92,7 +92,7 @@ export function problemDocument(
 }
 
 export function notFound(): HttpProblem {
-  return new HttpProblem('not_found', 'There is nothing at this path.');
+  return new HttpProblem('not_found', 'The path does not exist.');
 }
 
 /** @param cause is logged, but not sent */

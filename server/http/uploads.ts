@@ -80,7 +80,7 @@ function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never>
 function tooLarge(): DomainError {
   return new DomainError(
     'avatar_too_large',
-    'The avatar is larger than 5,242,880 bytes (5 MiB), or the rest of the form is larger than 65,536 bytes.',
+    'The avatar is larger than 5,242,880 bytes (5 MiB), or the form around it is larger than 65,536 bytes.',
     [{ pointer: '/avatar', message: 'must have at most 5,242,880 bytes' }],
   );
 }
@@ -88,8 +88,8 @@ function tooLarge(): DomainError {
 function missing(): DomainError {
   return new DomainError(
     'avatar_missing',
-    'The form must have exactly one part: a file named avatar, with a file name and at least one byte.',
-    [{ pointer: '/avatar', message: 'must be a file, and the only part' }],
+    'Send exactly one part: a non-empty file named avatar, with a file name.',
+    [{ pointer: '/avatar', message: 'must be a non-empty file and the only part' }],
   );
 }
 

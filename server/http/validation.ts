@@ -37,14 +37,14 @@ export function explainValidation(error: unknown): HttpProblem | undefined {
   const summary = pointers
     .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
     .join('; ');
-  return new HttpProblem('invalid_request', `The request is not valid: ${summary}.`, { pointers });
+  return new HttpProblem('invalid_request', `The request is invalid: ${summary}.`, { pointers });
 }
 
 function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'body'): Pointer {
   let path = instancePath;
   if (keyword === 'required') path += `/${params.missingProperty}`;
   if (keyword === 'additionalProperties') path += `/${escapePointer(params.additionalProperty)}`;
-  const message = messages[keyword]?.(params) ?? 'is not valid';
+  const message = messages[keyword]?.(params) ?? 'is invalid';
   const name = path.slice(1);
   if (context === 'querystring') return { pointer: `?${name}`, message };
   if (context === 'params') return { pointer: `{${name}}`, message };

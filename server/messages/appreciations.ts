@@ -18,10 +18,7 @@ export async function appreciate(
     await requireSession(trx, caller);
     const { pk, authorPk } = await findMessage(trx, caller, messageId);
     if (authorPk === caller.userPk) {
-      throw new DomainError(
-        'own_message',
-        'You wrote this message. Only others can appreciate it.',
-      );
+      throw new DomainError('own_message', 'You cannot appreciate your own message.');
     }
     await trx
       .insertInto('appreciations')

@@ -86,7 +86,7 @@ export async function deleteMessage(
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     if (message.authorPk !== caller.userPk) {
-      throw new DomainError('not_message_author', 'Only its author can delete a message.');
+      throw new DomainError('not_message_author', 'Only the author can delete a message.');
     }
     await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
     await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();

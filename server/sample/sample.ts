@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { ExchangeRecord } from '../exchange/records.ts';
 
-/** The account that the demonstration signs in with. */
+/** The account of the demo's access token. */
 export const DEMO_ACCOUNT = { email: 'ada@example.com' };
 
 interface Person {
@@ -21,13 +21,13 @@ interface Conversation {
   messages: string[];
 }
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * Sample people, spaces and conversations, as records to import: the same at each call, but for the times, which
- * lead up to `now`.
- * @param passwordHash with which all sample people can sign in
+ * Yields sample users, spaces and conversations as records to import. They are the same at each call, except for the
+ * times, which end at `now`.
+ * @param passwordHash of all sample users
  */
 export function* sampleRecords(passwordHash: string, now: Date): Iterable<ExchangeRecord> {
   const random = randomNumbers(7);
@@ -44,7 +44,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
       password_hash: passwordHash,
       bio,
       is_verified: verified,
-      created_at: before(now, 200 * DAY - i * DAY),
+      created_at: before(now, 200 * DAY_MS - i * DAY_MS),
     };
   }
 
@@ -53,7 +53,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
     .flatMap((file) => read<Conversation[]>(`spaces/${file}`));
   for (const [i, conversation] of shuffle(conversations, random).entries()) {
     const spaceId = `sample-space-${i + 1}`;
-    const age = ((conversations.length - i) / conversations.length) * 150 * DAY;
+    const age = ((conversations.length - i) / conversations.length) * 150 * DAY_MS;
     const speakers = shuffle(
       people.filter(({ languages }) => languages.includes(conversation.language)),
       random,
@@ -80,7 +80,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
         type: 'participant',
         space_id: spaceId,
         user_id: person.id,
-        joined_at: before(now, age - MINUTE),
+        joined_at: before(now, age - MINUTE_MS),
       };
     }
     yield* messagesOf(conversation, { spaceId, speakers, listeners, age, now, random });
@@ -102,8 +102,8 @@ function* messagesOf(
   for (const [i, text] of messages.entries()) {
     const messageId = `${spaceId}-message-${i + 1}`;
     const author = speakers[i % speakers.length] as { id: string };
-    // The conversation takes up half of the time since the space was made.
-    const sent = age - 2 * MINUTE - (age / 2) * (i / messages.length);
+    // A conversation lasts for half of its space's age.
+    const sent = age - 2 * MINUTE_MS - (age / 2) * (i / messages.length);
     yield {
       type: 'message',
       message_id: messageId,
@@ -118,7 +118,7 @@ function* messagesOf(
         type: 'appreciation',
         message_id: messageId,
         user_id: reader.id,
-        created_at: before(now, sent - random() * 30 * MINUTE),
+        created_at: before(now, sent - random() * 30 * MINUTE_MS),
       };
     }
   }
@@ -132,7 +132,7 @@ function before(now: Date, milliseconds: number): string {
   return new Date(now.getTime() - Math.max(0, milliseconds)).toISOString();
 }
 
-/** The same numbers from 0 to 1 for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1, the same for the same seed (mulberry32). */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

@@ -12,7 +12,7 @@ export interface Budget {
 }
 
 /** About 5 ms of one core. The query as typed and the other query have a budget each. */
-const MAX_ENTRIES = 400_000;
+const MAX_ENTRIES = 150_000;
 const MAX_REJECTED_ROWS = 500;
 
 export function newBudget(): Budget {
@@ -22,19 +22,39 @@ export function newBudget(): Budget {
 /** About a third of the entries of a word are of titles. */
 const TITLE_SHARE = 1 / 3;
 
-/** About how many entries the index looks at for each candidate: one for each term. */
-export function costFactorOf({ pattern, scope }: Pick<WordQuery, 'pattern' | 'scope'>): number {
-  return countTerms(pattern) * (scope === 'title' ? TITLE_SHARE : 1);
+/** Returns about how many entries the word index looks at for a query among so many documents. */
+export function entriesOf(
+  dictionary: Dictionary,
+  { pattern, scope, except = [] }: WordQuery,
+  documents: number,
+): number {
+  const candidates = Math.min(documents, candidatesOf(dictionary, pattern));
+  const entries = entriesOfPattern(dictionary, pattern, documents);
+  // Exceptions are looked up for candidates only.
+  const excluded = except.map(
+    (each) =>
+      entriesOfPattern(dictionary, each.pattern, candidates) *
+      (each.scope === 'title' ? TITLE_SHARE : 1),
+  );
+  return excluded.reduce(
+    (sum, each) => sum + each,
+    entries * (scope === 'title' ? TITLE_SHARE : 1),
+  );
 }
 
-function countTerms(pattern: WordPattern): number {
-  if ('term' in pattern) return 1;
-  const parts = 'allOf' in pattern ? pattern.allOf : pattern.anyOf;
-  return parts.reduce((sum, part) => sum + countTerms(part), 0);
+function entriesOfPattern(dictionary: Dictionary, pattern: WordPattern, documents: number): number {
+  if ('term' in pattern) return Math.min(documents, candidatesOf(dictionary, pattern));
+  // Of a conjunction, each part is looked up for the documents with the rarest one.
+  const isConjunction = 'allOf' in pattern;
+  const most = isConjunction ? Math.min(documents, candidatesOf(dictionary, pattern)) : documents;
+  return (isConjunction ? pattern.allOf : pattern.anyOf).reduce(
+    (sum, part) => sum + entriesOfPattern(dictionary, part, most),
+    0,
+  );
 }
 
-/** About how many documents the index has to look at for a pattern: those with its rarest word. */
-export function candidatesOf(dictionary: Dictionary, pattern: WordPattern): number {
+/** Returns about how many documents could match a pattern: those with its rarest word. */
+function candidatesOf(dictionary: Dictionary, pattern: WordPattern): number {
   if ('term' in pattern) {
     const { term, isPrefix } = pattern;
     const known = isPrefix

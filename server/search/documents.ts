@@ -8,10 +8,7 @@ import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
 
-/**
- * Brings the index in step with the space as it is stored now. To be called in the transaction that changes the
- * space, after the change.
- */
+/** Updates the indexes for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
@@ -55,7 +52,7 @@ interface IndexedDocument {
   words: { title: string[]; all: string[] };
 }
 
-/** Does what `indexSpace` does but for the words, with which it answers; undefined if the space is not public. */
+/** Updates the indexes except for the words, which it returns; undefined if the space is not public. */
 async function writeDocument(
   engine: Engine,
   db: Database,
@@ -80,8 +77,8 @@ async function writeDocument(
   return { key, words: wordsOf(row, key) };
 }
 
-/** Documents are written in batches before their words are: FTS5 collects words until another table is written. */
-const INDEX_BATCH_SIZE = 10_000;
+/** Documents are written in batches before their words, because the word index buffers words until another table is written. */
+const INDEX_BATCH_SIZE = 4_000;
 
 const insertSpaceToIndex = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
   db
@@ -100,8 +97,8 @@ export async function noteSpaceToIndex(
 }
 
 /**
- * Indexes the noted spaces, as `indexSpace` does with one, but in the order of their keys: FTS5 writes what comes in
- * ascending order at once, and anything else in pieces.
+ * Indexes the noted spaces, as `indexSpace` does with one, but in the order of their keys: the word index
+ * writes ascending keys at once, and others in pieces.
  * @param onProgress called with the number of indexed spaces after each batch
  * @returns how many spaces were noted
  */
@@ -165,7 +162,7 @@ const INDEX_VERSION = 1;
  */
 export async function updateSearchIndex(
   engine: Engine,
-  onProgress: (spaces: number) => void,
+  onProgress: (spaces: number) => void = () => {},
 ): Promise<void> {
   const { version } = await engine.db
     .selectFrom('search_index')
@@ -195,7 +192,7 @@ const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
 );
 
-/** Takes the space out of the index, if it is there. */
+/** Removes a space from the indexes if it is there. */
 export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const [row] = await readDocument(engine, { spacePk }, db);
   if (!row) return;
@@ -212,7 +209,7 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   }
 }
 
-/** Moves the space to where its number of participants puts it now. Most changes of the number move nothing. */
+/** Moves a space in the indexes if its number of participants has reached another step. */
 export async function moveSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
@@ -223,12 +220,9 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
   const key = documentKey(spacePk, row.participant_count);
   if (key === row.key) return;
   const indexed = readFragments(row);
-  const isLower = key > row.key;
-  await db
-    .updateTable('public_spaces')
-    .set({ key, ...(isLower && { revision: nextRevision }) })
-    .where('key', '=', row.key)
-    .execute();
+  // A space that moves down gets a new revision, so that no walk through the pages meets it twice.
+  const change = key > row.key ? { key, revision: nextRevision } : { key };
+  await db.updateTable('public_spaces').set(change).where('key', '=', row.key).execute();
   const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
     await db

@@ -1,12 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Engine, WordQuery } from '../database/engine.ts';
-import { type Budget, candidatesOf, costFactorOf } from './budget.ts';
+import { type Budget, entriesOf } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { maxSpacePk } from './revision.ts';
 import { slicesAfter } from './slices.ts';
 
-/** A statement that looks at more index entries is divided, and other requests run between its parts. About 1 ms. */
-const MAX_ENTRIES_OF_STATEMENT = 80_000;
+/** A statement that looks at more index entries is divided, and other requests run between its parts. About 2 ms. */
+const MAX_ENTRIES_OF_STATEMENT = 100_000;
 
 /** The result of one statement. */
 export interface FoundKeys {
@@ -28,22 +28,23 @@ export async function findKeys(
   { after, limit }: { after: number; limit: number },
   budget: Budget,
 ): Promise<FoundKeys | undefined> {
-  const { pattern, scope, except = [] } = query;
-  const candidates = candidatesOf(dictionary, pattern);
-  const factor = [{ pattern, scope }, ...except].reduce((sum, part) => sum + costFactorOf(part), 0);
+  const { pattern, except = [] } = query;
   // Every entry of a single list is a match, so that the limit bounds the cost.
-  const entries = 'term' in pattern && except.length === 0 ? limit : candidates * factor;
+  const isSingleList = 'term' in pattern && except.length === 0;
+  const entries = isSingleList ? limit : entriesOf(dictionary, query, dictionary.spaces);
   if (entries <= MAX_ENTRIES_OF_STATEMENT) {
     if (!spend(budget, entries)) return undefined;
     const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit });
     return { keys, reached: lastOf(keys, limit) ?? Infinity };
   }
 
-  const sliceSize = Math.floor(MAX_ENTRIES_OF_STATEMENT / factor);
+  const sliceSize = Math.ceil((dictionary.spaces * MAX_ENTRIES_OF_STATEMENT) / entries);
   const slices = slicesAfter(dictionary, after, await maxSpacePk(engine), sliceSize);
   const { value: slice } = slices.next();
   if (!slice) return { keys: [], reached: Infinity };
-  if (!spend(budget, Math.min(slice.documents, candidates) * factor)) return undefined;
+  if (!spend(budget, Math.min(entries, (slice.documents / dictionary.spaces) * entries))) {
+    return undefined;
+  }
   const within = slice.prefixes;
   const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit, within });
   await yieldToEventLoop();

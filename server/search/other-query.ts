@@ -72,32 +72,36 @@ export function findOtherQuery(
 }
 
 /**
- * Returns shorter and shorter queries for a query that finds nothing: first without the words that nobody has written,
- * then without the most frequent one, which says least about what is looked for, and so on.
+ * Returns shorter and shorter queries for a query that finds nothing. Words that nobody has written go first, then the
+ * most frequent ones, which say least about what is looked for.
+ * @param documents about how many spaces match each word alone; 0 for none
  */
-export function* dropWords(
-  dictionary: Dictionary,
+export function dropWords(
   alternatives: Alternatives,
-): Generator<Alternatives> {
-  let rest = alternatives.map((texts, i) => ({
-    texts,
-    i,
-    documents: Math.max(...texts.map((text) => documentsOf(dictionary, text))),
-  }));
-  const known = rest.filter(({ documents }) => documents > 0);
-  if (known.length > 0 && known.length < rest.length) {
-    rest = known;
-    yield rest.map(({ texts }) => texts);
-  }
-  while (rest.length > 1) {
-    const mostFrequent = rest.reduce((a, b) => (b.documents > a.documents ? b : a));
-    rest = rest.filter((each) => each !== mostFrequent);
-    yield rest.map(({ texts }) => texts);
-  }
+  documents: readonly number[],
+): Alternatives[] {
+  const frequency = (i: number) => documents[i] ?? 0;
+  const rarestFirst = [...alternatives.keys()]
+    .filter((i) => frequency(i) > 0)
+    .sort((a, b) => frequency(a) - frequency(b) || a - b);
+  return shorterLengths(alternatives.length, rarestFirst.length).map((length) =>
+    rarestFirst
+      .slice(0, length)
+      .sort((a, b) => a - b)
+      .map((i) => alternatives[i] as readonly string[]),
+  );
 }
 
-/** The rarest word of the text decides. */
-function documentsOf(dictionary: Dictionary, text: string): number {
+/** One or two words less, half of them, two and one: few attempts, whatever the length of the query. */
+function shorterLengths(words: number, known: number): number[] {
+  const lengths = [known, words - 1, words - 2, Math.ceil(words / 2), 2, 1];
+  return [...new Set(lengths)]
+    .filter((length) => length > 0 && length < words && length <= known)
+    .sort((a, b) => b - a);
+}
+
+/** Returns about how many spaces match a text, going by its rarest word. */
+export function documentsOf(dictionary: Dictionary, text: string): number {
   return Math.min(...text.split(' ').map((word) => documentsWithPrefix(dictionary, word)));
 }
 

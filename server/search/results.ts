@@ -3,13 +3,12 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import { DEFAULT_AVATAR_NAME } from '../avatars/store.ts';
 
 /**
- * A SearchResult as JSON text. Most of it never changes between two edits of the space, so it is kept as text and
- * put together by the database: that is several times as fast as reading rows and serialising them. The contract
- * is the same, and the tests hold these texts against it like every other answer.
+ * A SearchResult as JSON text. Most of it changes only when the space is edited, so it is stored as text and
+ * concatenated by the database, which is several times as fast as reading rows and serialising them.
  */
 export type SearchResultJson = string & { readonly json: 'SearchResult' };
 
-/** The two texts between which the creator and the participant count are put when a result is read. */
+/** The stored text before the creator, and after the participant count. */
 export interface Fragments {
   head: string;
   tail: string;
@@ -40,7 +39,7 @@ export function fragmentsOf(
   };
 }
 
-/** What the fragments of a space were made of. */
+/** Returns the values from which a space's fragments were made. */
 export function readFragments({ head, tail }: Fragments): Indexed {
   const { title, description, tags } = JSON.parse(`${head}null${tail}`) as SearchResult;
   return { title, description, tags };

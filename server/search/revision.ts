@@ -25,7 +25,7 @@ export async function currentVersions(engine: Engine): Promise<SearchVersions> {
   return row;
 }
 
-/** The current revision, for a row that is written. */
+/** The current revision, for a row that is being written. */
 export const nextRevision = sql<number>`(SELECT value FROM search_revision)`;
 
 const readMaxSpacePk = prepareRead({}, ({ readDb }) =>

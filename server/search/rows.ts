@@ -13,7 +13,7 @@ export interface FoundRow {
 }
 
 /** Reads the spaces whose title is the same, in the order of their keys. */
-export async function readEqualTitles(
+export async function readRowsByTitle(
   { engine, avatars }: Stores,
   titleKey: string,
   after: number,

@@ -12,8 +12,8 @@ const SPACES_PER_BLOCK = 2 ** 15;
 const BLOCK_DIGITS = 3;
 const LAST_BLOCK = 32 ** BLOCK_DIGITS - 1;
 
-/** Each prefix of a statement costs a look-up. */
-const MAX_PREFIXES = 64;
+/** The word index merges the lists of all prefixes for every candidate, so that many of them are slow. */
+const MAX_PREFIXES = 4;
 
 /** A range of keys, as prefixes of the slice terms of all documents in it. */
 export interface Slice {
@@ -63,7 +63,7 @@ interface Part {
   until: number;
 }
 
-/** Whole steps where they are small enough, otherwise their blocks. Unknown parts are included: they may be new. */
+/** Ten steps, one step or one block, whichever is small enough. Unknown parts are included: they may be new. */
 function* partsAfter(
   dictionary: Dictionary,
   after: number,
@@ -72,25 +72,34 @@ function* partsAfter(
 ): Generator<Part> {
   const firstStep = Math.max(0, stepOf(after));
   for (let step = firstStep; step <= LAST_STEP; step += 1) {
-    const prefix = stepPrefix(step);
-    const documents = documentsWithPrefix(dictionary, prefix);
-    const until = (step + 1) * KEYS_PER_STEP - 1;
-    if (documents <= maxDocuments) {
-      yield { prefix, documents, until };
+    const lastOfTen = Math.min(LAST_STEP, step - (step % 10) + 9);
+    const ten = partOf(dictionary, stepPrefix(step).slice(0, -1), endOfStep(lastOfTen));
+    if (ten.documents <= maxDocuments) {
+      yield ten;
+      step = lastOfTen;
       continue;
     }
+    const whole = partOf(dictionary, stepPrefix(step), endOfStep(step));
+    if (whole.documents <= maxDocuments) {
+      yield whole;
+      continue;
+    }
+    const newest = blockOf(maxSpacePk);
     const isFirst = step === firstStep && after >= 0;
-    const newest = Math.min(blockOf(maxSpacePk), LAST_BLOCK);
     const firstBlock = isFirst ? Math.min(newest, blockOf(spacePkOf(after))) : newest;
     for (let block = firstBlock; block >= 0; block -= 1) {
-      const blockOfStep = blockPrefix(step, block);
-      yield {
-        prefix: blockOfStep,
-        documents: documentsWithPrefix(dictionary, blockOfStep),
-        until: until - block * SPACES_PER_BLOCK,
-      };
+      const until = endOfStep(step) - block * SPACES_PER_BLOCK;
+      yield partOf(dictionary, blockPrefix(step, block), until);
     }
   }
+}
+
+function partOf(dictionary: Dictionary, prefix: string, until: number): Part {
+  return { prefix, documents: documentsWithPrefix(dictionary, prefix), until };
+}
+
+function endOfStep(step: number): number {
+  return (step + 1) * KEYS_PER_STEP - 1;
 }
 
 /** Blocks are numbered by age. The last one has all spaces beyond the billionth. */

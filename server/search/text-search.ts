@@ -1,6 +1,6 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { WordQuery, WordScope } from '../database/engine.ts';
-import type { Page, PageRequest, Position } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
@@ -9,9 +9,9 @@ import type { Dictionary } from './dictionary/dictionary.ts';
 import { KEYS_PER_STEP } from './keys.ts';
 import { type Alternatives, alternativesMatcher, type Matcher, typedMatcher } from './matcher.ts';
 import { findKeys } from './matching-keys.ts';
-import { dropWords, findJoins, findOtherQuery } from './other-query.ts';
+import { documentsOf, dropWords, findJoins, findOtherQuery } from './other-query.ts';
 import type { SearchResultJson } from './results.ts';
-import { type FoundRow, readEqualTitles, readRows } from './rows.ts';
+import { type FoundRow, readRows, readRowsByTitle } from './rows.ts';
 
 /** If fewer spaces match the query as typed, another query is tried, too. Independent of the size of a page. */
 const MIN_TYPED_MATCHES = 10;
@@ -19,9 +19,18 @@ const MIN_TYPED_MATCHES = 10;
 /** A title match ranks like a space that is this many steps of popularity more popular: about eight times as many participants. */
 const TITLE_BONUS = 6 * KEYS_PER_STEP;
 
+/** The sections of a list, in their order. */
 const EQUAL = 0;
 const TYPED = 1;
 const OTHER = 2;
+
+/** A place in the list: a section, and the rank after which to go on in it. */
+interface Place {
+  section: number;
+  after: number;
+}
+
+const BEGINNING: Place = { section: EQUAL, after: -Infinity };
 
 /**
  * Where a page begins. It contains whatever the dictionary decided on the first page, so that later pages go on with the
@@ -29,7 +38,6 @@ const OTHER = 2;
  */
 type TextPosition = readonly [
   section: number,
-  /** The last rank of the section before the page. */
   after: number,
   /** The revision of the first page. */
   revision: number,
@@ -51,15 +59,33 @@ export interface TextQuery {
   asTyped: boolean;
 }
 
-/** What stays the same for all sections of a request. */
+/** A request, with what was decided on the first page of its list. */
 interface Search {
   stores: Stores;
   dictionary: Dictionary;
   query: string;
   words: QueryWord[];
-  typed: Matcher;
+  /** The revision of the first page. */
   revision: number;
+  joins: readonly number[];
+  typed: Matcher;
+  /** The other query; empty if there is none. */
+  other: Alternatives;
   budget: Budget;
+}
+
+/** Hits in the order of the list. */
+interface Found {
+  hits: Hit[];
+  /** Where the list goes on, if it ended early because the budget was spent. */
+  cut: Place | null;
+}
+
+interface Hit {
+  section: number;
+  /** Place in the order of its section. */
+  rank: number;
+  result: SearchResultJson;
 }
 
 /**
@@ -77,91 +103,96 @@ export async function searchText(
 ): Promise<TextPage> {
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
-  const isFirst = position === undefined;
-  const [section, after, firstRevision, joins, other]: TextPosition = isFirst
-    ? [EQUAL, -1, revision, asTyped ? [] : findJoins(dictionary, words), []]
-    : (position as unknown as TextPosition);
+  const first: TextPosition = [
+    BEGINNING.section,
+    BEGINNING.after,
+    revision,
+    findJoins(dictionary, words),
+    [],
+  ];
+  const [section, after, firstRevision, joins, other] =
+    (position as TextPosition | undefined) ?? first;
   const search: Search = {
     stores,
     dictionary,
     query,
     words,
-    typed: typedMatcher(words, joins),
     revision: firstRevision,
+    joins,
+    typed: typedMatcher(words, joins),
+    other,
     budget: newBudget(),
   };
+  const mayFindOther = position === undefined && !asTyped;
+  const found = mayFindOther
+    ? await readFirstPage(search, limit + 1)
+    : await readFrom(search, { section, after }, limit + 1);
+  return toPage(search, found, limit);
+}
 
+/** Reads the first page of a list, and decides whether the results of another query are part of the list. */
+async function readFirstPage(search: Search, wanted: number): Promise<Found> {
+  const typed = await readFrom(search, BEGINNING, Math.max(wanted, MIN_TYPED_MATCHES));
+  const { hits } = typed;
+  // What the budget did not reach counts as not there if it is all that there is.
+  const isComplete = typed.cut === null || hits.length === 0;
+  if (hits.length >= MIN_TYPED_MATCHES || !isComplete) return typed;
+  const other = await findOther(search, hits.length === 0, wanted);
+  search.other = other.alternatives;
+  return { hits: [...hits, ...other.found.hits], cut: other.found.cut };
+}
+
+/** Reads the list from a place on, with the other query if there is one. */
+async function readFrom(search: Search, place: Place, wanted: number): Promise<Found> {
   const hits: Hit[] = [];
-  let decided = other;
-  let cut: TextPosition | undefined;
-  const toPosition = (of: number, rank: number): TextPosition => [
-    of,
-    rank,
-    firstRevision,
-    joins,
-    decided,
-  ];
-  const wanted = isFirst && !asTyped ? Math.max(limit, MIN_TYPED_MATCHES) + 1 : limit + 1;
-  const take = (of: number, found: SectionPage) => {
-    hits.push(...found.hits.map((hit) => ({ ...hit, section: of })));
-    if (found.cutAt !== null) cut = toPosition(of, found.cutAt);
-  };
-
-  if (section === EQUAL) take(EQUAL, await readEqualSection(search, after, wanted));
-  if (section <= TYPED && hits.length < wanted && !cut) {
-    const begin = section === TYPED ? after : -Infinity;
-    take(TYPED, await readSection(search, search.typed, [], begin, wanted - hits.length));
-    // What the budget did not reach on the first page counts as not there.
-    if (isFirst && hits.length === 0) cut = undefined;
+  for (const section of [EQUAL, TYPED, OTHER]) {
+    if (section < place.section || (section === OTHER && search.other.length === 0)) continue;
+    const after = section === place.section ? place.after : -Infinity;
+    const found = await readSection(search, { section, after }, wanted - hits.length);
+    hits.push(...found.hits);
+    if (found.cut !== null || hits.length >= wanted) return { hits, cut: found.cut };
   }
-  if (isFirst && !asTyped && hits.length < MIN_TYPED_MATCHES && !cut) {
-    const found = await findOther(search, hits.length === 0, limit + 1);
-    decided = found.alternatives;
-    take(OTHER, found.page);
-  } else if (other.length > 0 && hits.length < wanted && !cut) {
-    const begin = section === OTHER ? after : -Infinity;
-    const except = [search.typed];
-    take(
-      OTHER,
-      await readSection(search, alternativesMatcher(other), except, begin, wanted - hits.length),
-    );
-  }
+  return { hits, cut: null };
+}
 
+function readSection(search: Search, { section, after }: Place, wanted: number): Promise<Found> {
+  const { typed, other } = search;
+  switch (section) {
+    case EQUAL:
+      return readEqualTitles(search, after, wanted);
+    case TYPED:
+      return readMatches(search, TYPED, typed, [], after, wanted);
+    default:
+      return readMatches(search, OTHER, alternativesMatcher(other), [typed], after, wanted);
+  }
+}
+
+function toPage({ revision, joins, other }: Search, { hits, cut }: Found, limit: number): TextPage {
   const last = hits.length > limit ? hits[limit - 1] : undefined;
-  const next = last ? toPosition(last.section, last.rank) : (cut ?? null);
+  const place = last ? { section: last.section, after: last.rank } : cut;
+  const next: TextPosition | null = place && [place.section, place.after, revision, joins, other];
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
-    next: next as Position | null,
-    answeredQuery: decided.length > 0 ? decided.map(([first]) => first).join(' ') : null,
+    next,
+    answeredQuery: other.length > 0 ? other.map(([text]) => text).join(' ') : null,
   };
 }
 
-interface Hit {
-  section: number;
-  /** Place in the order of its section. */
-  rank: number;
-  result: SearchResultJson;
-}
-
-interface SectionPage {
-  hits: Omit<Hit, 'section'>[];
-  /** The rank after which the search can continue, if it ended because the budget was spent. */
-  cutAt: number | null;
-}
-
-async function readEqualSection(
+async function readEqualTitles(
   { stores, query, revision, budget }: Search,
   after: number,
   wanted: number,
-): Promise<SectionPage> {
-  const limit = Math.min(wanted + (after === -1 ? 0 : budget.rejectedRows), budget.rejectedRows);
-  const rows = await readEqualTitles(stores, titleKey(query), after, limit);
+): Promise<Found> {
+  // Only on later pages can rows be newer than the list.
+  const limit = wanted + (after === -Infinity ? 0 : budget.rejectedRows);
+  const rows = await readRowsByTitle(stores, titleKey(query), Math.max(-1, after), limit);
   const hits = rows
     .filter((row) => row.revision < revision)
     .slice(0, wanted)
-    .map(({ key, result }) => ({ rank: key, result }));
-  const isCutShort = rows.length === limit && hits.length < wanted;
-  return { hits, cutAt: isCutShort ? (rows.at(-1)?.key ?? null) : null };
+    .map(({ key, result }) => ({ section: EQUAL, rank: key, result }));
+  const last = rows.at(-1);
+  const isCutShort = rows.length === limit && hits.length < wanted && last !== undefined;
+  return { hits, cut: isCutShort ? { section: EQUAL, after: last.key } : null };
 }
 
 /**
@@ -172,21 +203,38 @@ async function findOther(
   search: Search,
   mayDropWords: boolean,
   wanted: number,
-): Promise<{ alternatives: Alternatives; page: SectionPage }> {
+): Promise<{ alternatives: Alternatives; found: Found }> {
   const { dictionary, words, typed } = search;
   search.budget = newBudget();
   const other = findOtherQuery(dictionary, words);
   const base = other ?? words.map(({ word }) => [word]);
-  const candidates = [
-    ...(other ? [other] : []),
-    ...(mayDropWords ? dropWords(dictionary, base) : []),
-  ];
-  for (const alternatives of candidates) {
-    const matcher = alternativesMatcher(alternatives);
-    const page = await readSection(search, matcher, [typed], -Infinity, wanted);
-    if (page.hits.length > 0) return { alternatives, page };
+  const read = (alternatives: Alternatives) =>
+    readMatches(search, OTHER, alternativesMatcher(alternatives), [typed], -Infinity, wanted);
+  if (other) {
+    const found = await read(other);
+    if (found.hits.length > 0) return { alternatives: other, found };
   }
-  return { alternatives: [], page: { hits: [], cutAt: null } };
+  if (mayDropWords) {
+    const documents: number[] = [];
+    for (const texts of base) documents.push(await countDocuments(search, texts));
+    for (const alternatives of dropWords(base, documents)) {
+      const found = await read(alternatives);
+      if (found.hits.length > 0) return { alternatives, found };
+    }
+  }
+  return { alternatives: [], found: { hits: [], cut: null } };
+}
+
+/** Returns about how many spaces match one of the texts. The dictionary lacks rare words, the index does not. */
+async function countDocuments(search: Search, texts: readonly string[]): Promise<number> {
+  const { stores, dictionary, budget } = search;
+  const known = Math.max(...texts.map((text) => documentsOf(dictionary, text)));
+  if (known > 0) return known;
+  const { pattern } = alternativesMatcher([texts]);
+  const query: WordQuery = { pattern, scope: 'all' };
+  const range = { after: -1, limit: 1 };
+  const found = await findKeys(stores.engine, dictionary, query, range, budget);
+  return found?.keys.length ?? 0;
 }
 
 /** One of the two lists of a section, which are merged by rank. */
@@ -204,17 +252,18 @@ interface Stream {
  * Reads the matches of a section that come after a rank, in its order: title matches by their key less a bonus, and
  * other matches by their key.
  */
-async function readSection(
+async function readMatches(
   search: Search,
+  section: number,
   matcher: Matcher,
   except: Matcher[],
   after: number,
   wanted: number,
-): Promise<SectionPage> {
+): Promise<Found> {
   const { stores, dictionary, budget, query, revision } = search;
   const streams = streamsOf(matcher, except, after);
   const equal = titleKey(query);
-  const hits: SectionPage['hits'] = [];
+  const hits: Hit[] = [];
   let reached = after;
 
   while (hits.length < wanted) {
@@ -222,12 +271,12 @@ async function readSection(
     if (ranked.length === 0) {
       const behind = streams.reduce((a, b) => (rankReached(b) < rankReached(a) ? b : a));
       reached = Math.max(reached, rankReached(behind));
-      if (reached === Infinity) return { hits, cutAt: null };
+      if (reached === Infinity) return { hits, cut: null };
       // Some of what must be verified is rejected.
       const limit = (wanted - hits.length) * (matcher.mustVerify ? 2 : 1);
       const range = { after: behind.reached, limit };
       const found = await findKeys(stores.engine, dictionary, behind.query, range, budget);
-      if (!found) return { hits, cutAt: reached };
+      if (!found) return { hits, cut: { section, after: reached } };
       behind.keys.push(...found.keys);
       behind.reached = found.reached;
       continue;
@@ -244,12 +293,13 @@ async function readSection(
         row.revision < revision &&
         row.title_key !== equal &&
         isInSection(row, matcher, except, scope);
-      if (isHit) hits.push({ rank, result: row.result });
+      if (isHit) hits.push({ section, rank, result: row.result });
       else budget.rejectedRows -= 1;
     }
-    if (budget.rejectedRows <= 0 && hits.length < wanted) return { hits, cutAt: reached };
+    if (budget.rejectedRows <= 0 && hits.length < wanted)
+      return { hits, cut: { section, after: reached } };
   }
-  return { hits, cutAt: null };
+  return { hits, cut: null };
 }
 
 function streamsOf({ pattern, mustVerify }: Matcher, except: Matcher[], after: number): Stream[] {

@@ -180,7 +180,7 @@ export async function findOwnSpace(
 ): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
   if (space.creatorPk !== caller.userPk) {
-    throw new DomainError('not_space_creator', 'Only its creator can change or delete a space.');
+    throw new DomainError('not_space_creator', 'Only the creator can change or delete a space.');
   }
   return space;
 }

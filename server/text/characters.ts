@@ -1,11 +1,11 @@
 /** Rules about the characters of a text, shared by usernames, bios, titles, messages, tags and passwords. */
 
-/** Whether the database and JSON can hold the text unchanged: well-formed Unicode without NUL. */
+/** Whether the database and JSON keep the text unchanged: well-formed Unicode without NUL. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Whether nobody would see anything of the text. Default-ignorable characters are as invisible as spaces. */
+/** Whether a text has only white space and other invisible (default-ignorable) characters. */
 export function isBlank(text: string): boolean {
   return !/[^\s\p{DI}]/v.test(text);
 }

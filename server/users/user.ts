@@ -12,7 +12,7 @@ export async function readUser({ engine, avatars }: Stores, userId: string): Pro
     .select(['user_id', 'username', 'bio', 'avatar', 'created_at'])
     .where('user_id', '=', userId)
     .executeTakeFirst();
-  if (!row) throw new DomainError('user_not_found', 'There is no such user.');
+  if (!row) throw new DomainError('user_not_found', 'The user does not exist.');
   const { avatar, ...user } = row;
   return { ...user, profile_picture: avatars.url(avatar) };
 }

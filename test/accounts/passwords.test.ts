@@ -80,7 +80,7 @@ describe('a new password', () => {
   ])('is refused for naming its owner: %s', (text) => {
     expect(refusalOf(text)).toMatchObject({
       code: 'password_names_you',
-      message: expect.stringContaining('username or e-mail address'),
+      message: expect.stringContaining('username or email address'),
       pointers: [{ pointer: '/newPassword' }],
     });
   });

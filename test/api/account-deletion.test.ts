@@ -4,8 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { usernameSkeleton } from '../../server/accounts/username.ts';
+import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -92,25 +95,38 @@ describe('A deleted account', () => {
       total_appreciations_received: 3,
     });
 
+    await dictionaryIsCurrent(app);
     await erase(gone);
 
     const { client } = other;
-    const answers = await Promise.all([
-      api.getUser({ client, path: { user_id: gone.userId } }),
-      api.getSpace({ client, path: { space_id: own.space_id } }),
-      api.getSpace({ client, path: { space_id: hidden.space_id } }),
-      api.joinSpace({ client, path: { space_id: own.space_id } }),
-      api.listMessages({ client, query: { space_id: own.space_id } }),
-      api.appreciateMessage({ client, path: { message_id: ofGone.message_id } }),
-      api.deleteMessage({ client, path: { message_id: inOwn.message_id } }),
-    ]);
-    expect(answers.map(({ error }) => error)).toEqual(
-      Array(7).fill(expect.objectContaining({ status: 404 })),
-    );
-    // Nor is a word that only it used offered as the correction of another.
-    for (const q of [title, 'vanishing', 'vanishinq']) {
-      expect((await api.searchSpaces({ client, query: { q } })).data).toEqual([]);
+    const ids = [
+      ['user_id', gone.userId],
+      ['space_id', own.space_id],
+      ['space_id', hidden.space_id],
+      ['message_id', ofGone.message_id],
+      ['message_id', inOwn.message_id],
+    ] as const;
+    for (const [name, id] of ids) {
+      const about = operations.filter((operation) => inputNamesOf(operation).includes(name));
+      expect(about).not.toEqual([]);
+      for (const operation of about) {
+        const { url, init } = exampleRequest(operation, { [name]: id });
+        const headers = { ...(init.headers as Record<string, string>), ...other.headers };
+        const { status } = await app.fetch(url, { ...init, headers });
+        expect(status, operation.operationId).toBe(404);
+      }
     }
+    // Nor is a word that only it used offered as the correction of another.
+    for (const q of ['vanishing', 'vanishinq']) {
+      const { data, response } = await api.searchSpaces({ client, query: { q } });
+      expect(data).toEqual([]);
+      expect(response?.headers.has('answered-query')).toBe(false);
+    }
+    const { data: typed } = await api.searchSpaces({ client, query: { q: title, as_typed: true } });
+    expect(typed).toEqual([]);
+    await dictionaryIsCurrent(app);
+    const { data: others } = await api.searchSpaces({ client, query: { q: title } });
+    expect(others?.map(({ space_id }) => space_id)).toEqual([foreign.space_id]);
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);
 
     const spaces = await api.listParticipations({ client });
@@ -214,7 +230,7 @@ describe('A deleted account', () => {
     await using quiet = await startApp({ RATE_LIMITS: 'on' });
     const other = await quiet.register();
     const foreign = await createSpace(other);
-    const wordsBefore = await knownWords(quiet);
+    const dictionaryBefore = await currentTrie(quiet);
     // Letters that nothing else here puts side by side; some are folded, and some are written without spaces.
     const before = {
       username: 'qyxjforbwe',
@@ -280,6 +296,8 @@ describe('A deleted account', () => {
       return texts.filter((text) => !bytes.includes(text));
     };
     await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
+    const trie = await currentTrie(quiet);
+    for (const text of [canary.title, canary.description]) expect(isIn(trie, text)).toBe(true);
 
     await erase(gone);
     expect(await avatarFiles(quiet)).not.toContain(file);
@@ -287,7 +305,8 @@ describe('A deleted account', () => {
     const erased = [...Object.values(before), ...Object.values(canary)];
     expect(erased.filter((text) => isIn(left, text))).toEqual([]);
     expect(ids.filter((id) => left.includes(id))).toEqual([]);
-    expect(await knownWords(quiet)).toEqual(wordsBefore);
+    // At once, because the purge includes the dictionary.
+    expect(await trieOf(quiet)).toEqual(dictionaryBefore);
   });
 
   // An index keeps what is added and removed in segments, and merges them by their number.
@@ -305,13 +324,20 @@ describe('A deleted account', () => {
   }, 120_000);
 });
 
-/** Every stretch of 5 bytes of a text as it is written, folded, and as it looks. */
+/**
+ * Every stretch of 5 bytes of a text as it is written, folded, and as it looks, and every stretch of 5 code units, which
+ * is how the dictionary stores words.
+ */
 function traces(text: string): Buffer[] {
   const [word = ''] = text.split('@');
   const folded = word.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   return [word, folded, word.toLowerCase(), usernameSkeleton(word)].flatMap((form) => {
     const bytes = Buffer.from(form);
-    return Array.from({ length: bytes.length - 4 }, (_, i) => bytes.subarray(i, i + 5));
+    const units = Buffer.from(form, 'utf16le');
+    return [
+      ...Array.from({ length: bytes.length - 4 }, (_, i) => bytes.subarray(i, i + 5)),
+      ...Array.from({ length: form.length - 4 }, (_, i) => units.subarray(2 * i, 2 * (i + 5))),
+    ];
   });
 }
 
@@ -347,13 +373,16 @@ async function filesAfterPurge(of: TestApp): Promise<Buffer> {
   return dataFiles(of);
 }
 
-/** The words that corrections choose from, and what leads to them. */
-async function knownWords({ context }: TestApp): Promise<unknown[]> {
+/** The dictionary's words as they are stored, once they are those of all spaces. */
+async function currentTrie(of: TestApp): Promise<Buffer> {
+  await dictionaryIsCurrent(of);
+  return trieOf(of);
+}
+
+async function trieOf({ context }: TestApp): Promise<Buffer> {
   const { db } = context.engine;
-  return [
-    await db.selectFrom('known_words').selectAll().orderBy('word').execute(),
-    await db.selectFrom('known_word_deletions').selectAll().orderBy('deletion').execute(),
-  ];
+  const { trie } = await db.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
+  return Buffer.from(trie);
 }
 
 /** The files of avatars, once those to be removed are gone. */

@@ -30,16 +30,20 @@ const register = (registration: Partial<Registration>) =>
 const login = (email: string, password: string) =>
   api.login({ client: app.client(), body: { email, password } });
 
-const signIn = async ({ email, password }: TestUser) =>
-  (await api.login({ client: app.client(), body: { email, password }, throwOnError: true })).data
-    .access_token;
+/** Returns the access token of a new session. */
+async function openSession({ email, password }: TestUser): Promise<string> {
+  const body = { email, password };
+  const { data } = await api.login({ client: app.client(), body, throwOnError: true });
+  return data.access_token;
+}
 
-/** The status that a token gets for its profile. */
-const statusOf = async (token: string) =>
-  (await api.getProfile({ client: app.client(token) })).response?.status;
+async function getProfileStatus(token: string): Promise<number | undefined> {
+  const { response } = await api.getProfile({ client: app.client(token) });
+  return response?.status;
+}
 
-describe('Registration', () => {
-  test('makes an account and signs it in', async () => {
+describe('register', () => {
+  test('creates an account and a session', async () => {
     const { data, response } = await register({ username: 'Zoë.K', email: 'Zoe@Example.COM' });
     expect(response?.status).toBe(201);
     expect(data).toMatchObject({ token_type: 'Bearer', expires_in: 30 * 24 * 60 * 60 });
@@ -63,12 +67,12 @@ describe('Registration', () => {
   });
 
   test.each([
-    ['itself', 'alice'],
-    ['other capitals', 'ALICE'],
-    ['full width', 'ａｌｉｃｅ'],
-    ['a digit for a letter', 'a1ice'],
+    ['the same characters', 'alice'],
+    ['capital letters', 'ALICE'],
+    ['full-width letters', 'ａｌｉｃｅ'],
+    ['a digit instead of a letter', 'a1ice'],
     ['a Cyrillic letter', 'аlice'],
-  ])('refuses a name that is taken, written as %s', async (_, username) => {
+  ])('rejects a username that is already taken, written with %s', async (_, username) => {
     const { error } = await register({ username });
     expect(error).toMatchObject({
       status: 409,
@@ -77,7 +81,7 @@ describe('Registration', () => {
     });
   });
 
-  test.each(['admin', 'Support', 'аdmin'])('refuses %s, which is reserved', async (username) => {
+  test.each(['admin', 'Support', 'аdmin'])('rejects the reserved username %s', async (username) => {
     expect((await register({ username })).error).toMatchObject({
       status: 409,
       code: 'username_reserved',
@@ -85,7 +89,7 @@ describe('Registration', () => {
     });
   });
 
-  test('refuses an address that is taken, whatever its capitals', async () => {
+  test('rejects an email address that is already taken, in any capitalisation', async () => {
     const { error } = await register({ email: alice.email.toUpperCase() });
     expect(error).toMatchObject({
       status: 409,
@@ -95,71 +99,79 @@ describe('Registration', () => {
   });
 
   test.each<[string, Partial<Registration>, string]>([
-    ['a name in two scripts', { username: 'zеbra' }, 'username_invalid'],
-    ['a name with an outer space', { username: ' zebra' }, 'username_invalid'],
-    ['a name of one letter', { username: 'z' }, 'invalid_request'],
-    ['no address', { email: 'somewhere' }, 'invalid_request'],
-    ['an address beyond 254 bytes', { email: `${'a'.repeat(250)}@b.co` }, 'invalid_request'],
+    ['a username in two scripts', { username: 'zеbra' }, 'username_invalid'],
+    ['a username with a leading space', { username: ' zebra' }, 'username_invalid'],
+    ['a username of one letter', { username: 'z' }, 'invalid_request'],
+    ['a malformed email address', { email: 'somewhere' }, 'invalid_request'],
+    [
+      'an email address longer than 254 bytes',
+      { email: `${'a'.repeat(250)}@b.co` },
+      'invalid_request',
+    ],
     ['a password of 7 characters', { password: '7 chars' }, 'invalid_request'],
     [
       'a password of 257 characters',
       { password: 'long '.repeat(51).padEnd(257) },
       'invalid_request',
     ],
-    ['one of the commonest passwords', { password: 'Password1' }, 'password_too_common'],
+    ['a common password', { password: 'Password1' }, 'password_too_common'],
     [
-      'the name as password',
+      'the username as the password',
       { username: 'zanzibar.k', password: 'Zanzibar.K' },
       'password_names_you',
     ],
     [
-      'the address as password',
+      'the email address as the password',
       { email: 'me@zanzibar.example', password: 'me@zanzibar.example' },
       'password_names_you',
     ],
-  ])('refuses %s, and points at it', async (_, registration, code) => {
+  ])('rejects %s and points to the field', async (_, registration, code) => {
     const { error } = await register(registration);
     const field = Object.keys(registration).at(-1);
     expect(error).toMatchObject({ status: 400, code, errors: [{ pointer: `/${field}` }] });
   });
 
-  test('leaves name and address free when it refuses', async () => {
-    const [username, email] = ['undecided', 'undecided@example.com'];
+  test('keeps username and email address available after a rejected attempt', async () => {
+    const username = 'undecided';
+    const email = 'undecided@example.com';
     expect((await register({ username, email, password: 'password' })).error).toBeDefined();
     expect((await register({ username, email })).response?.status).toBe(201);
   });
 
-  test('gives a name to one of fifty who ask for it or its look-alikes at once', async () => {
-    // Latin, Cyrillic and full width; each is a good name by itself.
-    const forms = ['coco', 'Coco', 'COCO', 'сосо', 'ｃｏｃｏ'];
-    const answers = await Promise.all(
+  test('accepts one of fifty concurrent requests for confusable usernames', async () => {
+    // Latin, Cyrillic and full width; each is a valid username by itself.
+    const spellings = ['coco', 'Coco', 'COCO', 'сосо', 'ｃｏｃｏ'];
+    const responses = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
-        register({ username: forms[i % forms.length] ?? '', email: `coco${i}@example.com` }),
+        register({
+          username: spellings[i % spellings.length] ?? '',
+          email: `coco${i}@example.com`,
+        }),
       ),
     );
-    const refused = answers.filter(({ response }) => response?.status !== 201);
-    expect(refused).toHaveLength(49);
-    for (const { error } of refused) {
+    const rejected = responses.filter(({ response }) => response?.status !== 201);
+    expect(rejected).toHaveLength(49);
+    for (const { error } of rejected) {
       expect(error).toMatchObject({ status: 409, code: 'username_taken' });
     }
   });
 
-  test('gives an address to one of ten who ask for it at once', async () => {
-    const answers = await Promise.all(
+  test('accepts one of ten concurrent requests for the same email address', async () => {
+    const responses = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
         register({ username: `many-${'abcdefghij'[i]}`, email: 'Many@example.com' }),
       ),
     );
-    const refused = answers.filter(({ response }) => response?.status !== 201);
-    expect(refused).toHaveLength(9);
-    for (const { error } of refused) {
+    const rejected = responses.filter(({ response }) => response?.status !== 201);
+    expect(rejected).toHaveLength(9);
+    for (const { error } of rejected) {
       expect(error).toMatchObject({ status: 409, code: 'email_taken' });
     }
   });
 });
 
-describe('Login', () => {
-  test('makes anew a hash that came from elsewhere and cost less', async () => {
+describe('login', () => {
+  test('rehashes the password if the stored hash uses weaker parameters', async () => {
     const { userId, email, password } = await app.register();
     const { db } = app.context.engine;
     const password_hash = await hash(password, { memoryCost: 8192, timeCost: 2, parallelism: 1 });
@@ -173,7 +185,7 @@ describe('Login', () => {
     expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
-  test('opens one more session for whoever knows the password', async () => {
+  test('creates a session and keeps the other ones', async () => {
     const { data, response } = await login(alice.email.toUpperCase(), alice.password);
     expect(response?.status).toBe(200);
     expect(data).toMatchObject({
@@ -182,11 +194,11 @@ describe('Login', () => {
       expires_in: 2_592_000,
     });
     expect(data?.access_token).not.toBe(alice.token);
-    expect(await statusOf(data?.access_token ?? '')).toBe(200);
-    expect(await statusOf(alice.token)).toBe(200);
+    expect(await getProfileStatus(data?.access_token ?? '')).toBe(200);
+    expect(await getProfileStatus(alice.token)).toBe(200);
   });
 
-  test('takes a password however its accents are encoded', async () => {
+  test('accepts a password in another Unicode normalisation form', async () => {
     const password = 'crème brûlée';
     await register({
       username: 'cook',
@@ -197,47 +209,49 @@ describe('Login', () => {
     expect(response?.status).toBe(200);
   });
 
-  test('takes no password that is merely similar', async () => {
+  test('rejects passwords that differ by a space, by case or by one character', async () => {
     const { password } = alice;
     for (const similar of [`${password} `, password.toUpperCase(), password.slice(0, -1)]) {
       expect((await login(alice.email, similar)).response?.status).toBe(401);
     }
   });
 
-  test('answers to an unknown address as to a wrong password', async () => {
+  test('responds to an unknown email address exactly as to a wrong password', async () => {
     const wrong = await login(alice.email, 'not her password');
     const unknown = await login('nobody@example.com', 'not her password');
     expect(wrong.error).toMatchObject({ status: 401, code: 'credentials_incorrect', errors: [] });
     expect(unknown.error).toEqual({ ...wrong.error, request_id: expect.any(String) });
-    const names = ({ response }: { response?: Response }) => [...(response?.headers.keys() ?? [])];
-    expect(names(unknown)).toEqual(names(wrong));
+    const headerNames = ({ response }: { response?: Response }) => [
+      ...(response?.headers.keys() ?? []),
+    ];
+    expect(headerNames(unknown)).toEqual(headerNames(wrong));
     expect(wrong.response?.headers.get('www-authenticate')).toBe('Bearer');
   });
 
-  test('takes as long for an unknown address as for a wrong password', async () => {
+  test('takes as long for an unknown email address as for a wrong password', async () => {
     const fastest = { wrong: Number.POSITIVE_INFINITY, unknown: Number.POSITIVE_INFINITY };
     const measure = async (kind: keyof typeof fastest, email: string) => {
       const start = performance.now();
       await login(email, 'not her password');
       fastest[kind] = Math.min(fastest[kind], performance.now() - start);
     };
-    const isAlike = () => Math.abs(Math.log(fastest.unknown / fastest.wrong)) < Math.log(1.5);
-    // On a busy machine it takes some tries until each has been as fast as it can be.
-    for (let i = 0; i < 5 || (i < 30 && !isAlike()); i += 1) {
+    const isSimilar = () => Math.abs(Math.log(fastest.unknown / fastest.wrong)) < Math.log(1.5);
+    // On a busy machine, the minimum of each kind needs several attempts to settle.
+    for (let i = 0; i < 5 || (i < 30 && !isSimilar()); i += 1) {
       await measure('wrong', alice.email);
       await measure('unknown', 'nobody@example.com');
     }
-    // Without a hash to verify, the answer would come in a tenth of the time.
-    expect(isAlike(), JSON.stringify(fastest)).toBe(true);
+    // Without the dummy hash, the response would take a tenth of the time.
+    expect(isSimilar(), JSON.stringify(fastest)).toBe(true);
   });
 });
 
-describe('An access token', () => {
-  test('is 256 random bits behind a prefix that tells what it is', () => {
+describe('access tokens', () => {
+  test('have 256 random bits and the prefix sps_', () => {
     expect(alice.token).toMatch(/^sps_[A-Za-z0-9_-]{43}$/);
   });
 
-  test('is kept nowhere but as a hash', async () => {
+  test('are stored as a hash only', async () => {
     const row = await session(alice.token).selectAll().executeTakeFirstOrThrow();
     expect(row.token_hash).toBe(sha256(alice.token));
     const folder = app.context.config.dataDir;
@@ -248,7 +262,7 @@ describe('An access token', () => {
     }
   });
 
-  test.each(['Bearer', 'bearer', 'BEARER'])('is taken behind %s', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER'])('are accepted after the scheme %s', async (scheme) => {
     const headers = { authorization: `${scheme} ${alice.token}` };
     expect((await app.fetch('/api/profile/me', { headers })).status).toBe(200);
   });
@@ -256,17 +270,29 @@ describe('An access token', () => {
   test.each<[string, string, (token: string) => string | undefined]>([
     ['no header', 'Bearer', () => undefined],
     ['another scheme', 'Bearer', (token) => `Basic ${token}`],
-    ['the scheme alone', 'Bearer', () => 'Bearer'],
-    ['no scheme', 'Bearer', (token) => token],
+    ['only the scheme', 'Bearer', () => 'Bearer'],
+    ['a token without a scheme', 'Bearer', (token) => token],
     ['an unknown token', 'Bearer error="invalid_token"', () => `Bearer sps_${'A'.repeat(43)}`],
-    ['half of it', 'Bearer error="invalid_token"', (token) => `Bearer ${token.slice(0, 20)}`],
-    ['one more letter', 'Bearer error="invalid_token"', (token) => `Bearer ${token}A`],
-    ['other capitals', 'Bearer error="invalid_token"', (token) => `Bearer ${token.toUpperCase()}`],
-    ['two of them', 'Bearer error="invalid_token"', (token) => `Bearer ${token} ${token}`],
-    ['its hash', 'Bearer error="invalid_token"', (token) => `Bearer ${sha256(token)}`],
-    ['quotes around it', 'Bearer error="invalid_token"', (token) => `Bearer "${token}"`],
+    [
+      'half of the token',
+      'Bearer error="invalid_token"',
+      (token) => `Bearer ${token.slice(0, 20)}`,
+    ],
+    [
+      'the token and one more letter',
+      'Bearer error="invalid_token"',
+      (token) => `Bearer ${token}A`,
+    ],
+    [
+      'the token in capitals',
+      'Bearer error="invalid_token"',
+      (token) => `Bearer ${token.toUpperCase()}`,
+    ],
+    ['the token twice', 'Bearer error="invalid_token"', (token) => `Bearer ${token} ${token}`],
+    ['the hash of the token', 'Bearer error="invalid_token"', (token) => `Bearer ${sha256(token)}`],
+    ['the token in quotes', 'Bearer error="invalid_token"', (token) => `Bearer "${token}"`],
     ['SQL', 'Bearer error="invalid_token"', () => "Bearer ' OR 1=1 --"],
-  ])('is needed whole: %s gets 401 and WWW-Authenticate: %s', async (_, challenge, header) => {
+  ])('are required: %s gets 401 and WWW-Authenticate: %s', async (_, challenge, header) => {
     const authorization = header(alice.token);
     const response = await app.fetch(
       '/api/profile/me',
@@ -281,7 +307,7 @@ describe('An access token', () => {
     });
   });
 
-  test('is taken from its header only', async () => {
+  test('are accepted in the Authorization header only', async () => {
     const { token } = alice;
     const inQuery = await app.fetch(`/api/profile/me?access_token=${token}`);
     expect(inQuery.status).toBe(401);
@@ -290,39 +316,41 @@ describe('An access token', () => {
     expect(inCookie.status).toBe(401);
   });
 
-  test('ends after 30 days without use, and not sooner', async () => {
-    const [token, other] = [await signIn(alice), await signIn(alice)];
-    await age(token, { created: 31, used: 30.001 });
-    await age(other, { created: 31, used: 29.999 });
-    expect(await statusOf(token)).toBe(401);
-    expect(await statusOf(other)).toBe(200);
+  test('expire after 30 days without use, not earlier', async () => {
+    const token = await openSession(alice);
+    const other = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 31, usedDaysAgo: 30.001 });
+    await backdate(other, { createdDaysAgo: 31, usedDaysAgo: 29.999 });
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(other)).toBe(200);
   });
 
-  test('lives on by being used', async () => {
-    const token = await signIn(alice);
-    await age(token, { created: 40, used: 29 });
-    expect(await statusOf(token)).toBe(200);
+  test('are extended when they are used', async () => {
+    const token = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 40, usedDaysAgo: 29 });
+    expect(await getProfileStatus(token)).toBe(200);
     const { last_used_at } = await session(token).selectAll().executeTakeFirstOrThrow();
     expect(Date.now() - Date.parse(last_used_at)).toBeLessThan(10_000);
   });
 
-  test('ends after 90 days however much it is used', async () => {
-    const [token, other] = [await signIn(alice), await signIn(alice)];
-    await age(token, { created: 90.001, used: 0 });
-    await age(other, { created: 89.999, used: 0 });
-    expect(await statusOf(token)).toBe(401);
-    expect(await statusOf(other)).toBe(200);
+  test('expire after 90 days even if they are used', async () => {
+    const token = await openSession(alice);
+    const other = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 90.001, usedDaysAgo: 0 });
+    await backdate(other, { createdDaysAgo: 89.999, usedDaysAgo: 0 });
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(other)).toBe(200);
   });
 
-  test('is forgotten when it has ended', async () => {
-    const token = await signIn(alice);
-    await age(token, { created: 90.001, used: 0 });
+  test('are deleted after they have expired', async () => {
+    const token = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 90.001, usedDaysAgo: 0 });
     await app.context.housekeeping.run();
     expect(await session(token).selectAll().executeTakeFirst()).toBeUndefined();
-    expect(await statusOf(alice.token)).toBe(200);
+    expect(await getProfileStatus(alice.token)).toBe(200);
   });
 
-  test('ends as soon as the settings say', async () => {
+  test('expire after SESSION_IDLE_DAYS or SESSION_MAX_DAYS', async () => {
     await using strict = await startApp({ SESSION_IDLE_DAYS: '2', SESSION_MAX_DAYS: '1' });
     const { data } = await api.register({
       client: strict.client(),
@@ -338,76 +366,80 @@ describe('An access token', () => {
     expect((await api.getProfile({ client })).response?.status).toBe(401);
   });
 
-  /** The session of a token, as it is stored. */
   const session = (token: string) =>
     app.context.engine.db.selectFrom('sessions').where('token_hash', '=', sha256(token));
 
-  async function age(token: string, { created, used }: { created: number; used: number }) {
+  async function backdate(
+    token: string,
+    { createdDaysAgo, usedDaysAgo }: { createdDaysAgo: number; usedDaysAgo: number },
+  ): Promise<void> {
     await app.context.engine.db
       .updateTable('sessions')
-      .set({ created_at: daysAgo(created), last_used_at: daysAgo(used) })
+      .set({ created_at: daysAgo(createdDaysAgo), last_used_at: daysAgo(usedDaysAgo) })
       .where('token_hash', '=', sha256(token))
       .execute();
   }
 });
 
-describe('Logout', () => {
-  test('ends the session, and no other', async () => {
-    const [token, other] = [await signIn(alice), await signIn(alice)];
+describe('logout', () => {
+  test('ends the current session only', async () => {
+    const token = await openSession(alice);
+    const other = await openSession(alice);
     const { data, response } = await api.logout({ client: app.client(token) });
     expect(response?.status).toBe(200);
     expect(data).toEqual({ message: 'You are signed out.' });
-    expect(await statusOf(token)).toBe(401);
-    expect(await statusOf(other)).toBe(200);
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(other)).toBe(200);
     expect((await api.logout({ client: app.client(token) })).error).toMatchObject({ status: 401 });
   });
 
-  test('everywhere ends all sessions of the account, and nobody else’s', async () => {
+  test('ends all sessions of the account with everywhere=true, and no others', async () => {
     const bob = await app.register('bob');
-    const tokens = [await signIn(bob), await signIn(bob), bob.token];
+    const tokens = [await openSession(bob), await openSession(bob), bob.token];
     await api.logout({
       client: app.client(tokens[0]),
       query: { everywhere: true },
       throwOnError: true,
     });
-    expect(await Promise.all(tokens.map(statusOf))).toEqual([401, 401, 401]);
-    expect(await statusOf(alice.token)).toBe(200);
-    expect(await statusOf(await signIn(bob))).toBe(200);
+    expect(await Promise.all(tokens.map(getProfileStatus))).toEqual([401, 401, 401]);
+    expect(await getProfileStatus(alice.token)).toBe(200);
+    expect(await getProfileStatus(await openSession(bob))).toBe(200);
   });
 
-  test('with everywhere=false ends one session', async () => {
-    const token = await signIn(alice);
+  test('ends the current session only with everywhere=false', async () => {
+    const token = await openSession(alice);
     await api.logout({
       client: app.client(token),
       query: { everywhere: false },
       throwOnError: true,
     });
-    expect(await statusOf(token)).toBe(401);
-    expect(await statusOf(alice.token)).toBe(200);
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(alice.token)).toBe(200);
   });
 
   test.each(['everywhere=yes', 'everywhere', 'everywhere=true&everywhere=false'])(
-    'with ?%s ends none',
+    'rejects ?%s and keeps the session',
     async (query) => {
       const { headers } = alice;
       const response = await app.fetch(`/api/auth/logout?${query}`, { method: 'POST', headers });
       expect(response.status).toBe(400);
       expect(await response.json()).toMatchObject({ errors: [{ pointer: '?everywhere' }] });
-      expect(await statusOf(alice.token)).toBe(200);
+      expect(await getProfileStatus(alice.token)).toBe(200);
     },
   );
 });
 
-describe('No cache', () => {
+describe('Cache-Control', () => {
   const cacheControl = (response: Response | undefined) => response?.headers.get('cache-control');
 
-  test('keeps a token', async () => {
-    const [username, email] = ['secretive', 'secretive@example.com'];
-    expect(cacheControl((await register({ username, email })).response)).toBe('no-store');
-    expect(cacheControl((await login(alice.email, alice.password)).response)).toBe('no-store');
+  test('is no-store for responses with an access token', async () => {
+    const registered = await register({ username: 'secretive', email: 'secretive@example.com' });
+    expect(cacheControl(registered.response)).toBe('no-store');
+    const loggedIn = await login(alice.email, alice.password);
+    expect(cacheControl(loggedIn.response)).toBe('no-store');
   });
 
-  test('keeps what is for its caller alone', async () => {
+  test('is no-store for responses that only the caller may read', async () => {
     const { client } = alice;
     expect(cacheControl((await api.getProfile({ client })).response)).toBe('no-store');
     expect(cacheControl((await api.listParticipations({ client })).response)).toBe('no-store');
@@ -418,7 +450,7 @@ describe('No cache', () => {
   });
 
   test.each(['/api/profile/me', '/api/nowhere', '/api/%FF', '/api/spaces/none', '/avatars/none'])(
-    'keeps the error at %s',
+    'is no-store for the error at %s',
     async (path) => {
       const response = await app.fetch(path);
       expect(response.status).toBeGreaterThanOrEqual(400);
@@ -426,7 +458,7 @@ describe('No cache', () => {
     },
   );
 
-  test('is kept from what anyone may read', async () => {
+  test('is absent from public responses', async () => {
     const { response } = await api.searchSpaces({ client: app.client(), query: { q: 'tea' } });
     expect(cacheControl(response)).toBeNull();
   });

@@ -137,7 +137,7 @@ describe('Unknown paths', () => {
       expect(await response.json()).toMatchObject({
         status: 404,
         code: 'not_found',
-        detail: 'There is nothing at this path.',
+        detail: 'The path does not exist.',
       });
     }
     expect((await send('HEAD', path)).status).toBe(404);
@@ -427,6 +427,7 @@ describe('Every response', () => {
       expect(response.headers.get('access-control-allow-credentials')).toBeNull();
       const exposed = response.headers.get('access-control-expose-headers')?.split(', ');
       for (const name of [
+        'Answered-Query',
         'Link',
         'Retry-After',
         'WWW-Authenticate',

@@ -39,16 +39,16 @@ function resolve(schema: Schema): Schema {
   return name === undefined ? schema : resolve(contract.components.schemas[name]);
 }
 
-/** The longest JSON text that a schema allows, with every character escaped, as by clients limited to ASCII. */
-function longest(reference: Schema): string {
+/** Returns the longest valid JSON text, with every character escaped, as clients limited to ASCII send it. */
+function longestJson(reference: Schema): string {
   const { type, properties, items, ...schema } = resolve(reference);
   switch (type) {
     case 'object': {
       const fields = Object.entries(properties);
-      return `{${fields.map(([name, value]) => `"${name}":${longest(value)}`).join()}}`;
+      return `{${fields.map(([name, value]) => `"${name}":${longestJson(value)}`).join()}}`;
     }
     case 'array':
-      return `[${Array(schema.maxItems).fill(longest(items)).join()}]`;
+      return `[${Array(schema.maxItems).fill(longestJson(items)).join()}]`;
     case 'string':
       if (schema.enum) return `"${schema.enum[0]}"`;
       return `"${'\\ud83d\\ude00'.repeat(schema.maxLength)}"`;
@@ -59,8 +59,8 @@ function longest(reference: Schema): string {
   }
 }
 
-/** Values of other types than the schema allows, and texts that no field accepts. */
-function wrongValues({ type, nullable }: Schema): unknown[] {
+/** Returns values of other types than the schema's, and strings that every field rejects. */
+function invalidValues({ type, nullable }: Schema): unknown[] {
   const values: unknown[] = [{}, ['abcd', 1], 'NUL \0', 'half \ud83d'];
   if (type !== 'integer' && type !== 'number') values.push(123);
   if (type !== 'boolean') values.push(true);
@@ -68,11 +68,11 @@ function wrongValues({ type, nullable }: Schema): unknown[] {
   return values;
 }
 
-describe.each(operationsWithJson)('The body of $operationId', (operation) => {
+describe.each(operationsWithJson)('the JSON body of $operationId', (operation) => {
   const { method, path, isBodyRequired, example, schema } = operation;
   const url = path.replace(/\{\w+\}/, 'some-id');
-  const send = async (body?: BodyInit, { headers: own } = caller) => {
-    const headers = { ...own, 'content-type': 'application/json' };
+  const send = async (body?: BodyInit, user = caller) => {
+    const headers = { ...user.headers, 'content-type': 'application/json' };
     const response = await app.fetch(url, { method, headers, ...(body && { body }) });
     return { status: response.status, problem: await response.json() };
   };
@@ -91,7 +91,7 @@ describe.each(operationsWithJson)('The body of $operationId', (operation) => {
   }
 
   test.each(['{', 'null', '[]', '"text"', '1', 'true', `${valid},`, `[${valid}]`, '\uFEFF', ' '])(
-    'must be one JSON object, not %j',
+    'must be a single JSON object, not %j',
     async (body) => {
       const { status, problem } = await send(body);
       expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
@@ -100,7 +100,7 @@ describe.each(operationsWithJson)('The body of $operationId', (operation) => {
   );
 
   test.each(['__proto__', 'constructor', 'extra', field.toUpperCase()])(
-    'rejects the unknown field %s',
+    'must not have the unknown field %s',
     async (name) => {
       const body = `{"${name}": {"prototype": {"isAdmin": true}}, ${valid.slice(1)}`;
       expect((await send(body)).problem).toMatchObject({ status: 400, code: 'invalid_request' });
@@ -112,29 +112,30 @@ describe.each(operationsWithJson)('The body of $operationId', (operation) => {
     expect((await send(latin1)).problem).toMatchObject({ status: 400, code: 'invalid_request' });
   });
 
-  test('may have at most 32,768 bytes, with or without Content-Length', async () => {
-    const tooLong = valid.padEnd(32_769);
-    for (const body of [tooLong, new Blob([tooLong]).stream()]) {
+  test('must not exceed 32,768 bytes, with or without Content-Length', async () => {
+    const tooLarge = valid.padEnd(32_769);
+    for (const body of [tooLarge, new Blob([tooLarge]).stream()]) {
       const response = await app.fetch(url, {
         method,
         headers: { ...caller.headers, 'content-type': 'application/json' },
         body,
-        ...{ duplex: 'half' },
-      });
+        // Required by fetch for a streamed body, but missing in its type.
+        duplex: 'half',
+      } as RequestInit);
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({ status: 413, code: 'body_too_large' });
     }
     expect((await send('{}'.padEnd(32_768))).status).not.toBe(413);
   });
 
-  test('may hold the longest texts with every character escaped', async () => {
-    const body = longest(schema);
+  test('may contain the longest valid strings with every character escaped', async () => {
+    const body = longestJson(schema);
     expect(JSON.parse(body)).toBeTypeOf('object');
     expect((await send(body, await app.register())).status).not.toBe(413);
   });
 
-  describe.each(Object.entries<Schema>(schema.properties))('at %s', (name, property) => {
-    const values = wrongValues(resolve(property)).map((value) => ({
+  describe.each(Object.entries<Schema>(schema.properties))('field %s', (name, property) => {
+    const values = invalidValues(resolve(property)).map((value) => ({
       json: JSON.stringify(value),
       value,
     }));
@@ -170,7 +171,7 @@ test('rejects a deeply nested body', async () => {
   }
 });
 
-test('points at an unknown field, whatever its name is', async () => {
+test('escapes the name of an unknown field in its JSON pointer', async () => {
   const response = await app.fetch('/api/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -181,7 +182,7 @@ test('points at an unknown field, whatever its name is', async () => {
   ]);
 });
 
-test('changes nothing when it rejects a body', async () => {
+test('changes no data when it rejects a body', async () => {
   const profile = await (await app.fetch('/api/profile/me', caller)).json();
   expect(profile).toMatchObject({
     username: caller.username,

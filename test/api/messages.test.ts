@@ -4,13 +4,16 @@ import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
-import { createSpace, join, refusal, send } from '../support/spaces.ts';
+import { createSpace, getError, join, send } from '../support/spaces.ts';
 
 let app: TestApp;
-/** Who creates the spaces, who takes part, who does not, and who is not signed in. */
+/** Creates the spaces. */
 let ann: TestUser;
+/** Participates in the spaces. */
 let ben: TestUser;
+/** Has an account, but does not participate. */
 let carl: TestUser;
+/** Is not signed in. */
 let stranger: Pick<TestUser, 'client'>;
 
 beforeAll(async () => {
@@ -50,15 +53,16 @@ const makePrivate = async ({ space_id }: Space = space) => {
 
 const texts = (messages: Message[]) => messages.map(({ text }) => text);
 
-describe('Sending a message', () => {
-  test('answers with the message as everyone reads it', async () => {
+describe('sendMessage', () => {
+  test('returns the message as listMessages returns it to everyone', async () => {
     const before = Date.now();
     const message = await send(ben, space, 'It’s 80 % hydration, isn’t it?');
     expect(message).toEqual({
       message_id: expect.any(String),
       space_id: space.space_id,
       author: {
-        ...{ user_id: ben.userId, username: 'ben' },
+        user_id: ben.userId,
+        username: 'ben',
         profile_picture: `${app.url}/avatars/default.webp`,
       },
       text: 'It’s 80 % hydration, isn’t it?',
@@ -71,13 +75,13 @@ describe('Sending a message', () => {
   });
 
   test.each([
-    ['line breaks, tabs and blanks', ' one\r\n\ttwo\n\n three '],
+    ['line breaks, tabs and spaces', ' one\r\n\ttwo\n\n three '],
     ['JSON and SQL', `{"a":1} [1,2] '; DROP TABLE messages; --`],
     ['2,000 code points', '🫖'.repeat(2000)],
     ['a single emoji', '👩🏾‍💻'],
-    ['text from right to left', 'مرحبا بكم'],
-    ['the characters next to those that are refused', '\uFFFD\u{10FFFF}\u00A0x'],
-  ])('keeps %s as they were written', async (_, text) => {
+    ['right-to-left text', 'مرحبا بكم'],
+    ['the characters next to rejected ones', '\uFFFD\u{10FFFF}\u00A0x'],
+  ])('stores %s unchanged', async (_, text) => {
     expect((await send(ann, space, text)).text).toBe(text);
     expect(texts(await list(stranger))).toEqual([text]);
   });
@@ -89,7 +93,7 @@ describe('Sending a message', () => {
     ['a control character', 'bell \x07'],
     ['an escape sequence', '\x1B[31mred'],
     ['2,001 code points', 'a'.repeat(2001)],
-  ])('refuses %s', async (_, text) => {
+  ])('rejects %s', async (_, text) => {
     const body = { space_id: space.space_id, text };
     const { error, response } = await api.sendMessage({ client: ben.client, body });
     expect(response?.status).toBe(400);
@@ -97,29 +101,29 @@ describe('Sending a message', () => {
     expect(await list(ben)).toEqual([]);
   });
 
-  test('is for those who take part, as long as they do', async () => {
+  test('rejects users who do not participate, or no longer do', async () => {
     const body = { space_id: space.space_id, text: 'hello' };
-    const trial = (user: TestUser) => refusal(api.sendMessage({ client: user.client, body }));
-    expect(await trial(carl)).toBe('403 not_a_participant');
+    const sendError = (user: TestUser) => getError(api.sendMessage({ client: user.client, body }));
+    expect(await sendError(carl)).toBe('403 not_a_participant');
     await leave(ben);
-    expect(await trial(ben)).toBe('403 not_a_participant');
+    expect(await sendError(ben)).toBe('403 not_a_participant');
     expect(await list(ann)).toEqual([]);
     await join(ben, space);
     await send(ben, space, 'hello');
     expect(texts(await list(ann))).toEqual(['hello']);
   });
 
-  test('needs a space that is there and an identifier that can be one', async () => {
-    const trial = (space_id: string) =>
-      refusal(api.sendMessage({ client: ann.client, body: { space_id, text: 'hello' } }));
-    expect(await trial('no-space')).toBe('404 space_not_found');
-    expect(await trial('no space')).toBe('400 invalid_request');
-    expect(await trial('a'.repeat(65))).toBe('400 invalid_request');
+  test('rejects unknown and malformed space IDs', async () => {
+    const sendError = (space_id: string) =>
+      getError(api.sendMessage({ client: ann.client, body: { space_id, text: 'hello' } }));
+    expect(await sendError('no-space')).toBe('404 space_not_found');
+    expect(await sendError('no space')).toBe('400 invalid_request');
+    expect(await sendError('a'.repeat(65))).toBe('400 invalid_request');
   });
 });
 
-describe('The messages of a space', () => {
-  test('come newest first, those of one millisecond in the order of their arrival', async () => {
+describe('listMessages', () => {
+  test('returns the newest first, and those of one millisecond in the reverse order of arrival', async () => {
     const sent: string[] = [];
     for (const i of Array(30).keys()) sent.unshift((await send(ann, space, `No. ${i}`)).text);
     const query = { space_id: space.space_id, limit: 100 };
@@ -127,39 +131,42 @@ describe('The messages of a space', () => {
     expect(texts(data)).toEqual(sent);
   });
 
-  test('are those of that space alone', async () => {
+  test('returns messages of the requested space only', async () => {
     const other = await createSpace(ann);
     await send(ann, other, 'there');
     await send(ann, space, 'here');
     expect(texts(await list(ann))).toEqual(['here']);
   });
 
-  describe('in pages', () => {
+  describe('pagination', () => {
     const sent = Array.from({ length: 11 }, (_, i) => `No. ${11 - i}`);
-    let long: Space;
+    let longSpace: Space;
     let path: string;
     beforeAll(async () => {
-      long = await createSpace(ann);
-      path = `/api/messages?space_id=${long.space_id}`;
-      for (const text of sent.toReversed()) await send(ann, long, text);
-      // As if the middle ones had been sent in one millisecond.
+      longSpace = await createSpace(ann);
+      path = `/api/messages?space_id=${longSpace.space_id}`;
+      for (const text of sent.toReversed()) await send(ann, longSpace, text);
+      // Gives the messages in the middle one timestamp, as if sent in one millisecond.
       await app.context.engine.db
         .updateTable('messages')
-        .set({ created_at: (await list(ann, long))[2]?.created_at as string })
+        .set({ created_at: (await list(ann, longSpace))[2]?.created_at as string })
         .where('text', 'in', sent.slice(2, 9))
         .execute();
     });
 
-    test.each([1, 2, 3, 4, 5, 10, 11, 12])('of %i are the same', async (limit) => {
-      const pages = await readPages<Message>(app, `${path}&limit=${limit}`);
-      expect(pages.flatMap(texts)).toEqual(sent);
-      expect(pages).toHaveLength(Math.ceil(sent.length / limit));
-    });
+    test.each([1, 2, 3, 4, 5, 10, 11, 12])(
+      'returns the same list in pages of %i',
+      async (limit) => {
+        const pages = await readPages<Message>(app, `${path}&limit=${limit}`);
+        expect(pages.flatMap(texts)).toEqual(sent);
+        expect(pages).toHaveLength(Math.ceil(sent.length / limit));
+      },
+    );
 
-    test('neither repeat nor miss any while others are sent and deleted', async () => {
+    test('neither repeats nor skips messages while others are sent and deleted', async () => {
       const first = await app.fetch(`${path}&limit=4`);
       const page = (await first.json()) as Message[];
-      const added = await send(ann, long, 'in between');
+      const added = await send(ann, longSpace, 'in between');
       for (const message of [added, page[3] as Message]) {
         await api.deleteMessage({
           client: ann.client,
@@ -176,15 +183,15 @@ describe('The messages of a space', () => {
       'WyIyMDI2LTAxLTAxVDAwOjAwOjAwLjAwMFoiLDEuNV0',
       'WyIyMDI2LTAxLTAxVDAwOjAwOjAwLjAwMFoiLCIxIl0',
       'WyIyMDI2LTAxLTAxVDAwOjAwOjAwLjAwMFoiLDFd=',
-    ])('do not begin at %j', async (cursor) => {
-      const query = { space_id: long.space_id, cursor };
+    ])('rejects the cursor %j', async (cursor) => {
+      const query = { space_id: longSpace.space_id, cursor };
       const call = api.listMessages({ client: stranger.client, query });
-      expect(await refusal(call)).toBe('400 invalid_cursor');
+      expect(await getError(call)).toBe('400 invalid_cursor');
     });
   });
 
   test.each(['', '?space_id=', '?space_id=no%20id', '?space_id=a&space_id=b', '?space_id[]=a'])(
-    'are not listed for %j',
+    'rejects the query string %j',
     async (query) => {
       const response = await app.fetch(`/api/messages${query}`);
       expect(response.status).toBe(400);
@@ -193,13 +200,13 @@ describe('The messages of a space', () => {
     },
   );
 
-  test.each(['0', '101', '-1', '1.5', 'many', ''])('are not listed %j at a time', async (limit) => {
+  test.each(['0', '101', '-1', '1.5', 'many', ''])('rejects the limit %j', async (limit) => {
     const response = await app.fetch(`/api/messages?space_id=${space.space_id}&limit=${limit}`);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ errors: [{ pointer: '?limit' }] });
   });
 
-  test('are read like their space: by anyone, or by those who take part', async () => {
+  test('returns messages to everyone in a public space, and to participants only in a private one', async () => {
     await send(ben, space, 'hello');
     for (const reader of [ann, ben, carl, stranger]) expect(await list(reader)).toHaveLength(1);
     await makePrivate();
@@ -207,17 +214,17 @@ describe('The messages of a space', () => {
     await leave(ben);
     for (const { client } of [ben, carl, stranger]) {
       const query = { space_id: space.space_id };
-      expect(await refusal(api.listMessages({ client, query }))).toBe('404 space_not_found');
+      expect(await getError(api.listMessages({ client, query }))).toBe('404 space_not_found');
     }
   });
 
-  test('are not read with a bad token, though none is needed', async () => {
+  test('rejects an invalid token, although a token is optional', async () => {
     const query = { space_id: space.space_id };
     const call = api.listMessages({ client: app.client('not-a-token'), query });
-    expect(await refusal(call)).toBe('401 unauthenticated');
+    expect(await getError(call)).toBe('401 unauthenticated');
   });
 
-  test('show their author’s new name and avatar at once', async () => {
+  test('returns an author’s new username and avatar immediately', async () => {
     const author = await app.register('zoe');
     await join(author, space);
     const message = await send(author, space, 'hello');
@@ -230,7 +237,8 @@ describe('The messages of a space', () => {
     const changed = {
       ...message,
       author: {
-        ...{ user_id: author.userId, username: 'Zoë.2' },
+        user_id: author.userId,
+        username: 'Zoë.2',
         profile_picture: data.profile_picture,
       },
     };
@@ -240,11 +248,11 @@ describe('The messages of a space', () => {
   });
 });
 
-describe('Deleting a message', () => {
+describe('deleteMessage', () => {
   const remove = ({ client }: Reader, { message_id }: Message) =>
     api.deleteMessage({ client, path: { message_id } });
 
-  test('takes it and its appreciations away for everyone', async () => {
+  test('deletes the message and its appreciations for everyone', async () => {
     const message = await send(ben, space, 'Nobody should have read this.');
     const other = await send(ben, space, 'This may stay.');
     await appreciate(ann, message);
@@ -257,23 +265,24 @@ describe('Deleting a message', () => {
       api.appreciateMessage({ client, path }),
       api.withdrawAppreciation({ client, path }),
     ]) {
-      expect(await refusal(call)).toBe('404 message_not_found');
+      expect(await getError(call)).toBe('404 message_not_found');
     }
     const { data } = await api.getProfile({ client: ben.client, throwOnError: true });
     expect(data.stats).toMatchObject({ total_appreciations_received: 0 });
   });
 
-  test('is for its author alone, and not for the space’s creator', async () => {
+  test('rejects everyone but the author, including the creator of the space', async () => {
     const message = await send(ben, space, 'hello');
     for (const user of [ann, carl]) {
-      expect(await refusal(remove(user, message))).toBe('403 not_message_author');
+      expect(await getError(remove(user, message))).toBe('403 not_message_author');
     }
-    expect(await refusal(remove(stranger, message))).toBe('401 unauthenticated');
+    expect(await getError(remove(stranger, message))).toBe('401 unauthenticated');
     expect(await list(ann)).toEqual([message]);
   });
 
-  test('is possible after leaving, also when the space has become private', async () => {
-    const [first, second] = [await send(ben, space, 'one'), await send(ben, space, 'two')];
+  test('deletes messages of an author who has left, even if the space has become private', async () => {
+    const first = await send(ben, space, 'one');
+    const second = await send(ben, space, 'two');
     await leave(ben);
     expect((await remove(ben, first)).response?.status).toBe(200);
     await makePrivate();
@@ -282,25 +291,25 @@ describe('Deleting a message', () => {
   });
 });
 
-describe('An appreciation', () => {
+describe('appreciateMessage and withdrawAppreciation', () => {
   let message: Message;
   beforeEach(async () => {
     message = await send(ben, space, 'hello');
   });
 
-  test('counts one for each user, whether or not they take part', async () => {
+  test('count one appreciation per user, participant or not', async () => {
     expect(await appreciate(ann, message)).toEqual({ ...message, appreciation_count: 1 });
     expect(await appreciate(carl, message)).toEqual({ ...message, appreciation_count: 2 });
     expect(await list(stranger)).toEqual([{ ...message, appreciation_count: 2 }]);
   });
 
-  test('given again changes nothing, also at the same time', async () => {
+  test('count repeated and concurrent appreciations of a user once', async () => {
     await appreciate(ann, message);
     await Promise.all(Array.from({ length: 12 }, () => appreciate(carl, message)));
     expect((await appreciate(ann, message)).appreciation_count).toBe(2);
   });
 
-  test('can be withdrawn, once, and given anew', async () => {
+  test('withdraw an appreciation once, and count it again when it is repeated', async () => {
     await appreciate(ann, message);
     await appreciate(carl, message);
     expect(await withdraw(carl, message)).toEqual({ ...message, appreciation_count: 1 });
@@ -308,30 +317,32 @@ describe('An appreciation', () => {
     expect((await appreciate(carl, message)).appreciation_count).toBe(2);
   });
 
-  test('that was never given can be withdrawn: nothing changes', async () => {
+  test('change nothing if the withdrawn appreciation does not exist', async () => {
     await appreciate(ann, message);
     expect(await withdraw(carl, message)).toEqual({ ...message, appreciation_count: 1 });
     expect(await withdraw(ben, message)).toEqual({ ...message, appreciation_count: 1 });
   });
 
-  test('is for other people’s messages', async () => {
+  test('reject an appreciation of the caller’s own message', async () => {
     const path = { message_id: message.message_id };
     const call = api.appreciateMessage({ client: ben.client, path });
-    expect(await refusal(call)).toBe('403 own_message');
+    expect(await getError(call)).toBe('403 own_message');
     expect(await list(ben)).toEqual([message]);
   });
 
-  test('is for those who can read the message', async () => {
+  test('reject callers who cannot read the message', async () => {
     await appreciate(carl, message);
     await makePrivate();
     const path = { message_id: message.message_id };
     const { client } = carl;
-    expect(await refusal(api.appreciateMessage({ client, path }))).toBe('404 message_not_found');
-    expect(await refusal(api.withdrawAppreciation({ client, path }))).toBe('404 message_not_found');
+    expect(await getError(api.appreciateMessage({ client, path }))).toBe('404 message_not_found');
+    expect(await getError(api.withdrawAppreciation({ client, path }))).toBe(
+      '404 message_not_found',
+    );
     expect(await list(ann)).toEqual([{ ...message, appreciation_count: 1 }]);
   });
 
-  test('is of one message, not of its neighbours', async () => {
+  test('change the count of one message only', async () => {
     const other = await send(ben, space, 'hello again');
     await appreciate(ann, other);
     expect(await list(ann)).toEqual([{ ...other, appreciation_count: 1 }, message]);
@@ -346,7 +357,7 @@ test.each([
   ['a'.repeat(65), '400 invalid_request'],
   ['no id', '400 invalid_request'],
   ['%', '400 invalid_request'],
-])('The message %j is answered with %s', async (id, expected) => {
+])('operations on the message ID %j return %s', async (id, expected) => {
   const { client } = ann;
   const path = { message_id: id };
   for (const call of [
@@ -354,11 +365,11 @@ test.each([
     api.appreciateMessage({ client, path }),
     api.withdrawAppreciation({ client, path }),
   ]) {
-    expect(await refusal(call)).toBe(expected);
+    expect(await getError(call)).toBe(expected);
   }
 });
 
-test('Strangers send, delete and appreciate nothing', async () => {
+test('every operation but reading requires a token', async () => {
   const message = await send(ben, space, 'hello');
   const { client } = stranger;
   const path = { message_id: message.message_id };
@@ -368,7 +379,7 @@ test('Strangers send, delete and appreciate nothing', async () => {
     api.appreciateMessage({ client, path }),
     api.withdrawAppreciation({ client, path }),
   ]) {
-    expect(await refusal(call)).toBe('401 unauthenticated');
+    expect(await getError(call)).toBe('401 unauthenticated');
   }
   expect(await list(stranger)).toEqual([message]);
 });

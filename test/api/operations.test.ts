@@ -6,23 +6,23 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { declaredStatuses } from '../support/contract.ts';
 import { type Failure, failingEngine } from '../support/failing.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
-import { exampleRequest } from '../support/requests.ts';
+import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 
-const requiring = operations.filter((each) => each.authentication === 'required');
-const optional = operations.filter((each) => each.authentication === 'optional');
-const open = operations.filter((each) => each.authentication === 'none');
+const requiringToken = operations.filter((each) => each.authentication === 'required');
+const acceptingToken = operations.filter((each) => each.authentication === 'optional');
+const ignoringToken = operations.filter((each) => each.authentication === 'none');
 const declares400 = new Set(
   declaredStatuses()
     .filter((each) => each.endsWith(' 400'))
     .map((each) => each.split(' ')[0]),
 );
-const withBody = operations.filter((each) => each.bodyType !== null);
-const withoutBody = operations.filter((each) => each.bodyType === null);
+const operationsWithBody = operations.filter((each) => each.bodyType !== null);
+const operationsWithoutBody = operations.filter((each) => each.bodyType === null);
 
-/** Authentication is one query. */
-const beforeHandler = { required: 1, optional: 1, none: 0 };
+/** Number of queries before the handler: authentication takes one. */
+const QUERIES_BEFORE_HANDLER = { required: 1, optional: 1, none: 0 };
 
-describe('With a sound database', () => {
+describe('with a working database', () => {
   let app: TestApp;
   let caller: TestUser;
   let revoked: string;
@@ -33,13 +33,13 @@ describe('With a sound database', () => {
     const other = await app.register();
     revoked = other.headers.authorization as string;
     await app.fetch('/api/auth/logout', { method: 'POST', headers: other.headers });
-    const late = await app.register();
-    expired = late.headers.authorization as string;
+    const idle = await app.register();
+    expired = idle.headers.authorization as string;
     await app.context.engine.db
       .updateTable('sessions')
       .set({ last_used_at: '2020-01-01T00:00:00.000Z' })
       .where('user_pk', '=', (db) =>
-        db.selectFrom('users').select('pk').where('user_id', '=', late.userId),
+        db.selectFrom('users').select('pk').where('user_id', '=', idle.userId),
       )
       .execute();
   });
@@ -61,7 +61,7 @@ describe('With a sound database', () => {
 
   const withoutInput = operations.filter(({ operationId }) => !declares400.has(operationId));
   test.each(withoutInput.map((each) => [each.operationId, each] as const))(
-    '%s does not look at its query string, however broken',
+    '%s ignores a malformed query string',
     async (_, { method, path }) => {
       const { headers } = await app.register();
       const response = await app.fetch(`${path}?x=%FF`, { method, headers });
@@ -69,18 +69,18 @@ describe('With a sound database', () => {
     },
   );
 
-  const badTokens: [string, () => string][] = [
-    ['that nobody was given', () => `Bearer sps_${'a'.repeat(43)}`],
+  const invalidTokens: [string, () => string][] = [
+    ['that is unknown', () => `Bearer sps_${'a'.repeat(43)}`],
     ['that was revoked', () => revoked],
     ['that has expired', () => expired],
-    ['cut short', () => caller.headers.authorization?.slice(0, -1) as string],
-    ['with more behind it', () => `${caller.headers.authorization} x`],
-    ['in other capitals', () => caller.headers.authorization?.toUpperCase() as string],
-    ['with signs that no token has', () => 'Bearer "sps_\u00FF"'],
+    ['without its last character', () => caller.headers.authorization?.slice(0, -1) as string],
+    ['followed by other text', () => `${caller.headers.authorization} x`],
+    ['in capitals', () => caller.headers.authorization?.toUpperCase() as string],
+    ['with characters that no token contains', () => 'Bearer "sps_\u00FF"'],
   ];
 
-  describe.each(requiring)('$operationId', (operation) => {
-    test('wants a token', async () => {
+  describe.each(requiringToken)('$operationId', (operation) => {
+    test('requires a token', async () => {
       for (const authorization of [undefined, '', 'Bearer', 'Bearer ', `Basic ${caller.token}`]) {
         const { response, problem } = await send(operation, {
           ...(authorization !== undefined && { authorization }),
@@ -90,13 +90,21 @@ describe('With a sound database', () => {
       }
     });
 
-    test.each(badTokens)('refuses a token %s', async (_, authorization) => {
+    test.each(invalidTokens)('rejects a token %s', async (_, authorization) => {
       const { response, problem } = await send(operation, { authorization: authorization() });
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated', errors: [] });
       expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
     });
 
-    test('tells a stranger nothing of what else is wrong', async () => {
+    test('is in sessionEndingOperations of test/support/requests.ts if it ends the session', async () => {
+      const { headers } = await app.register();
+      await send(operation, headers);
+      const { status } = await app.fetch('/api/profile/me', { headers });
+      const isOver = sessionEndingOperations.includes(operation.operationId);
+      expect(status).toBe(isOver ? 401 : 200);
+    });
+
+    test('rejects a missing token before anything else', async () => {
       const body = operation.method === 'GET' ? {} : { body: '{'.padEnd(40_000) };
       const { problem } = await send(operation, { 'content-type': 'text/plain' }, body);
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated' });
@@ -108,21 +116,21 @@ describe('With a sound database', () => {
     });
   });
 
-  describe.each(optional)('$operationId', (operation) => {
-    test('wants no token', async () => {
+  describe.each(acceptingToken)('$operationId', (operation) => {
+    test('accepts a request without a token', async () => {
       expect((await send(operation, {})).response.status).toBe(404);
     });
 
-    test.each([...badTokens, ['of another kind', () => 'Basic YTpi']] as typeof badTokens)(
-      'refuses a token %s',
-      async (_, authorization) => {
-        const { problem } = await send(operation, { authorization: authorization() });
-        expect(problem).toMatchObject({ status: 401, code: 'unauthenticated' });
-      },
-    );
+    test.each([
+      ...invalidTokens,
+      ['of another scheme', () => 'Basic YTpi'],
+    ] as typeof invalidTokens)('rejects a token %s', async (_, authorization) => {
+      const { problem } = await send(operation, { authorization: authorization() });
+      expect(problem).toMatchObject({ status: 401, code: 'unauthenticated' });
+    });
   });
 
-  test.each(open)('$operationId takes no notice of a token', async (operation) => {
+  test.each(ignoringToken)('$operationId ignores an invalid token', async (operation) => {
     const without = await send(operation, {}, { body: null });
     const withToken = await send(operation, { authorization: expired }, { body: null });
     expect(withToken.response.status).toBe(without.response.status);
@@ -130,18 +138,18 @@ describe('With a sound database', () => {
   });
 
   test.each(['bearer', 'BEARER', 'bEaReR', 'Bearer  '])(
-    '"%s" announces a token',
+    'the scheme "%s" is accepted',
     async (scheme) => {
       const headers = { authorization: `${scheme} ${caller.token}` };
       expect((await app.fetch('/api/profile/me', { headers })).status).toBe(200);
     },
   );
 
-  describe.each(withBody)('The body of $operationId', (operation) => {
+  describe.each(operationsWithBody)('the body of $operationId', (operation) => {
     const { bodyType } = operation;
     const { url, init } = exampleRequest(operation);
 
-    test('has a type', async () => {
+    test('must have a type', async () => {
       const body = new Uint8Array(Buffer.from('{}'));
       const response = await app.fetch(url, { ...init, headers: caller.headers, body });
       expect(response.status).toBe(415);
@@ -152,32 +160,34 @@ describe('With a sound database', () => {
     });
 
     test.each([
-      ...['text/plain', 'application/xml', '*/*', 'application', 'application/', ', ', '"'],
-      ...[`${bodyType}x`, `x${bodyType}`, `${bodyType}; charset=utf-16`, `text/plain; ${bodyType}`],
-    ])('has not the type %s', async (type) => {
-      const { problem } = await send(
-        operation,
-        { ...caller.headers, 'content-type': type },
-        {
-          body: '{}',
-        },
-      );
+      'text/plain',
+      'application/xml',
+      '*/*',
+      'application',
+      'application/',
+      ', ',
+      '"',
+      `${bodyType}x`,
+      `x${bodyType}`,
+      `${bodyType}; charset=utf-16`,
+      `text/plain; ${bodyType}`,
+    ])('must not have the type %s', async (type) => {
+      const headers = { ...caller.headers, 'content-type': type };
+      const { problem } = await send(operation, headers, { body: '{}' });
       expect(problem).toMatchObject({ status: 415, code: 'unsupported_media_type' });
     });
 
-    test.each(['gzip', 'br', 'identity', 'x'])('is not encoded as %s', async (encoding) => {
-      const { problem } = await send(
-        operation,
-        {
-          ...caller.headers,
-          ...{ 'content-encoding': encoding, 'content-type': `${bodyType}; boundary=x` },
-        },
-        { body: '{}' },
-      );
+    test.each(['gzip', 'br', 'identity', 'x'])('must not be encoded as %s', async (encoding) => {
+      const headers = {
+        ...caller.headers,
+        'content-encoding': encoding,
+        'content-type': `${bodyType}; boundary=x`,
+      };
+      const { problem } = await send(operation, headers, { body: '{}' });
       expect(problem).toMatchObject({ status: 415, code: 'unsupported_media_type' });
     });
 
-    test('is refused where it cannot but be too large', async () => {
+    test('is rejected before it has arrived if Content-Length is too large', async () => {
       using connection = await openRaw(app.url);
       await connection.write(
         head(operation.method, url, {
@@ -186,8 +196,8 @@ describe('With a sound database', () => {
           'Content-Length': 60_000_000,
         }),
       );
-      const answer = validateRaw(operation.method, app.url + url, await connection.answer());
-      expect(answer.status).toBe(413);
+      const response = validateRaw(operation.method, app.url + url, await connection.answer());
+      expect(response.status).toBe(413);
       expect(connection.socket.destroyed).toBe(false);
     });
   });
@@ -196,19 +206,18 @@ describe('With a sound database', () => {
     'application/json;charset=utf-8',
     'Application/JSON; charset="UTF-8"',
     'application/json ; x=y',
-  ])('JSON may be called %s', async (type) => {
+  ])('changeBio accepts the content type %s', async (type) => {
     const headers = { ...caller.headers, 'content-type': type };
     const body = '{"bio":"Ümläute"}';
     const response = await fetch(`${app.url}/api/profile/bio`, { method: 'PUT', headers, body });
     expect(response.status).toBe(200);
   });
 
-  describe.each(withoutBody.filter(({ method }) => method !== 'GET'))(
+  describe.each(operationsWithoutBody.filter(({ method }) => method !== 'GET'))(
     '$operationId',
     (operation) => {
-      // These two end the session that asks for them.
       const callerFor = async () =>
-        /logout|deleteAccount/.test(operation.operationId) ? await app.register() : caller;
+        sessionEndingOperations.includes(operation.operationId) ? await app.register() : caller;
 
       test.each<[string, Record<string, string>, BodyInit?]>([
         ['a JSON type and no body', { 'content-type': 'application/json' }],
@@ -217,40 +226,40 @@ describe('With a sound database', () => {
           { 'content-type': 'application/json', 'content-length': '0' },
         ],
         ['JSON', { 'content-type': 'application/json' }, '{"a":1}'],
-        ['what is called JSON', { 'content-type': 'application/json' }, '{'],
+        ['malformed JSON', { 'content-type': 'application/json' }, '{'],
         ['text', { 'content-type': 'text/plain' }, 'text'],
-        ['bytes of no type', {}, new Uint8Array(3)],
-        ['bytes of a type that is none', { 'content-type': ';;' }, new Uint8Array(3)],
+        ['bytes without a type', {}, new Uint8Array(3)],
+        ['bytes of a malformed type', { 'content-type': ';;' }, new Uint8Array(3)],
         ['a form', {}, new FormData()],
         ['compressed bytes', { 'content-encoding': 'gzip' }, new Uint8Array(3)],
         ['bytes of unknown length', {}, new Blob(['x'.repeat(40_000)]).stream()],
         ['40,000 bytes', { 'content-type': 'application/json' }, ' '.repeat(40_000)],
-      ])('takes no notice of %s', async (_, headers, body) => {
-        const bare = await send(operation, (await callerFor()).headers);
-        const dressed = await send(operation, { ...(await callerFor()).headers, ...headers }, {
+      ])('ignores %s', async (_, headers, body) => {
+        const withoutBody = await send(operation, (await callerFor()).headers);
+        const withBody = await send(operation, { ...(await callerFor()).headers, ...headers }, {
           ...(body && { body, duplex: 'half' }),
         } as RequestInit);
-        expect(dressed.response.status).toBe(bare.response.status);
-        expect([200, 404]).toContain(dressed.response.status);
+        expect(withBody.response.status).toBe(withoutBody.response.status);
+        expect([200, 404]).toContain(withBody.response.status);
       });
     },
   );
 
   test.each(operations.filter(({ method }) => method === 'GET'))(
-    'HEAD answers as $operationId does, without the body',
+    'HEAD returns the status and headers of $operationId without a body',
     async (operation) => {
       const { response } = await send(operation, caller.headers);
       const { url } = exampleRequest(operation);
-      const bare = await app.fetch(url, { method: 'HEAD', headers: caller.headers });
-      expect(bare.status).toBe(response.status);
-      expect(await bare.text()).toBe('');
-      expect(bare.headers.get('content-type')).toBe(response.headers.get('content-type'));
-      expect(bare.headers.get('content-length')).toBe(response.headers.get('content-length'));
+      const head = await app.fetch(url, { method: 'HEAD', headers: caller.headers });
+      expect(head.status).toBe(response.status);
+      expect(await head.text()).toBe('');
+      expect(head.headers.get('content-type')).toBe(response.headers.get('content-type'));
+      expect(head.headers.get('content-length')).toBe(response.headers.get('content-length'));
     },
   );
 });
 
-describe('With a database that fails', () => {
+describe('with a failing database', () => {
   let app: TestApp;
   let caller: TestUser;
   let failure: Failure | undefined;
@@ -285,25 +294,28 @@ describe('With a database that fails', () => {
   };
 
   describe.each(operations)('$operationId', (operation) => {
-    const after = beforeHandler[operation.authentication];
+    const after = QUERIES_BEFORE_HANDLER[operation.authentication];
 
-    test('is at fault when a query is, and lets nothing out', async () => {
+    test('returns 500 without details for an unexpected error, and logs it', async () => {
       const response = await send(operation, 'SQLITE_ERROR', after);
       const text = await response.text();
       expect(text).not.toMatch(/column|password|srv|sqlite/i);
       const { request_id, ...problem } = JSON.parse(text);
       expect(problem).toEqual({
-        ...{ type: 'about:blank', title: 'Internal Server Error', status: 500, code: 'internal' },
+        type: 'about:blank',
+        title: 'Internal Server Error',
+        status: 500,
+        code: 'internal',
         detail: 'An internal error occurred. Quote the request_id if you report it.',
         errors: [],
       });
       expect(response.headers.get('retry-after')).toBeNull();
-      const noted = log.find((line) => line.includes(request_id));
-      expect(noted).toContain('no such column: password of /srv/data');
+      const logged = log.find((line) => line.includes(request_id));
+      expect(logged).toContain('no such column: password of /srv/data');
     });
 
     test.each(['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_IOERR_WRITE', 'SQLITE_READONLY'])(
-      'is unavailable for a moment after %s',
+      'returns 503 with Retry-After for %s',
       async (code) => {
         const response = await send(operation, code, after);
         expect(await response.json()).toMatchObject({
@@ -316,14 +328,14 @@ describe('With a database that fails', () => {
     );
 
     if (operation.authentication !== 'none') {
-      test('does not blame the token when the database cannot be asked', async () => {
+      test('returns no 401 if the session cannot be read', async () => {
         expect((await send(operation, 'SQLITE_IOERR_READ', 0)).status).toBe(503);
         expect((await send(operation, 'SQLITE_ERROR', 0)).status).toBe(500);
       });
     }
   });
 
-  test('/readyz says so, and /healthz does not', async () => {
+  test('/readyz returns 503, and /healthz still returns 200', async () => {
     failure = { error: new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR'), after: 0 };
     const ready = await app.fetch('/readyz');
     expect(await ready.json()).toMatchObject({ status: 503, code: 'unavailable' });
@@ -333,12 +345,12 @@ describe('With a database that fails', () => {
   });
 });
 
-describe('Where public reads are limited', () => {
+describe('with a limit for public reads', () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '2' });
     const search = operations.find(({ operationId }) => operationId === 'searchSpaces');
-    if (!search) throw new Error('There is no search.');
+    if (!search) throw new Error('The contract has no searchSpaces.');
     for (const remaining of ['1', '0']) {
       const response = await app.fetch(exampleRequest(search).url);
       expect(response.status).toBe(200);
@@ -350,12 +362,13 @@ describe('Where public reads are limited', () => {
   afterAll(() => app[Symbol.asyncDispose]());
 
   test.each(operations.filter((each) => each.isPublicRead))(
-    '$operationId has to wait once the limit is reached',
+    '$operationId returns 429 when the limit is reached',
     async (operation) => {
       const response = await app.fetch(exampleRequest(operation).url);
       const seconds = Number(response.headers.get('retry-after'));
       expect(await response.json()).toMatchObject({
-        ...{ status: 429, code: 'too_many_requests' },
+        status: 429,
+        code: 'too_many_requests',
         detail: `Too many requests. Try again in ${seconds} seconds.`,
       });
       expect(seconds).toBeGreaterThanOrEqual(1);
@@ -365,7 +378,7 @@ describe('Where public reads are limited', () => {
   );
 });
 
-describe('A request that does not arrive in time', () => {
+describe('a request that takes too long to arrive', () => {
   let app: TestApp;
   let caller: TestUser;
   beforeAll(async () => {
@@ -379,8 +392,9 @@ describe('A request that does not arrive in time', () => {
   });
   afterAll(() => app[Symbol.asyncDispose]());
 
-  test.concurrent.each(withBody)('is given up by $operationId', async (operation) => {
-    const { url, method } = { ...exampleRequest(operation), ...operation };
+  test.concurrent.each(operationsWithBody)('is rejected by $operationId', async (operation) => {
+    const { method } = operation;
+    const { url } = exampleRequest(operation);
     using connection = await openRaw(app.url);
     const type =
       operation.bodyType === 'multipart/form-data'
@@ -394,9 +408,9 @@ describe('A request that does not arrive in time', () => {
       }),
     );
     await connection.write('--x\r\n');
-    const answer = validateRaw(method, app.url + url, await connection.answer());
-    expect(JSON.parse(answer.body)).toMatchObject({ status: 408, code: 'request_timeout' });
-    expect(answer.headers.get('connection')).toBe('close');
+    const response = validateRaw(method, app.url + url, await connection.answer());
+    expect(JSON.parse(response.body)).toMatchObject({ status: 408, code: 'request_timeout' });
+    expect(response.headers.get('connection')).toBe('close');
     await connection.ended;
   });
 
@@ -408,17 +422,17 @@ describe('A request that does not arrive in time', () => {
       head('PUT', '/api/profile/bio', { 'Transfer-Encoding': 'chunked' }),
       '1\r\n \r\n',
     ],
-  ])('is given up also while %s still trickle in', async (_, beginning, drop) => {
+  ])('is rejected even if %s keep arriving byte by byte', async (_, start, data) => {
     using connection = await openRaw(app.url);
-    const withToken = beginning.replace(
+    const withToken = start.replace(
       'Host: localhost',
       `Host: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer ${caller.token}`,
     );
     await connection.write(withToken);
-    const trickle = setInterval(() => connection.socket.write(drop), 20);
+    const trickle = setInterval(() => connection.socket.write(data), 20);
     try {
-      const answer = await connection.answer();
-      expect(answer?.status).toBe(408);
+      const response = await connection.answer();
+      expect(response?.status).toBe(408);
       await connection.ended;
     } finally {
       clearInterval(trickle);

@@ -14,33 +14,39 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-const profileOf = async ({ client }: Pick<TestUser, 'client'>) =>
+const getProfile = async ({ client }: Pick<TestUser, 'client'>) =>
   (await api.getProfile({ client, throwOnError: true })).data;
+
+const getProfileStatus = async (token: string | undefined) =>
+  (await api.getProfile({ client: app.client(token) })).response?.status;
+
+const login = ({ email }: TestUser, password: string) =>
+  api.login({ client: app.client(), body: { email, password } });
 
 const appreciate = ({ client }: TestUser, path: { message_id: string }) =>
   api.appreciateMessage({ client, path, throwOnError: true });
 
-describe('The profile', () => {
+describe('getProfile', () => {
   let user: TestUser;
   beforeAll(async () => {
     user = await app.register('vera');
   });
 
-  test('is its owner’s, by whichever session', async () => {
+  test('returns the caller’s profile to each of their sessions', async () => {
     const { email, password } = user;
     const { data } = await api.login({ client: app.client(), body: { email, password } });
-    const profile = await profileOf(user);
+    const profile = await getProfile(user);
     expect(profile).toMatchObject({ user_id: user.userId, username: 'vera', email });
-    expect(await profileOf({ client: app.client(data?.access_token) })).toEqual(profile);
+    expect(await getProfile({ client: app.client(data?.access_token) })).toEqual(profile);
   });
 
-  test('says when the operator has verified the account', async () => {
-    expect((await profileOf(user)).is_verified).toBe(false);
+  test('returns is_verified: true after the operator has verified the account', async () => {
+    expect((await getProfile(user)).is_verified).toBe(false);
     expect(await verifyAccount(app.context.engine, user.email)).toBe(true);
-    expect((await profileOf(user)).is_verified).toBe(true);
+    expect((await getProfile(user)).is_verified).toBe(true);
   });
 
-  test('shows others neither the address nor the statistics', async () => {
+  test('does not share the email address or the statistics with other users', async () => {
     const other = await app.register('walter');
     const path = { user_id: user.userId };
     const { data } = await api.getUser({ client: other.client, path });
@@ -49,9 +55,9 @@ describe('The profile', () => {
     );
   });
 
-  test('begins with one moment of creation and change, in UTC', async () => {
+  test('returns the same UTC timestamp for created_at and updated_at of a new account', async () => {
     const before = Date.now();
-    const profile = await profileOf(await app.register());
+    const profile = await getProfile(await app.register());
     expect(profile.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(Date.parse(profile.created_at)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(profile.created_at)).toBeLessThanOrEqual(Date.now());
@@ -59,14 +65,14 @@ describe('The profile', () => {
   });
 });
 
-describe('The statistics', () => {
-  const none = {
+describe('stats', () => {
+  const noStats = {
     spaces_created: 0,
     spaces_participated: 0,
     total_words_contributed: 0,
     total_appreciations_received: 0,
   };
-  const statsOf = async (user: TestUser) => (await profileOf(user)).stats;
+  const getStats = async (user: TestUser) => (await getProfile(user)).stats;
   let ann: TestUser;
   let ben: TestUser;
   beforeEach(async () => {
@@ -74,36 +80,34 @@ describe('The statistics', () => {
     ben = await app.register();
   });
 
-  test('count the spaces that the user created, private ones too, while they exist', async () => {
+  test('count existing spaces that the user created, including private ones', async () => {
     const space = await createSpace(ann);
     await createSpace(ann, { visibility: 'private' });
     await join(ben, space);
-    expect(await statsOf(ann)).toEqual({ ...none, spaces_created: 2 });
-    expect(await statsOf(ben)).toEqual(none);
+    expect(await getStats(ann)).toEqual({ ...noStats, spaces_created: 2 });
+    expect(await getStats(ben)).toEqual(noStats);
     await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
-    expect(await statsOf(ann)).toEqual({ ...none, spaces_created: 1 });
+    expect(await getStats(ann)).toEqual({ ...noStats, spaces_created: 1 });
   });
 
-  test('count each space once that the user joined and wrote in, also after leaving it', async () => {
-    const [tea, coffee, water] = [
-      await createSpace(ann),
-      await createSpace(ann),
-      await createSpace(ann),
-    ];
+  test('count each space once that the user joined and sent messages to, even after leaving', async () => {
+    const tea = await createSpace(ann);
+    const coffee = await createSpace(ann);
+    const water = await createSpace(ann);
     for (const space of [tea, coffee, water]) await join(ben, space);
-    expect(await statsOf(ben)).toEqual(none);
+    expect(await getStats(ben)).toEqual(noStats);
     await send(ben, tea, 'one');
     await send(ben, tea, 'two');
     await send(ben, coffee, 'three');
-    expect(await statsOf(ben)).toMatchObject({ spaces_participated: 2 });
+    expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
     await api.leaveSpace({ client: ben.client, path: tea, throwOnError: true });
-    expect(await statsOf(ben)).toMatchObject({ spaces_participated: 2 });
+    expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
     await join(ben, tea);
-    expect(await statsOf(ben)).toMatchObject({ spaces_participated: 2 });
-    expect(await statsOf(ann)).toMatchObject({ spaces_participated: 0 });
+    expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
+    expect(await getStats(ann)).toMatchObject({ spaces_participated: 0 });
   });
 
-  test('add up the words of the user’s messages, as the messages count them', async () => {
+  test('add up the word counts of the user’s messages', async () => {
     const space = await createSpace(ann);
     await join(ben, space);
     const sent = [
@@ -113,42 +117,44 @@ describe('The statistics', () => {
     ];
     await send(ann, space, 'not of his');
     expect(sent.map(({ word_count }) => word_count)).toEqual([6, 0, 2]);
-    expect(await statsOf(ben)).toMatchObject({ total_words_contributed: 8 });
+    expect(await getStats(ben)).toMatchObject({ total_words_contributed: 8 });
     const path = { message_id: sent[0]?.message_id ?? '' };
     await api.deleteMessage({ client: ben.client, path, throwOnError: true });
-    expect(await statsOf(ben)).toMatchObject({ total_words_contributed: 2 });
+    expect(await getStats(ben)).toMatchObject({ total_words_contributed: 2 });
   });
 
-  test('count every appreciation of the user’s messages in all spaces, once a person', async () => {
-    const [tea, coffee] = [await createSpace(ann), await createSpace(ann)];
+  test('count appreciations of the user’s messages in all spaces, once per user and message', async () => {
+    const tea = await createSpace(ann);
+    const coffee = await createSpace(ann);
     await join(ben, coffee);
-    const [first, second] = [await send(ann, tea, 'hello'), await send(ann, coffee, 'good day')];
-    const his = await send(ben, coffee, 'good evening');
+    const first = await send(ann, tea, 'hello');
+    const second = await send(ann, coffee, 'good day');
+    const bensMessage = await send(ben, coffee, 'good evening');
     await appreciate(ben, first);
     await appreciate(ben, first);
     await appreciate(ben, second);
     await appreciate(await app.register(), first);
-    await appreciate(ann, his);
-    expect(await statsOf(ann)).toMatchObject({ total_appreciations_received: 3 });
-    expect(await statsOf(ben)).toMatchObject({ total_appreciations_received: 1 });
+    await appreciate(ann, bensMessage);
+    expect(await getStats(ann)).toMatchObject({ total_appreciations_received: 3 });
+    expect(await getStats(ben)).toMatchObject({ total_appreciations_received: 1 });
     await api.withdrawAppreciation({ client: ben.client, path: first, throwOnError: true });
-    expect(await statsOf(ann)).toMatchObject({ total_appreciations_received: 2 });
+    expect(await getStats(ann)).toMatchObject({ total_appreciations_received: 2 });
     await api.deleteMessage({ client: ann.client, path: first, throwOnError: true });
-    expect(await statsOf(ann)).toMatchObject({ total_appreciations_received: 1 });
+    expect(await getStats(ann)).toMatchObject({ total_appreciations_received: 1 });
   });
 
-  test('fall with a space that is deleted, for everyone who wrote in it', async () => {
+  test('no longer count a deleted space and its messages', async () => {
     const space = await createSpace(ann);
     await join(ben, space);
     await appreciate(ann, await send(ben, space, 'three little words'));
-    expect(await statsOf(ben)).toEqual({
+    expect(await getStats(ben)).toEqual({
       spaces_created: 0,
       spaces_participated: 1,
       total_words_contributed: 3,
       total_appreciations_received: 1,
     });
     await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
-    expect(await statsOf(ben)).toEqual(none);
+    expect(await getStats(ben)).toEqual(noStats);
   });
 });
 
@@ -157,29 +163,32 @@ describe('updated_at', () => {
   beforeAll(async () => {
     user = await app.register('dora');
   });
-  const change = async (act: () => Promise<unknown>) => {
-    const before = await profileOf(user);
+  /** Whether `updated_at` is later after the call. */
+  const updatesProfile = async (call: () => Promise<unknown>) => {
+    const before = await getProfile(user);
     await sleep(2);
-    await act();
-    const after = await profileOf(user);
+    await call();
+    const after = await getProfile(user);
     expect(after.created_at).toBe(before.created_at);
     return after.updated_at > before.updated_at;
   };
 
-  test('tells of a new username, bio and avatar', async () => {
+  test('changes with username, bio and avatar', async () => {
     const { client } = user;
     const body = { avatar: await avatarFile() };
-    expect(await change(() => api.changeUsername({ client, body: { username: 'dora.b' } }))).toBe(
+    expect(
+      await updatesProfile(() => api.changeUsername({ client, body: { username: 'dora.b' } })),
+    ).toBe(true);
+    expect(await updatesProfile(() => api.changeBio({ client, body: { bio: 'Hello' } }))).toBe(
       true,
     );
-    expect(await change(() => api.changeBio({ client, body: { bio: 'Hello' } }))).toBe(true);
-    expect(await change(() => api.changeProfilePicture({ client, body }))).toBe(true);
-    expect(await change(() => api.removeProfilePicture({ client }))).toBe(true);
+    expect(await updatesProfile(() => api.changeProfilePicture({ client, body }))).toBe(true);
+    expect(await updatesProfile(() => api.removeProfilePicture({ client }))).toBe(true);
   });
 
-  test('tells of nothing else', async () => {
+  test('does not change with anything else', async () => {
     const { client, email, password } = user;
-    const acts: (() => Promise<unknown>)[] = [
+    const calls: (() => Promise<unknown>)[] = [
       () => api.login({ client, body: { email, password }, throwOnError: true }),
       () => createSpace(user).then((space) => send(user, space, 'Hello')),
       () =>
@@ -191,21 +200,23 @@ describe('updated_at', () => {
       () => api.removeProfilePicture({ client, throwOnError: true }),
       () => verifyAccount(app.context.engine, email),
     ];
-    for (const act of acts) expect(await change(act), String(act)).toBe(false);
+    for (const call of calls) expect(await updatesProfile(call), String(call)).toBe(false);
   });
 
-  test('tells of nothing that was refused', async () => {
+  test('does not change with a rejected request', async () => {
     const { client } = user;
     const body = { avatar: new Blob(['no avatar']) };
-    expect(await change(() => api.changeUsername({ client, body: { username: 'admin' } }))).toBe(
+    expect(
+      await updatesProfile(() => api.changeUsername({ client, body: { username: 'admin' } })),
+    ).toBe(false);
+    expect(await updatesProfile(() => api.changeBio({ client, body: { bio: '\u0007' } }))).toBe(
       false,
     );
-    expect(await change(() => api.changeBio({ client, body: { bio: '\u0007' } }))).toBe(false);
-    expect(await change(() => api.changeProfilePicture({ client, body }))).toBe(false);
+    expect(await updatesProfile(() => api.changeProfilePicture({ client, body }))).toBe(false);
   });
 });
 
-describe('Changing the username', () => {
+describe('changeUsername', () => {
   let user: TestUser;
   const change = (username: string, { client }: TestUser = user) =>
     api.changeUsername({ client, body: { username } });
@@ -215,9 +226,11 @@ describe('Changing the username', () => {
     await app.register('modem');
   });
 
-  test('shows the new name everywhere at once', async () => {
-    const renaming = { title: 'Renaming of things', tags: ['renaming'] };
-    const { space_id } = await createSpace(user, renaming);
+  test('changes the username in every response immediately', async () => {
+    const { space_id } = await createSpace(user, {
+      title: 'Renaming of things',
+      tags: ['renaming'],
+    });
     await send(user, { space_id }, 'Hello');
     const { data, response } = await change('émile zola');
     expect(response?.status).toBe(200);
@@ -225,7 +238,7 @@ describe('Changing the username', () => {
 
     const client = app.client();
     const creator = { user_id: user.userId, username: 'émile zola' };
-    expect(await profileOf(user)).toMatchObject(creator);
+    expect(await getProfile(user)).toMatchObject(creator);
     const path = { user_id: user.userId };
     expect((await api.getUser({ client: user.client, path })).data).toMatchObject(creator);
     expect((await api.getSpace({ client, path: { space_id } })).data).toMatchObject({ creator });
@@ -238,14 +251,14 @@ describe('Changing the username', () => {
   });
 
   test.each([
-    ['itself', 'alice'],
-    ['other capitals', 'AlIcE'],
-    ['full width', 'ａｌｉｃｅ'],
-    ['letters of mathematics', '𝒶𝓁𝒾𝒸ℯ'],
-    ['a capital I for its l', 'aIice'],
-    ['a Cyrillic а, which would be bad in any other name', 'аlice'],
-    ['an invisible character, likewise', 'ali\u200bce'],
-  ])('refuses a name that is taken, written as %s', async (_, username) => {
+    ['the same characters', 'alice'],
+    ['capital letters', 'AlIcE'],
+    ['full-width letters', 'ａｌｉｃｅ'],
+    ['mathematical letters', '𝒶𝓁𝒾𝒸ℯ'],
+    ['a capital I instead of l', 'aIice'],
+    ['a Cyrillic а, which is invalid in other usernames', 'аlice'],
+    ['an invisible character, which is invalid in other usernames', 'ali\u200bce'],
+  ])('rejects a username that is already taken, written with %s', async (_, username) => {
     const { error } = await change(username);
     expect(error).toMatchObject({
       status: 409,
@@ -254,26 +267,29 @@ describe('Changing the username', () => {
     });
   });
 
-  test('refuses a name that looks like one that is taken', async () => {
+  test('rejects a username that looks like one that is already taken', async () => {
     expect((await change('modern')).error).toMatchObject({ status: 409, code: 'username_taken' });
   });
 
   test.each(['me', 'ADMIN', 'rооt', 'space-service'])(
-    'refuses %s, which is reserved',
-    async (name) => {
-      expect((await change(name)).error).toMatchObject({ status: 409, code: 'username_reserved' });
+    'rejects the reserved username %s',
+    async (username) => {
+      expect((await change(username)).error).toMatchObject({
+        status: 409,
+        code: 'username_reserved',
+      });
     },
   );
 
   test.each([
     ['two scripts', 'bоb'],
     ['two spaces', 'a  b'],
-    ['an outer space', ' ab'],
+    ['a leading space', ' ab'],
     ['a line break', 'a\nb'],
     ['an at sign', 'a@b'],
     ['an emoji', 'a🙂'],
     ['markup', '<b>a</b>'],
-  ])('refuses a name with %s', async (_, username) => {
+  ])('rejects a username with %s', async (_, username) => {
     const { error } = await change(username);
     expect(error).toMatchObject({
       status: 400,
@@ -282,51 +298,54 @@ describe('Changing the username', () => {
     });
   });
 
-  test.each(['', 'a', 'a'.repeat(65)])('refuses a name of no good length: %j', async (username) => {
-    const { error } = await change(username);
-    expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/username' }] });
-  });
-
-  test.each(['田中さん', 'प्रिया', 'Дарья', 'يوسف', 'o.k_-9', 'ab', '𠀀𠀁', 'é'.repeat(64)])(
-    'takes %s',
+  test.each(['', 'a', 'a'.repeat(65)])(
+    'rejects a username that is too short or too long: %j',
     async (username) => {
-      expect((await change(username)).response?.status).toBe(200);
-      expect((await profileOf(user)).username).toBe(username);
+      const { error } = await change(username);
+      expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/username' }] });
     },
   );
 
-  test('takes one’s own name again, in other capitals, and in another form that looks like it', async () => {
+  test.each(['田中さん', 'प्रिया', 'Дарья', 'يوسف', 'o.k_-9', 'ab', '𠀀𠀁', 'é'.repeat(64)])(
+    'accepts %s',
+    async (username) => {
+      expect((await change(username)).response?.status).toBe(200);
+      expect((await getProfile(user)).username).toBe(username);
+    },
+  );
+
+  test('accepts the caller’s own username in any capitalisation or confusable spelling', async () => {
     const owner = await app.register('corner');
     for (const username of ['corner', 'Corner', 'CORNER', 'comer', 'corner']) {
       expect((await change(username, owner)).response?.status).toBe(200);
-      expect((await profileOf(owner)).username).toBe(username);
+      expect((await getProfile(owner)).username).toBe(username);
     }
   });
 
-  test('leaves the old name to others', async () => {
+  test('makes the old username available to others', async () => {
     await change('before');
     expect((await change('before', await app.register())).error).toMatchObject({ status: 409 });
     await change('afterwards');
     expect((await change('before', await app.register())).response?.status).toBe(200);
   });
 
-  test('gives a name to one of twelve who ask for it at once', async () => {
+  test('accepts one of twelve concurrent requests for confusable usernames', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, () => app.register()));
-    const forms = ['popular', 'POPULAR', 'ｐｏｐｕｌａｒ', 'popu1ar'];
-    // Until all of them have found it free, nobody can write.
-    const [answers] = await Promise.all([
-      Promise.all(users.map((each, i) => change(forms[i % forms.length] ?? '', each))),
+    const spellings = ['popular', 'POPULAR', 'ｐｏｐｕｌａｒ', 'popu1ar'];
+    // Holds the write lock until every request has found the username available.
+    const [responses] = await Promise.all([
+      Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
       transact(app.context.engine.db, () => sleep(150)),
     ]);
-    const refused = answers.filter(({ response }) => response?.status !== 200);
-    expect(refused).toHaveLength(11);
-    for (const { error } of refused) {
+    const rejected = responses.filter(({ response }) => response?.status !== 200);
+    expect(rejected).toHaveLength(11);
+    for (const { error } of rejected) {
       expect(error).toMatchObject({ status: 409, code: 'username_taken' });
     }
   });
 });
 
-describe('Changing the bio', () => {
+describe('changeBio', () => {
   let user: TestUser;
   const change = (bio: string) => api.changeBio({ client: user.client, body: { bio } });
   beforeAll(async () => {
@@ -336,78 +355,65 @@ describe('Changing the bio', () => {
   test.each([
     ['a sentence', 'Paints herself.'],
     ['two lines', 'Paints.\nHerself.'],
-    ['what looks like JSON', '[1,2]'],
-    ['what looks like an object', '{"bio":null}'],
-    ['markup, as it is', '<script>alert("1")</script> & so on'],
-    ['500 characters, however many code points they are', '👩‍🎨'.repeat(500)],
-    ['nothing', ''],
-  ])('takes %s, and shows it to others', async (_, bio) => {
+    ['a JSON array', '[1,2]'],
+    ['a JSON object', '{"bio":null}'],
+    ['markup', '<script>alert("1")</script> & so on'],
+    ['500 graphemes of several code points each', '👩‍🎨'.repeat(500)],
+    ['an empty bio', ''],
+  ])('accepts %s and shows it to others unchanged', async (_, bio) => {
     const { data, response } = await change(bio);
     expect(response?.status).toBe(200);
     expect(data).toEqual({ message: 'Your bio has been changed.' });
-    expect((await profileOf(user)).bio).toBe(bio);
+    expect((await getProfile(user)).bio).toBe(bio);
     const path = { user_id: user.userId };
     expect((await api.getUser({ client: user.client, path })).data?.bio).toBe(bio);
   });
 
   test.each([
-    ['501 characters', 'é'.repeat(501)],
+    ['501 graphemes', 'é'.repeat(501)],
     ['more than 2,000 code points', 'a\u0308\u0323\u0331\u0330'.repeat(401)],
     ['a control character', 'ding\u0007'],
-  ])('refuses %s, and changes nothing', async (_, bio) => {
+  ])('rejects %s and keeps the bio', async (_, bio) => {
     await change('Still here.');
     const { error } = await change(bio);
     expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/bio' }] });
-    expect((await profileOf(user)).bio).toBe('Still here.');
+    expect((await getProfile(user)).bio).toBe('Still here.');
   });
 });
 
-describe('Changing the password', () => {
+describe('changePassword', () => {
   let user: TestUser;
   const newPassword = 'staple of the north wind';
   const change = (
     { client, password }: TestUser,
     body: { currentPassword?: string; newPassword?: string } = {},
   ) => api.changePassword({ client, body: { currentPassword: password, newPassword, ...body } });
-  const signIn = ({ email }: TestUser, password: string) =>
-    api.login({ client: app.client(), body: { email, password } });
-  const statusOf = async (token: string | undefined) =>
-    (await api.getProfile({ client: app.client(token) })).response?.status;
 
   beforeEach(async () => {
     user = await app.register();
   });
 
-  test('ends every session when the operator does it', async () => {
-    const other = await signIn(user, user.password);
-    expect(await setPassword(app.context.engine, user.email, newPassword)).toBe(true);
-    for (const token of [user.token, other.data?.access_token]) {
-      expect(await statusOf(token)).toBe(401);
-    }
-    expect((await signIn(user, newPassword)).response?.status).toBe(200);
-  });
-
-  test('makes the new one good and the old one worthless', async () => {
+  test('replaces the old password with the new one', async () => {
     const { data, response } = await change(user);
     expect(response?.status).toBe(200);
     expect(data).toEqual({
       message: 'Your password has been changed, and every other session has ended.',
     });
-    expect((await signIn(user, user.password)).response?.status).toBe(401);
-    expect((await signIn(user, newPassword)).response?.status).toBe(200);
+    expect((await login(user, user.password)).response?.status).toBe(401);
+    expect((await login(user, newPassword)).response?.status).toBe(200);
   });
 
-  test('ends every other session, and neither the caller’s nor other people’s', async () => {
-    const others = await Promise.all([1, 2].map(() => signIn(user, user.password)));
+  test('ends every other session of the account and keeps the caller’s', async () => {
+    const others = await Promise.all([1, 2].map(() => login(user, user.password)));
     const stranger = await app.register();
     await change(user);
-    for (const { data } of others) expect(await statusOf(data?.access_token)).toBe(401);
-    expect(await statusOf(user.token)).toBe(200);
-    expect(await statusOf(stranger.token)).toBe(200);
+    for (const { data } of others) expect(await getProfileStatus(data?.access_token)).toBe(401);
+    expect(await getProfileStatus(user.token)).toBe(200);
+    expect(await getProfileStatus(stranger.token)).toBe(200);
   });
 
-  test('needs the current one, and without it changes nothing', async () => {
-    const other = await signIn(user, user.password);
+  test('rejects a wrong current password and changes nothing', async () => {
+    const other = await login(user, user.password);
     for (const currentPassword of ['not the right one', `${user.password} `, newPassword]) {
       const { error } = await change(user, { currentPassword });
       expect(error).toMatchObject({
@@ -416,27 +422,27 @@ describe('Changing the password', () => {
         errors: [{ pointer: '/currentPassword' }],
       });
     }
-    expect(await statusOf(other.data?.access_token)).toBe(200);
-    expect((await signIn(user, newPassword)).response?.status).toBe(401);
-    expect((await signIn(user, user.password)).response?.status).toBe(200);
+    expect(await getProfileStatus(other.data?.access_token)).toBe(200);
+    expect((await login(user, newPassword)).response?.status).toBe(401);
+    expect((await login(user, user.password)).response?.status).toBe(200);
   });
 
   test.each<[string, string | ((user: TestUser) => string), string]>([
     ['of 7 characters', '7 chars', 'invalid_request'],
-    ['of 8 characters that are 7 once they are composed', '7 char\u0065\u0301', 'password_invalid'],
+    ['of 8 characters that NFC composes to 7', '7 char\u0065\u0301', 'password_invalid'],
     ['of 257 characters', 'x'.repeat(257), 'invalid_request'],
-    ['among the commonest', 'Football1', 'password_too_common'],
-    ['that is the address', ({ email }) => email.toUpperCase(), 'password_names_you'],
-  ])('refuses one %s, whether or not the current one is right', async (_, bad, code) => {
-    const password = typeof bad === 'string' ? bad : bad(user);
+    ['that is common', 'Football1', 'password_too_common'],
+    ['that is the email address', ({ email }) => email.toUpperCase(), 'password_names_you'],
+  ])('rejects a new password %s, even if the current one is wrong', async (_, invalid, code) => {
+    const password = typeof invalid === 'string' ? invalid : invalid(user);
     for (const currentPassword of [user.password, 'not the right one']) {
       const { error } = await change(user, { currentPassword, newPassword: password });
       expect(error).toMatchObject({ status: 400, code, errors: [{ pointer: '/newPassword' }] });
     }
-    expect((await signIn(user, user.password)).response?.status).toBe(200);
+    expect((await login(user, user.password)).response?.status).toBe(200);
   });
 
-  test('refuses the username', async () => {
+  test('rejects a new password that is the username', async () => {
     const gertrude = await app.register('gertrude.s');
     const { error } = await change(gertrude, { newPassword: 'Gertrude.S' });
     expect(error).toMatchObject({
@@ -446,42 +452,57 @@ describe('Changing the password', () => {
     });
   });
 
-  test('takes 8 characters, and 256', async () => {
+  test('accepts new passwords of 8 and of 256 characters', async () => {
     for (const password of ['8 charac', '🗝'.repeat(256)]) {
       const fresh = await app.register();
       expect((await change(fresh, { newPassword: password })).response?.status).toBe(200);
-      expect((await signIn(fresh, password)).response?.status).toBe(200);
+      expect((await login(fresh, password)).response?.status).toBe(200);
     }
   });
 
-  test('works for one of twenty who try at once', async () => {
+  test('accepts one of twenty concurrent requests', async () => {
     const passwords = Array.from({ length: 20 }, (_, i) => `new password ${i}`);
-    const answers = await Promise.all(passwords.map((each) => change(user, { newPassword: each })));
-    const statuses = answers.map(({ response }) => response?.status);
+    const responses = await Promise.all(
+      passwords.map((password) => change(user, { newPassword: password })),
+    );
+    const statuses = responses.map(({ response }) => response?.status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(statuses.filter((status) => status === 403)).toHaveLength(19);
-    const winner = passwords[statuses.indexOf(200)] ?? '';
-    expect((await signIn(user, winner)).response?.status).toBe(200);
+    const accepted = passwords[statuses.indexOf(200)] ?? '';
+    expect((await login(user, accepted)).response?.status).toBe(200);
   });
 
-  test('leaves no session to a login with the old one that was under way', async () => {
+  test('leaves no session from logins that verified the old password concurrently', async () => {
     const logins = Array.from({ length: 12 }, async (_, i) => {
       await sleep(i * 8);
-      return signIn(user, user.password);
+      return login(user, user.password);
     });
     await sleep(20);
     const { response } = await change(user);
     expect(response?.status).toBe(200);
-    const answers = await Promise.all(logins);
-    for (const { data } of answers) {
-      if (data) expect(await statusOf(data.access_token)).toBe(401);
+    const responses = await Promise.all(logins);
+    for (const { data } of responses) {
+      if (data) expect(await getProfileStatus(data.access_token)).toBe(401);
     }
-    expect((await signIn(user, user.password)).response?.status).toBe(401);
-    const left = app.context.engine.db
+    expect((await login(user, user.password)).response?.status).toBe(401);
+    const sessions = app.context.engine.db
       .selectFrom('sessions')
       .innerJoin('users', 'users.pk', 'sessions.user_pk')
       .select('sessions.pk')
       .where('users.user_id', '=', user.userId);
-    expect(await left.execute()).toHaveLength(1);
+    expect(await sessions.execute()).toHaveLength(1);
+  });
+});
+
+describe('setPassword', () => {
+  test('ends every session of the account', async () => {
+    const user = await app.register();
+    const newPassword = 'staple of the north wind';
+    const other = await login(user, user.password);
+    expect(await setPassword(app.context.engine, user.email, newPassword)).toBe(true);
+    for (const token of [user.token, other.data?.access_token]) {
+      expect(await getProfileStatus(token)).toBe(401);
+    }
+    expect((await login(user, newPassword)).response?.status).toBe(200);
   });
 });

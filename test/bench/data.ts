@@ -1,115 +1,195 @@
 /**
- * The data that everything is measured on: made from a seed, so that it is the same on every machine. Each space can
- * be made by its number alone, so that queries can be drawn from what is really there.
+ * The data for all measurements, generated from a seed and therefore the same on every machine. Each space is derived
+ * from its number alone, so that queries can be drawn from existing spaces.
  */
+import {
+  endlessZipf,
+  hash,
+  hashOfText,
+  type Random,
+  seededRandom,
+  weightedIndex,
+  zipf,
+} from './random.ts';
+import {
+  drawLanguage,
+  drawStem,
+  emoji,
+  functionWord,
+  misspelt,
+  numbered,
+  stemOf,
+  wordOfFamily,
+} from './vocabulary.ts';
 
-export interface Space {
-  space_id: string;
-  creator: number;
+export interface Text {
   title: string;
   description: string;
+}
+
+export interface Space extends Text {
+  space_id: string;
+  creator: number;
   tags: string[];
   /** Users besides the creator. */
   participants: number[];
 }
 
-/** A random number from 0 to 1, 1 left out. */
-export type Random = () => number;
-
-/** Mulberry32 (Tommy Ettinger, 2017). */
-export function seededRandom(seed: number): Random {
-  let state = Math.imul(seed ^ 0x5bd1e995, 0x9e3779b1) | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export const USERS = 5_000;
-const VOCABULARY = 80_000;
 const TAGS = 5_000;
 const BEGINNING = Date.UTC(2020, 0, 1);
 
-const random = seededRandom(1);
-const spellings = spellWords(VOCABULARY + 30 + TAGS);
-
-/** Words that are in many spaces: the first in 40 % of them, the last in 10 %. */
-export const frequentWords = spellings
-  .slice(0, 30)
-  .map((word, i, { length }) => ({ word, share: 0.4 - (0.3 * i) / (length - 1) }));
-
-/** All others, by falling frequency: Zipf's law with Mandelbrot's shift, the first in about 4 % of the spaces. */
-export const words = spellings.slice(30, 30 + VOCABULARY);
-
-/** By falling frequency, after Zipf: the first on about a fifth of the spaces. */
-export const tags = spellings.slice(30 + VOCABULARY);
-
-const drawWordRank = zipf(VOCABULARY, 1.05, 60);
-const drawTagRank = zipf(TAGS, 1, 0);
-
-/** The share of all words that the word of this rank makes up. */
-export const shareOfWord = drawWordRank.share;
-
-/** How many words that are not among the frequent ones a space has, on average. */
-export const MEAN_WORDS = 16;
-
-export function drawWord(draw: Random): string {
-  // One word in 300 is nobody else's: a name, a misspelling.
-  return draw() < 1 / 300 ? spellWord(draw, 5) : (words[drawWordRank(draw())] as string);
-}
+/** By falling frequency; the first is on about a fifth of the spaces. */
+export const tags = Array.from({ length: TAGS }, (_, i) => stemOf(i * 3));
+const drawTagRank = zipf(TAGS, 1);
 
 export function drawTag(draw: Random): string {
   return tags[drawTagRank(draw())] as string;
 }
 
-/** Answers numbers from 0 to count - 1 of random numbers, the lower the more often. */
-export function zipf(count: number, exponent: number, shift: number) {
-  const sums = new Float64Array(count);
-  let sum = 0;
-  for (let rank = 0; rank < count; rank += 1) {
-    sum += (rank + 1 + shift) ** -exponent;
-    sums[rank] = sum;
-  }
-  const drawRank = (at: number) => {
-    let [low, high] = [0, count - 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((sums[middle] as number) < at * sum) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  };
-  return Object.assign(drawRank, {
-    share: (rank: number) => (rank + 1 + shift) ** -exponent / sum,
-  });
-}
-
 export function spaceOf(number: number): Space {
-  const draw = seededRandom(number + 1_000);
-  const title = drawWords(draw, 2 + Math.floor(draw() * 4));
-  const description = drawWords(draw, 7 + Math.floor(draw() * 12));
-  for (const { word, share } of frequentWords) {
-    if (draw() < share) insert(draw, draw() < 0.2 ? title : description, word);
-  }
+  const draw = seededRandom(hash(number, 44));
   const tagCount = Math.floor(draw() * 5);
   // A quarter has participants, few of them many: Pareto's law.
   const count = draw() < 0.75 ? 0 : Math.min(3_000, Math.floor((1 - draw()) ** (-1 / 1.25)));
   const creator = Math.floor(draw() ** 2 * USERS);
-  // 4,999 and USERS have no common divisor but 1, and so none is met twice.
+  // 4,999 and USERS are coprime, so no user participates twice.
   const participants = Array.from({ length: count }, (_, i) => (creator + (i + 1) * 4_999) % USERS);
   return {
     space_id: idOf('s', number),
     creator,
-    title: capitalised(fitting(title, 120)),
-    description: capitalised(fitting(description, 500)),
+    ...textOf(number),
     tags: [...new Set(Array.from({ length: tagCount }, () => drawTag(draw)))],
     participants,
   };
 }
 
-/** Members who have written a lot, for the statistics of profiles. All have the password below. */
+/** Returns the texts of the space with this number: about 5 µs. */
+export function textOf(number: number): Text {
+  const draw = seededRandom(number + 1_000);
+  const topic = drawTopic(draw);
+  const parts = drawNameParts(draw, topic);
+  let title = nameOf(draw, topic, parts);
+  let description = '';
+  const kind = draw();
+  if (kind < 0.015) {
+    const language = drawLanguage(draw);
+    if (draw() < 0.5) title = language.words(draw, 1 + parts.length);
+    description = language.words(draw, drawLength(draw));
+  } else if (kind < 0.07) {
+    // Copied from another space on this topic.
+    const copied = seededRandom(hash(topic.number, Math.floor(draw() * 3)));
+    description = describe(copied, topic, []);
+  } else if (kind < 0.87) {
+    description = describe(draw, topic, parts);
+  }
+  if (draw() < 0.008) description = `${emoji(draw)} ${description}`.trim();
+  return { title: fitting(title, 120), description: fitting(capitalised(description), 500) };
+}
+
+/** What a space is about, which decides many of its words. */
+interface Topic {
+  number: number;
+  /** `acme` in `acme/text-editor`; null if the title names nobody. */
+  publisher: string | null;
+}
+
+const topicRank = endlessZipf({ exponent: 0.7, shift: 1, bend: 2_000, tail: 2 });
+const publisherRank = endlessZipf({ exponent: 0.7, shift: 0.5, bend: 500, tail: 1.7 });
+
+function drawTopic(draw: Random): Topic {
+  if (draw() > 0.47) return { number: topicRank(draw()), publisher: null };
+  const rank = publisherRank(draw());
+  return { number: hash(rank, 41), publisher: publisherName(rank) };
+}
+
+function publisherName(rank: number): string {
+  const draw = seededRandom(hash(rank, 42));
+  const first = stemOf(Math.floor(draw() * (500 + rank)));
+  const form = draw();
+  if (form < 0.4) return first;
+  const second = stemOf(drawStem(draw));
+  return form < 0.65 ? `${first}-${second}` : first + second;
+}
+
+const drawPartCount = weightedIndex([0, 25, 37, 26, 12]);
+const baseRank = zipf(100, 1.2);
+
+function drawNameParts(draw: Random, { number }: Topic): string[] {
+  return Array.from({ length: drawPartCount(draw()) }, (_, i) => {
+    const kind = draw();
+    if (kind < 0.03) return numbered(draw);
+    // A name that few others use.
+    if (kind < 0.07) return stemOf(2_000 + drawStem(draw) * 50);
+    // A platform that many others build on, as in `react-…`.
+    if (i === 0 && kind < 0.28) return stemOf(baseRank(draw()));
+    return kind < 0.4 ? topicWord(draw, number) : topicalWord(draw);
+  });
+}
+
+const NAME_JOINTS = ['-', ' ', '.', '_', ''];
+const drawNameJoint = weightedIndex([66, 22, 4, 2, 6]);
+
+function nameOf(draw: Random, { publisher }: Topic, parts: string[]): string {
+  const joint = NAME_JOINTS[drawNameJoint(draw())] as string;
+  if (joint === ' ') {
+    return (publisher === null ? parts : [publisher, ...parts]).map(capitalised).join(' ');
+  }
+  const name = joint === '' ? camelCased(parts) : parts.join(joint);
+  return publisher === null ? name : `${publisher}/${name}`;
+}
+
+function describe(draw: Random, topic: Topic, nameParts: readonly string[]): string {
+  const unused = [...nameParts];
+  const words = Array.from({ length: drawLength(draw) }, () => {
+    const kind = draw();
+    if (kind < 0.3) return functionWord(draw);
+    if (kind < 0.48 && unused.length > 0) return unused.pop() as string;
+    if (kind < 0.65) return decorated(draw, topicWord(draw, topic.number));
+    return decorated(draw, kind < 0.66 ? numbered(draw) : topicalWord(draw));
+  });
+  return words.join(' ') + (draw() < 0.2 ? '.' : '');
+}
+
+/** Draws the number of words in a description: lognormal, at most 30. */
+function drawLength(draw: Random): number {
+  const normal = Math.sqrt(-2 * Math.log(1 - draw())) * Math.cos(2 * Math.PI * draw());
+  return Math.max(1, Math.min(30, Math.round(8 * Math.exp(0.5 * normal))));
+}
+
+/** Draws one of the topic's own forty words, the first of them more often. */
+function topicWord(draw: Random, topic: number): string {
+  const own = seededRandom(hash(topic, 43 + Math.floor(draw() ** 2 * 40)));
+  return wordOfFamily(draw, drawStem(own));
+}
+
+function topicalWord(draw: Random): string {
+  return wordOfFamily(draw, drawStem(draw));
+}
+
+/** Misspells some words, joins some to another, and adds some commas. */
+function decorated(draw: Random, word: string): string {
+  const kind = draw();
+  if (kind < 0.003) return word.length > 4 ? misspelt(draw, word) : word;
+  if (kind < 0.033) return `${word}-${companionOf(draw, word)}`;
+  if (kind < 0.039) return `${word}/${companionOf(draw, word)}`;
+  if (kind < 0.044) return `${word}_${companionOf(draw, word)}`;
+  if (kind < 0.055) return `${word}.${stemOf(Math.floor(draw() * 12))}`;
+  if (kind < 0.085) return camelCased([word, companionOf(draw, word)]);
+  return kind < 0.14 ? `${word},` : word;
+}
+
+/** Draws a word that is often joined to this one, like `source` in `open-source`. */
+function companionOf(draw: Random, word: string): string {
+  const choice = Math.min(50, Math.floor(1 / draw()));
+  return stemOf(drawStem(seededRandom(hash(hashOfText(word), choice))));
+}
+
+function camelCased(parts: string[]): string {
+  return parts.map((part, i) => (i === 0 ? part : capitalised(part))).join('');
+}
+
+/** Accounts with many messages, for the statistics of profiles. */
 export const writers = [10, 1_000, 100_000].map((messages) => ({
   messages,
   user_id: `writer-${messages}`,
@@ -119,7 +199,7 @@ export const WRITERS_PASSWORD = 'bench bench bench';
 const WRITERS_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$6hUPCYSwKE/mr0UCHp0iYg$FjDB3nQQafuReK1l48SPtJTVRZVmFtjoKtCu4ivJUPo';
 
-/** A service's data in the exchange format, line by line, without line ends. */
+/** Yields a service's data in the exchange format, line by line, without line ends. */
 export function* recordsOfService(spaces: number): Generator<string> {
   for (let i = 0; i < USERS; i += 1) yield line('user', userOf(i));
   for (let i = 0; i < spaces; i += 1) {
@@ -133,7 +213,7 @@ export function* recordsOfService(spaces: number): Generator<string> {
   }
   const draw = seededRandom(2);
   for (const [i, { user_id, email, messages }] of writers.entries()) {
-    const username = spellings[i] as string;
+    const username = `writer${'abc'[i]}`;
     yield line('user', { user_id, username, email, password_hash: WRITERS_HASH });
     const joined = Math.min(spaces, Math.ceil(messages / 200) + 4);
     for (let j = 0; j < joined; j += 1) {
@@ -142,14 +222,14 @@ export function* recordsOfService(spaces: number): Generator<string> {
     for (let j = 0; j < messages; j += 1) {
       const message_id = `${user_id}-${j}`;
       const [space_id, created_at] = [idOf('s', j % joined), timeOf(j)];
-      const text = drawWords(draw, 3 + Math.floor(draw() * 10)).join(' ');
+      const text = message(draw, 3 + Math.floor(draw() * 10));
       yield line('message', { message_id, space_id, author_id: user_id, text, created_at });
       if (j % 4 === 0) yield line('appreciation', { message_id, user_id: idOf('u', j % USERS) });
     }
   }
 }
 
-/** As a service is exported: 5 % users, 10 % spaces, 25 % participants, 50 % messages, 10 % appreciations. */
+/** Yields a typical export: 5 % users, 10 % spaces, 25 % participants, 50 % messages, 10 % appreciations. */
 export function* mixedRecords(count: number): Generator<string> {
   const draw = seededRandom(3);
   const users = Math.round(count / 20);
@@ -168,7 +248,7 @@ export function* mixedRecords(count: number): Generator<string> {
       }
       for (let j = 0; j < 5; j += 1) {
         const message_id = `${idOf('m', i)}-${half}${j}`;
-        const text = drawWords(draw, 5 + Math.floor(draw() * 25)).join(' ');
+        const text = message(draw, 5 + Math.floor(draw() * 25));
         yield line('message', { message_id, space_id, author_id: creator_id, text, created_at });
       }
       const appreciation = { message_id: `${idOf('m', i)}-${half}0`, user_id: members[2] };
@@ -182,7 +262,7 @@ function line(type: string, fields: object): string {
 }
 
 function userOf(number: number) {
-  // Of letters that look like no others.
+  // Only letters without lookalikes.
   const letters = [...String(1_000_000 + number)].map((digit) => 'abcdefghjk'[Number(digit)]);
   return {
     user_id: idOf('u', number),
@@ -192,7 +272,7 @@ function userOf(number: number) {
   };
 }
 
-/** As long as the ids that the service makes, and in no order. */
+/** As long as the ids that the service generates, and unordered. */
 function idOf(kind: string, number: number): string {
   const mixed = Math.imul(number + 1, 0x9e3779b1) >>> 0;
   return `${kind}${mixed.toString(16).padStart(8, '0')}${String(number).padStart(13, '0')}`;
@@ -202,46 +282,19 @@ function timeOf(number: number): string {
   return new Date(BEGINNING + number * 60_000).toISOString();
 }
 
-function drawWords(draw: Random, count: number): string[] {
-  return Array.from({ length: count }, () => drawWord(draw));
+function message(draw: Random, count: number): string {
+  return Array.from({ length: count }, () =>
+    draw() < 0.35 ? functionWord(draw) : topicalWord(draw),
+  ).join(' ');
 }
 
-/** The words as a text of so many characters at most. */
-function fitting(list: string[], length: number): string {
-  const text = list.join(' ');
-  return text.length <= length ? text : fitting(list.slice(0, -1), length);
-}
-
-function insert(draw: Random, list: string[], word: string): void {
-  list.splice(Math.floor(draw() * (list.length + 1)), 0, word);
+/** Cuts a text to whole words within a number of characters. */
+function fitting(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const end = text.lastIndexOf(' ', length);
+  return text.slice(0, end > 0 ? end : length);
 }
 
 function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** Words that can be told apart and spoken, the first ones short. */
-function spellWords(count: number): string[] {
-  const found = new Set<string>();
-  while (found.size < count) {
-    const syllables = found.size < 300 ? 2 : 2 + Math.floor(random() * 3);
-    found.add(spellWord(random, syllables));
-  }
-  return [...found];
-}
-
-function spellWord(draw: Random, syllables: number): string {
-  let word = '';
-  for (let i = 0; i < syllables; i += 1) {
-    word += pick(draw, 's t k m p b r l n d f g h v j st tr pl ch sh gr br th z w');
-    word += pick(draw, 'a e i o u ea ou ai y');
-    if (draw() < 0.35) word += pick(draw, 'n r l s t m ng nd st');
-  }
-  return word;
-}
-
-/** Earlier ones more often, as with the letters of a language. */
-function pick(draw: Random, letters: string): string {
-  const all = letters.split(' ');
-  return all[Math.floor(draw() ** 1.7 * all.length)] as string;
 }

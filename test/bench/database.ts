@@ -13,14 +13,17 @@ import { cpuSeconds } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What decides the bytes of a database. If any of it changes, the databases are built anew. */
+/** What determines the bytes of a database. If any of it changes, the databases are rebuilt. */
 const INGREDIENTS = [
   'test/bench/data.ts',
   'server/text/words',
+  'test/bench/random.ts',
+  'test/bench/vocabulary.ts',
+  'server/search',
   'server/database/sqlite/migrations',
 ];
 
-/** A service's data folder with so many spaces in it, built by `npm run import` or kept from an earlier run. */
+/** Returns a service's data folder with this number of spaces, built by `npm run import` or kept from an earlier run. */
 export async function buildDatabase(spaces: number): Promise<string> {
   const cache = await cacheFolder();
   const dataDir = join(cache, String(spaces));
@@ -32,15 +35,15 @@ export async function buildDatabase(spaces: number): Promise<string> {
 const kept = new Set<string>();
 
 /**
- * Keeps a database's file in memory as long as this process runs. Some virtual machines give back memory that nobody
- * has used for seconds, and disks are not what is measured.
+ * Keeps a database file in memory while this process runs. Some virtual machines reclaim memory that was not used for
+ * seconds, and disks are not measured here.
  */
 export function keepInMemory(file: string): void {
   if (kept.has(file)) return;
   kept.add(file);
   const handle = new Sqlite(file, { readonly: true });
   process.once('exit', () => handle.close());
-  // Mapped pages stay. The table reads each page once.
+  // dbstat reads each page once, and mapped pages stay.
   handle.pragma(`mmap_size = ${2 ** 31}`);
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
 }
@@ -58,8 +61,8 @@ async function importSpaces(dataDir: string, spaces: number): Promise<void> {
 }
 
 /**
- * Runs `npm run import` on records that are made while it reads them.
- * @returns how many lines there were, and how long the command took from its first line to its end
+ * Runs `npm run import` on records that are generated while it reads them.
+ * @returns the number of lines, and the time from the first line to the end of the command
  */
 export async function importRecords(
   dataDir: string,
@@ -90,7 +93,7 @@ export async function importRecords(
   return { records, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** Waits until a server has nothing left to do, such as merging its index: at most five minutes. */
+/** Waits until a server is idle, for example after merging its index; at most five minutes. */
 export async function settle(child: ChildProcess): Promise<void> {
   for (let quiet = 0, i = 0; quiet < 4 && i < 600; i += 1) {
     const before = cpuSeconds(child.pid as number);
@@ -101,13 +104,13 @@ export async function settle(child: ChildProcess): Promise<void> {
 
 let folderOfRun: Promise<string> | undefined;
 
-/** Where what takes long to build is kept between runs: one folder a run, whatever is edited meanwhile. */
+/** Returns the folder of databases and indexes that are kept between runs. It does not change during a run. */
 export function cacheFolder(): Promise<string> {
   folderOfRun ??= openCacheFolder();
   return folderOfRun;
 }
 
-/** Makes the folder of these ingredients. Those of other ingredients are removed. */
+/** Creates the folder of the current ingredients and deletes the others. */
 async function openCacheFolder(): Promise<string> {
   const all = join(root, 'node_modules/.cache/space-service-bench');
   const hash = createHash('sha256');
@@ -124,7 +127,11 @@ async function openCacheFolder(): Promise<string> {
 
 async function filesOf(path: string): Promise<string[]> {
   if (path.endsWith('.ts')) return [path];
-  return (await readdir(path)).sort().map((name) => join(path, name));
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
 }
 
 export function* chunksOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
@@ -139,7 +146,7 @@ export function* chunksOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** Shows how far something is, in place of what was shown before; on a terminal only. */
+/** Shows progress in place of the last message, on a terminal only. */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

@@ -1,7 +1,8 @@
 import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { currentRevision } from '../../server/search/revision.ts';
+import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
+import { currentVersions } from '../../server/search/revision.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
@@ -10,20 +11,24 @@ import { byTurns, median, rangeOf } from './statistics.ts';
 
 export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 
-/** What the service does for one request, HTTP left out: from a query to the results as JSON. */
+/** Answers one query without HTTP: from its text to the results as JSON. */
 export type Ask = (query: string) => Promise<unknown>;
 
 export function asking(engine: Engine): Ask {
-  return async (query) =>
-    searchText({ engine, avatars }, query, { limit: 20 }, await currentRevision(engine));
+  const pending = readDictionary(engine);
+  return async (query) => {
+    const [dictionary, { revision }] = [await pending, await currentVersions(engine)];
+    const text = { query, asTyped: false };
+    return searchText({ engine, avatars }, dictionary, text, revision, { limit: 20 });
+  };
 }
 
-/** A service's database, opened beside the server. */
+/** Opens a service's database in this process, next to a running server. */
 export function openBeside(dataDir: string): Promise<Engine> {
   return openDatabase({ dataDir }, { runsMaintenance: false });
 }
 
-/** Milliseconds of each query, asked one after the other. Each was asked once before, so that caches are warm. */
+/** Returns the milliseconds of each query, asked one after the other. Each is asked once before, to warm caches. */
 export async function time(ask: Ask, queries: readonly string[]): Promise<number[]> {
   const milliseconds: number[] = [];
   for (const query of queries) {
@@ -35,7 +40,7 @@ export async function time(ask: Ask, queries: readonly string[]): Promise<number
   return milliseconds;
 }
 
-/** The median of single words, in a large database against a small one. */
+/** Compares the median of single words in a large database with a small one. */
 export async function measureGrowthOfWords(
   large: { engine: Engine; spaces: number },
   small: { engine: Engine; spaces: number },

@@ -7,7 +7,7 @@ process.on('message', async (load: Load) => {
 });
 process.send?.('ready');
 
-/** Sends with autocannon, and counts and times every answer of the time that counts. */
+/** Sends requests with autocannon. Counts and times the responses after the warm-up. */
 async function send({
   url,
   paths,
@@ -27,7 +27,7 @@ async function send({
       {
         url,
         connections: paths.length,
-        // It is stopped below.
+        // Stopped below.
         duration: 600,
         sampleInt: 50,
         setupClient(client) {

@@ -3,27 +3,27 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { cpuSeconds } from './processes.ts';
 
-/** What is sent to a server, and for how long. */
+/** Requests to send to a server. */
 export interface Load {
   url: string;
-  /** Paths, one after the other; from the first again after the last. Each connection has its own list. */
+  /** A list of paths for each connection, repeated after the last. */
   paths: string[][];
   headers?: Record<string, string>;
-  /** Of sending before anything is counted, in seconds. */
+  /** Seconds before counting starts. */
   warmUp: number;
-  /** Of what is counted, in seconds. */
+  /** Seconds of counting. */
   duration: number;
 }
 
 export interface LoadResult {
-  /** Requests that the server turned away with 503, since it could not keep up. All else is of the others. */
+  /** Requests that the server shed with 503. The other fields exclude them. */
   shed: number;
   requestsPerSecond: number;
-  /** From a request to its whole answer, in milliseconds, rising. */
+  /** Milliseconds from a request to its complete response, ascending. */
   latencies: Float64Array;
-  /** Whether some connection came to the end of its list and began again. */
+  /** Whether a connection repeated its list. */
   hasRepeated: boolean;
-  /** How many processors the generator used. */
+  /** Processors that the generator used. */
   generatorLoad: number;
 }
 
@@ -31,7 +31,7 @@ export interface LoadGenerator extends AsyncDisposable {
   send(load: Load): Promise<LoadResult>;
 }
 
-/** Starts the load generator, in a process of its own. */
+/** Starts the load generator in its own process. */
 export async function startLoadGenerator(): Promise<LoadGenerator> {
   const child = fork(fileURLToPath(new URL('load-process.ts', import.meta.url)), {
     serialization: 'advanced',
@@ -45,7 +45,7 @@ export async function startLoadGenerator(): Promise<LoadGenerator> {
         { error: string } | Omit<LoadResult, 'generatorLoad'>,
       ];
       if ('error' in answer) throw new Error(answer.error);
-      if (answer.shed > 0) console.warn(`  ${load.url} turned ${answer.shed} requests away`);
+      if (answer.shed > 0) console.warn(`  ${load.url} shed ${answer.shed} requests`);
       const seconds = (performance.now() - before) / 1000;
       const generatorLoad = (cpuSeconds(child.pid as number) - cpuBefore) / seconds;
       return { ...answer, generatorLoad };
@@ -57,7 +57,7 @@ export async function startLoadGenerator(): Promise<LoadGenerator> {
   };
 }
 
-/** Deals the items out to so many lists. */
+/** Deals the items out to a number of lists. */
 export function deal<T>(items: Iterable<T>, lists: number): T[][] {
   const dealt: T[][] = Array.from({ length: lists }, () => []);
   let i = 0;

@@ -10,7 +10,7 @@ import { residentBytes } from './processes.ts';
 import { type Figure, rounded } from './report.ts';
 import { median, rangeOf } from './statistics.ts';
 
-/** `npm run import` of a file as an export has it, into an empty database, the command's start included. */
+/** Times `npm run import` of a typical export into an empty database, including the start of the command. */
 export async function measureImport(effort: Effort): Promise<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-import-'));
   try {
@@ -29,7 +29,7 @@ export async function measureImport(effort: Effort): Promise<Figure> {
   }
 }
 
-/** From the start of the process to the first 200 of `/readyz`, on a file that is there. */
+/** Times a start on an existing file, from the start of the process to the first 200 of `/readyz`. */
 export async function measureStart(
   dataDir: string,
   spaces: number,
@@ -53,7 +53,7 @@ export async function measureStart(
   };
 }
 
-/** Notes from now on how much memory a server holds. */
+/** Starts to sample the resident memory of a server. */
 export function watchMemory({ child }: Server): { stop: () => Figure } {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(residentBytes(child.pid as number)), 250);
@@ -62,7 +62,7 @@ export function watchMemory({ child }: Server): { stop: () => Figure } {
       clearInterval(timer);
       const megabytes = samples.map((bytes) => bytes / 1e6);
       return {
-        what: 'memory of the process under load, at most',
+        what: 'memory of the process under load, maximum',
         ours: `${rounded(Math.max(...megabytes))} MB`,
         reference: '',
         value: Math.max(...megabytes),

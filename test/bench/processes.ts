@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The processor time that a process has taken, its threads included, in seconds. Linux knows it to 10 ms. */
+/** Returns the processor time of a process and its threads in seconds, with Linux's resolution of 10 ms. */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const [user, system] = stat
@@ -11,7 +11,7 @@ export function cpuSeconds(pid: number): number {
   return (user + system) / 100;
 }
 
-/** What a process holds in memory, in bytes. */
+/** Returns the resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) * 1024;

@@ -11,7 +11,7 @@ import { byTurns, median, rangeOf } from './statistics.ts';
 
 const DAY = 24 * 60 * 60;
 
-/** The profile with its statistics, of accounts with few and with many messages. */
+/** Times the profile with its statistics for accounts with few and with many messages. */
 export async function measureProfiles(
   server: Server,
   engine: Engine,
@@ -31,7 +31,10 @@ export async function measureProfiles(
   const overHttp: number[] = [];
   for (let i = 0; i < rounds; i += 1) {
     const { latencies } = await generator.send({
-      ...{ url: server.url, paths: [['/api/profile/me']], warmUp, duration },
+      url: server.url,
+      paths: [['/api/profile/me']],
+      warmUp,
+      duration,
       headers: { authorization: `Bearer ${many.token}` },
     });
     overHttp.push(median(latencies));

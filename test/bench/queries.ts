@@ -1,49 +1,56 @@
-import {
-  drawTag,
-  drawWord,
-  frequentWords,
-  MEAN_WORDS,
-  type Random,
-  seededRandom,
-  shareOfWord,
-  spaceOf,
-  tags,
-  words,
-  zipf,
-} from './data.ts';
+import { drawTag, tags, textOf } from './data.ts';
+import { type Random, seededRandom, zipf } from './random.ts';
+import { mistype } from './vocabulary.ts';
 
-/** Kinds of text queries, each as its queries in the order to be asked. */
-export type QueryClass = keyof ReturnType<typeof makeQueries>;
+/** Kinds of text queries. */
+export type QueryClass = keyof ReturnType<typeof drawQueries>;
+export type Queries = Record<QueryClass, string[]>;
 
-const sortedWords = [...words, ...frequentWords.map(({ word }) => word)].sort();
+const made = new Map<number, Queries>();
 
-/** What is asked of a service with so many spaces. The same every time. */
-export function makeQueries(spaces: number) {
+/** Returns the queries of each class, in the order to ask them. Reads all texts once per number of spaces. */
+export function makeQueries(spaces: number): Queries {
+  const queries = made.get(spaces) ?? drawQueries(spaces);
+  made.set(spaces, queries);
+  return queries;
+}
+
+function drawQueries(spaces: number) {
   const draw = seededRandom(4);
+  const census = countWords(spaces);
+  const common = census.mostFrequent(30);
+  const anyWord = () => drawWord(draw, spaces);
   return {
-    /** Each is in 10 to 40 % of the spaces. */
-    'common word': frequentWords.map(({ word }) => word),
-    /** Each is in about 40 to 120 spaces, so that its first page is as full as a common word's. */
-    'rare word': shuffled(draw, rareWords(spaces)).slice(0, 300),
+    /** The 30 most frequent words: each in 2 to 35 % of the spaces. */
+    'common word': common,
+    /** Begins words of 40 to 120 spaces, so that the first page is as full as a common word's. */
+    'rare word': shuffled(draw, census.beginning(40, 120)).slice(0, 300),
     /** As they come in texts, the frequent ones more often. */
-    'any word': distinct(300, () => drawWord(draw)),
-    'two letters': distinct(100, () => wordOfLength(draw, 3).slice(0, 2)),
-    'five letters': distinct(300, () => wordOfLength(draw, 7).slice(0, 5)),
+    'any word': distinct(300, anyWord),
+    'one letter': distinct(26, () => wordOfLength(draw, spaces, 2).slice(0, 1)),
+    'two letters': distinct(100, () => wordOfLength(draw, spaces, 3).slice(0, 2)),
+    'five letters': distinct(300, () => wordOfLength(draw, spaces, 7).slice(0, 5)),
+    'second word being typed': distinct(300, () => beingTyped(draw, spaces)),
+    'joined word': distinct(300, () => tokenOfSpace(draw, spaces, JOINED)),
+    'other scripts': distinct(300, () => tokenOfSpace(draw, spaces, OTHER_SCRIPT)),
     'two words': distinct(300, () => wordsOfSpace(draw, spaces, 2)),
-    'three common words': distinct(300, () =>
-      threeOf(
-        draw,
-        frequentWords.map(({ word }) => word),
-      ),
-    ),
-    /** Each is in 2 to 4 % of the spaces, all three in next to none: whole lists have to be gone through. */
-    'three words that seldom meet': distinct(300, () => threeOf(draw, words.slice(0, 40))),
+    'two common words': distinct(300, () => shuffled(draw, common).slice(0, 2).join(' ')),
+    'three common words': distinct(300, () => shuffled(draw, common).slice(0, 3).join(' ')),
+    /** Each begins words of 0.5 to 2 % of the spaces, all three of next to none: whole lists must be read. */
+    'three words that rarely meet': (() => {
+      const list = census.beginning(spaces * 0.005, spaces * 0.02);
+      return distinct(300, () => shuffled(draw, list).slice(0, 3).join(' '));
+    })(),
     'no match': distinct(300, () => gibberish(draw)),
-    'typing error': distinct(300, () => misspelt(draw)),
+    'typing error': distinct(300, () => census.mistypedWord(draw, anyWord)),
+    'typing error among words': distinct(300, () => {
+      const words = wordsOfSpace(draw, spaces, 2);
+      return `${words} ${census.mistypedWord(draw, anyWord)}`;
+    }),
   };
 }
 
-/** Queries of which no two are the same, as many as are asked for: what people type, on the way and to its end. */
+/** Yields queries that are all different: what people type, midway and finished. */
 export function* newQueries(spaces: number, seed = 5): Generator<string, never> {
   const draw = seededRandom(seed);
   const asked = new Set<string>();
@@ -51,55 +58,57 @@ export function* newQueries(spaces: number, seed = 5): Generator<string, never> 
     const kind = draw();
     const query =
       kind < 0.25
-        ? beginningOf(draw, drawWord(draw))
-        : kind < 0.65
+        ? beginningOf(draw, wordOfLength(draw, spaces, 3))
+        : kind < 0.6
           ? wordsOfSpace(draw, spaces, 2)
-          : kind < 0.8
+          : kind < 0.75
             ? wordsOfSpace(draw, spaces, 3)
-            : kind < 0.9
-              ? `${drawWord(draw)} ${beginningOf(draw, frequentWord(draw))}`
-              : kind < 0.95
-                ? `${drawWord(draw)} ${drawWord(draw)}`
-                : misspelt(draw);
+            : kind < 0.85
+              ? beingTyped(draw, spaces)
+              : kind < 0.9
+                ? tokenOfSpace(draw, spaces, JOINED)
+                : kind < 0.95
+                  ? `${drawWord(draw, spaces)} ${drawWord(draw, spaces)}`
+                  : mistype(draw, wordOfLength(draw, spaces, 6));
     if (asked.has(query)) continue;
     asked.add(query);
     yield query;
   }
 }
 
-/** The same few thousand queries over and over, some of them much more often than others. */
+/** Repeats a few thousand queries without end, some of them much more often than others. */
 export function* repeatedQueries(spaces: number): Generator<string, never> {
   const queries = newQueries(spaces, 6);
   const popular = Array.from({ length: 3_000 }, () => queries.next().value);
-  const drawRank = zipf(popular.length, 1, 0);
+  const drawRank = zipf(popular.length, 1);
   const draw = seededRandom(7);
   while (true) yield popular[drawRank(draw())] as string;
 }
 
-/** The queries of a class over and over. */
+/** Repeats the queries of a class without end. */
 export function* repeatedWords(spaces: number, name: QueryClass): Generator<string, never> {
   const queries = makeQueries(spaces)[name];
   while (true) yield* queries;
 }
 
-/** The popular ones more often. */
+/** Yields tags without end, popular ones more often. */
 export function* repeatedTags(): Generator<string, never> {
   const draw = seededRandom(8);
   while (true) yield drawTag(draw);
 }
 
 /**
- * Writes queries so that none is written like one before, and yet each asks the same as before: no server can have its
- * answer at hand.
+ * Returns functions that write a query differently each time without changing its meaning, so that no server has the
+ * response cached.
  */
 export function respelling(): { query: (text: string) => string; tag: (name: string) => string } {
-  let spelt = 0;
+  let count = 0;
   const number = (digits: string) => {
-    spelt += 1;
-    return [...spelt.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
+    count += 1;
+    return [...count.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
   };
   return {
-    // These signs are no part of words and stand in a URL as they are.
+    // Not parts of words, and not encoded in a URL.
     query: (text) => `${text} ${number('!~*(')}`,
     tag: (name) => `${number('# ')}#${name}`,
   };
@@ -115,44 +124,97 @@ export function tagPath(tag: string): string {
   return `/api/spaces/tag/${encodeURIComponent(tag)}`;
 }
 
-function rareWords(spaces: number): string[] {
-  return words.filter((word, rank) => {
-    const expected = spaces * MEAN_WORDS * shareOfWord(rank);
-    return expected > 40 && expected < 120 && !beginsAnother(word);
-  });
+/** Counts the spaces of every word. */
+function countWords(spaces: number) {
+  const counts = new Map<string, number>();
+  for (let i = 0; i < spaces; i += 1) {
+    for (const word of wordsOf(i)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const sorted = [...counts.keys()].sort();
+  const sums = new Float64Array(sorted.length + 1);
+  for (const [i, word] of sorted.entries()) {
+    sums[i + 1] = (sums[i] as number) + (counts.get(word) as number);
+  }
+  /** How many spaces have a word with this beginning, where no space has two. */
+  const countBeginning = (beginning: string) =>
+    (sums[lowerBound(sorted, `${beginning}\u{10FFFF}`)] as number) -
+    (sums[lowerBound(sorted, beginning)] as number);
+  return {
+    mostFrequent: (count: number) =>
+      [...counts]
+        .sort((a, b) => b[1] - a[1])
+        .slice(0, count)
+        .map(([word]) => word),
+    /** Words of four Latin letters or more that begin words of so many spaces. */
+    beginning: (least: number, most: number) =>
+      sorted.filter((word) => {
+        if ((counts.get(word) as number) < least / 2 || !/^[a-z]{4,}$/.test(word)) return false;
+        const count = countBeginning(word);
+        return count >= least && count <= most;
+      }),
+    /** A word of several spaces with one edit, which makes it the beginning of no word. */
+    mistypedWord: (draw: Random, anyWord: () => string) => {
+      for (;;) {
+        const word = anyWord();
+        if (word.length < 6 || (counts.get(word) ?? 0) < 5) continue;
+        const wrong = mistype(draw, word);
+        if (countBeginning(wrong) === 0) return wrong;
+      }
+    },
+  };
 }
 
-function beginsAnother(beginning: string): boolean {
-  let [low, high] = [0, sortedWords.length];
+function lowerBound(sorted: readonly string[], word: string): number {
+  let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((sortedWords[middle] as string) <= beginning) low = middle + 1;
+    if ((sorted[middle] as string) < word) low = middle + 1;
     else high = middle;
   }
-  return sortedWords[low]?.startsWith(beginning) ?? false;
+  return low;
 }
 
-function wordOfLength(draw: Random, least: number): string {
+/** The distinct words of a space, the parts of joined ones apart. */
+function wordsOf(space: number): string[] {
+  const { title, description } = textOf(space);
+  return [...new Set(`${title} ${description}`.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu))];
+}
+
+function drawWord(draw: Random, spaces: number): string {
+  return wordsOfSpace(draw, spaces, 1);
+}
+
+function wordOfLength(draw: Random, spaces: number, least: number): string {
   for (;;) {
-    const word = drawWord(draw);
+    const word = drawWord(draw, spaces);
     if (word.length >= least) return word;
   }
 }
 
 function wordsOfSpace(draw: Random, spaces: number, count: number): string {
-  const { title, description } = spaceOf(Math.floor(draw() * spaces));
-  const all = `${title} ${description}`.toLowerCase().split(' ');
-  return shuffled(draw, [...new Set(all)])
-    .slice(0, count)
-    .join(' ');
+  for (;;) {
+    const words = wordsOf(Math.floor(draw() * spaces));
+    if (words.length >= count) return shuffled(draw, words).slice(0, count).join(' ');
+  }
 }
 
-function threeOf(draw: Random, list: readonly string[]): string {
-  return shuffled(draw, list).slice(0, 3).join(' ');
+const JOINED = /\p{L}+(?:[-._/]\p{L}+)+/gu;
+/** Of unspaced scripts, up to four characters from a run. */
+const OTHER_SCRIPT = /[[\p{L}\p{M}]--\p{sc=Latn}]{2,4}/gv;
+
+/** Draws a match of the pattern from the texts. */
+function tokenOfSpace(draw: Random, spaces: number, pattern: RegExp): string {
+  for (;;) {
+    const { title, description } = textOf(Math.floor(draw() * spaces));
+    const found = `${title} ${description}`.match(pattern);
+    if (found) return found[Math.floor(draw() * found.length)] as string;
+  }
 }
 
-function frequentWord(draw: Random): string {
-  return (frequentWords[Math.floor(draw() * frequentWords.length)] as { word: string }).word;
+/** A word, and the beginning of another of the same space. */
+function beingTyped(draw: Random, spaces: number): string {
+  const [first = '', second = ''] = wordsOfSpace(draw, spaces, 2).split(' ');
+  return `${first} ${second.slice(0, 1 + Math.floor(draw() * 3))}`;
 }
 
 function beginningOf(draw: Random, word: string): string {
@@ -161,16 +223,6 @@ function beginningOf(draw: Random, word: string): string {
 
 function gibberish(draw: Random): string {
   return Array.from({ length: 10 }, () => 'qxzjwv'[Math.floor(draw() * 6)]).join('');
-}
-
-/** A word with one letter changed to what makes it the beginning of no other. */
-function misspelt(draw: Random): string {
-  for (;;) {
-    const word = wordOfLength(draw, 6);
-    const at = 1 + Math.floor(draw() * (word.length - 1));
-    const wrong = `${word.slice(0, at)}${'qxc'[Math.floor(draw() * 3)]}${word.slice(at + 1)}`;
-    if (!beginsAnother(wrong)) return wrong;
-  }
 }
 
 function distinct(count: number, make: () => string): string[] {

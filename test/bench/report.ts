@@ -1,22 +1,22 @@
 import { cpus, release, totalmem } from 'node:os';
 
-/** One line of the table: something measured, and in the same run what it is to be compared with. */
+/** One line of the table: a measurement and its reference in the same run. */
 export interface Figure {
   what: string;
   ours: string;
   reference: string;
-  /** What is judged: a ratio, or ours itself. */
+  /** The value to judge: a ratio, or ours itself. */
   value: number;
   unit: '%' | 'x' | 'ms' | 's' | 'MB' | 'records/s';
-  /** The least and the greatest that single rounds gave. */
+  /** Minimum and maximum of the rounds. */
   spread?: [number, number];
   wanted?: { least: number } | { most: number };
   note?: string;
 }
 
-/** A table beside the figures, with a number for every column. */
+/** A table with a number for every column. */
 export interface Comparison {
-  id: 'postgres' | 'growth of medians' | 'growth of tails' | 'writing' | 'pocketbase';
+  id: 'postgres' | 'engines' | 'growth of medians' | 'growth of tails' | 'writing' | 'pocketbase';
   title: string;
   columns: string[];
   rows: { name: string; values: number[]; note?: string }[];
@@ -37,7 +37,7 @@ export function machine(): string {
   return `${cpus().length} x ${first?.model.trim()}, ${memory} GB, Linux ${release()}`;
 }
 
-/** Whether a figure is what was wanted; undefined if nothing was. */
+/** Whether a figure reaches its target; undefined without one. */
 export function isReached({ value, wanted }: Figure): boolean | undefined {
   if (!wanted) return undefined;
   return 'least' in wanted ? value >= wanted.least : value <= wanted.most;
@@ -45,7 +45,7 @@ export function isReached({ value, wanted }: Figure): boolean | undefined {
 
 /**
  * Prints the table.
- * @param judged whether to say which figures are reached: they are meant for a million spaces
+ * @param judged whether to say which targets are reached; targets are for a million spaces
  */
 export function printFigures(figures: readonly Figure[], judged: boolean): void {
   const rows = figures.map((figure) => {
@@ -91,7 +91,7 @@ function printTable(head: string[], rows: string[][]): void {
   }
 }
 
-/** A number with its unit, to three digits. */
+/** Formats a number with its unit, to three digits. */
 export function amount(value: number, unit: Figure['unit']): string {
   return unit === '%' || unit === 'x'
     ? `${rounded(value)}${unit === 'x' ? ' x' : ' %'}`

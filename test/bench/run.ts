@@ -7,28 +7,32 @@ import { drawChart } from './chart.ts';
 import { measureGrowth, measurePostgres } from './classes.ts';
 import { buildDatabase, cacheFolder, settle } from './database.ts';
 import { type Effort, FULL, QUICK } from './effort.ts';
+import { measureEngines } from './engines.ts';
 import { amountOfSpaces, measureGrowthOfWords, openBeside } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
 import { startPostgres } from './references/postgres.ts';
 import { measureRank } from './references/rank.ts';
+import { buildEngines, ENGINES, isBuilt, versionOf } from './references/search-engines.ts';
 import { type Figure, machine, printComparison, printFigures, type Results } from './report.ts';
 import { measureTail, measureThroughput, measureWorkers } from './throughput.ts';
 import { measureWriting } from './writing.ts';
 
-const USAGE = `Measures the service, and beside it what it is to be compared with.
+const USAGE = `Measures the service and its references.
 
-  npm run bench                 at a million spaces: half an hour, and longer at first, when the databases are built
-  npm run bench -- --quick      the same at 10,000 spaces, in less than two minutes
-  npm run bench -- --growth     how each class of query grows from 10,000 to a million spaces; searching while others write
-  npm run bench -- --spaces N   the figures at N spaces
+  npm run bench                  at a million spaces: half an hour, and longer at the first run, which builds databases
+  npm run bench -- --quick       at 10,000 spaces: less than two minutes
+  npm run bench -- --growth      only growth of each class of query from 10,000 to a million spaces, and search during writes
+  npm run bench -- --spaces N    the figures at N spaces
+  npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo, to compare with them
 `;
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
+    references: { type: 'boolean', default: false },
     spaces: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   },
@@ -43,10 +47,10 @@ const MILLION = 1_000_000;
 const effort: Effort = values.quick ? QUICK : FULL;
 const spaces = Number(values.spaces ?? (values.quick ? SMALL : MILLION));
 if (!Number.isInteger(spaces) || spaces < SMALL) {
-  console.error(`--spaces ${values.spaces} is not possible: ${SMALL} or more are needed.`);
+  console.error(`--spaces ${values.spaces} is not a whole number of ${SMALL} or more.`);
   process.exit(1);
 }
-// Servers are ended when this process exits, which a signal alone would not have it do.
+// Servers are stopped on exit, which a signal alone does not trigger.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const results: Results = {
@@ -58,6 +62,7 @@ const results: Results = {
   comparisons: [],
 };
 console.log(`${results.machine}, Node.js ${process.version}\n`);
+if (values.references) await buildEngines();
 if (!values.growth) await measureFigures();
 if (values.growth || !values.quick) await measureSizes();
 await writeResults();
@@ -86,12 +91,15 @@ async function measureFigures(): Promise<void> {
     add(await measureGrowthOfWords(large, { ...small, engine: smallEngine }, effort));
     add(...(await measureProfiles(server, engine, generator, effort)));
     add(...(await measureRank(dataDir, engine, spaces, effort)));
+    const [ids, engines] = await measureEngines(dataDir, engine, spaces, effort);
+    add(...ids);
     await using postgres = await startPostgres(await cacheFolder(), spaces);
     const service = { server, engine, spaces };
     const [figure, comparison] = await measurePostgres(postgres, service, generator, effort);
     add(figure);
-    results.comparisons.push(comparison);
+    results.comparisons.push(comparison, engines);
     results.versions.postgres = postgres.version;
+    for (const name of ENGINES.filter(isBuilt)) results.versions[name] = await versionOf(name);
     await server.stop();
   }
   add(...(await measureWorkers(dataDir, spaces, generator, effort)));
@@ -102,7 +110,7 @@ async function measureFigures(): Promise<void> {
   for (const comparison of results.comparisons) printComparison(comparison);
 }
 
-/** From small to large, as far as asked for. */
+/** Measures growth up to the requested number of spaces. */
 async function measureSizes(): Promise<void> {
   const sizes = [SMALL, 100_000, MILLION].filter((size) => size <= spaces);
   await using opened = new AsyncDisposableStack();
@@ -117,7 +125,7 @@ async function measureSizes(): Promise<void> {
   results.comparisons.push(...comparisons);
 }
 
-/** The full run's results are kept in the repository, others beside the databases. */
+/** Writes the results of a full run to the repository, others next to the databases. */
 async function writeResults(): Promise<void> {
   const isFull = !values.quick && !values.growth && spaces >= MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();

@@ -1,4 +1,4 @@
-/** The value below which so large a part of the numbers lies. */
+/** Returns the value below which this part of the numbers lies. */
 export function quantile(numbers: Iterable<number>, part: number): number {
   const sorted = Float64Array.from(numbers).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
@@ -8,12 +8,12 @@ export function median(numbers: Iterable<number>): number {
   return quantile(numbers, 0.5);
 }
 
-/** The least and the greatest. */
+/** Returns the minimum and the maximum. */
 export function rangeOf(numbers: readonly number[]): [number, number] {
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
-/** Runs one and the other by turns: what slows the machine for a while slows both. */
+/** Alternates between two functions, so that a slow phase of the machine affects both. */
 export async function byTurns<A, B>(
   rounds: number,
   one: () => Promise<A>,

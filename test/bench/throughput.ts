@@ -16,18 +16,18 @@ import { byTurns, median, quantile, rangeOf } from './statistics.ts';
 
 const CONNECTIONS = 10;
 
-/** More requests than any server here answers in a second. */
-const MOST_PER_SECOND = 20_000;
+/** More than any server here reaches. */
+const MAX_REQUESTS_PER_SECOND = 20_000;
 
-/** How many of the service's answers the constant route knows by heart, of each workload. */
+/** Responses of each workload that the constant route returns. */
 const SAMPLE = 300;
 
 interface Workload {
   what: string;
-  /** The paths of the next so many requests. */
+  /** Returns the paths of the next requests. */
   next: (count: number) => string[];
   isEverNew: boolean;
-  /** Of the constant route's requests per second, in per cent. */
+  /** Percent of the constant route's requests per second. */
   wanted?: number;
 }
 
@@ -47,14 +47,14 @@ function workloads(spaces: number): Workload[] {
       wanted: 20,
     },
     {
-      what: 'common words, ever new in spelling',
+      what: 'common words, respelled',
       next: taking(repeatedWords(spaces, 'common word'), (word) => searchPath(respelt.query(word))),
       isEverNew: true,
       wanted: 30,
     },
     { what: 'tags', next: taking(repeatedTags(), tagPath), isEverNew: false, wanted: 50 },
     {
-      what: 'tags, ever new in spelling',
+      what: 'tags, respelled',
       next: taking(repeatedTags(), (tag) => tagPath(respelt.tag(tag))),
       isEverNew: true,
     },
@@ -68,7 +68,7 @@ function taking(
   return (count) => Array.from({ length: count }, () => path(queries.next().value));
 }
 
-/** Requests per second, against those of the same application answering the same bytes from memory. */
+/** Compares requests per second with those of the same application returning the same bytes from memory. */
 export async function measureThroughput(
   server: Server,
   spaces: number,
@@ -107,7 +107,7 @@ export async function measureThroughput(
   return figures;
 }
 
-/** How long common words take, against rare ones, with one request under way at a time. */
+/** Compares the p99 of common words with that of rare ones, one request at a time. */
 export async function measureTail(
   server: Server,
   spaces: number,
@@ -118,7 +118,7 @@ export async function measureTail(
   const send = (name: 'common word' | 'rare word') => () => {
     const words = repeatedWords(spaces, name);
     const next = taking(words, (word) => searchPath(respelt.query(word)));
-    const paths = [next(MOST_PER_SECOND * (warmUp + duration))];
+    const paths = [next(MAX_REQUESTS_PER_SECOND * (warmUp + duration))];
     return generator.send({ url: server.url, paths, warmUp, duration });
   };
   const pairs = await byTurns(rounds, send('common word'), send('rare word'));
@@ -138,7 +138,7 @@ export async function measureTail(
   };
 }
 
-/** Two workers against one: with queries that cost the server most of the time, and with ever-new ones. */
+/** Compares two workers with one, with expensive queries and with ever-new ones. */
 export async function measureWorkers(
   dataDir: string,
   spaces: number,
@@ -150,8 +150,8 @@ export async function measureWorkers(
   const respelt = respelling();
   const loads: Omit<Workload, 'wanted'>[] = [
     {
-      what: 'costly queries',
-      next: taking(repeatedWords(spaces, 'three words that seldom meet'), (words) =>
+      what: 'expensive queries',
+      next: taking(repeatedWords(spaces, 'three words that rarely meet'), (words) =>
         searchPath(respelt.query(words)),
       ),
       isEverNew: true,
@@ -188,16 +188,18 @@ function saturate(
 }
 
 function requestsOfRound({ warmUp, duration }: Effort, isEverNew: boolean): number {
-  return isEverNew ? Math.ceil(MOST_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
+  return isEverNew ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
 }
 
 function refuseRepetition(results: readonly LoadResult[]): void {
   if (results.some(({ hasRepeated }) => hasRepeated)) {
-    throw new Error('There were too few new queries for so fast a server.');
+    throw new Error(
+      'The server was faster than new queries were generated for; raise MAX_REQUESTS_PER_SECOND.',
+    );
   }
 }
 
-/** Requests per second of both, and their ratio times a factor: the median of the rounds, and its spread. */
+/** Returns requests per second of both, and the median and spread of their ratio times a factor. */
 function comparison(pairs: readonly [LoadResult, LoadResult][], factor: number) {
   const ratios = pairs.map(([a, b]) => (factor * a.requestsPerSecond) / b.requestsPerSecond);
   const perSecond = (results: readonly LoadResult[]) =>

@@ -13,7 +13,7 @@ import { median, quantile } from './statistics.ts';
 
 const WRITES_PER_SECOND = 50;
 
-/** Searching alone, and while others create spaces, which is the write that the search index notices most. */
+/** Times search alone and while spaces are created, the most expensive write for the search index. */
 export async function measureWriting(
   dataDir: string,
   spaces: number,
@@ -42,7 +42,10 @@ export async function measureWriting(
         const writing =
           kind === 'writing' ? startWriting(server, token, spaces + i * 10_000) : null;
         const { latencies } = await generator.send({
-          ...{ url: server.url, paths: [paths], warmUp, duration },
+          url: server.url,
+          paths: [paths],
+          warmUp,
+          duration,
         });
         rows[kind].push(latencies);
         written += (await writing?.stop()) ?? 0;
@@ -52,7 +55,7 @@ export async function measureWriting(
       median(rows[kind].map((latencies) => quantile(latencies, part)));
     return {
       id: 'writing',
-      title: `Searching over HTTP while ${WRITES_PER_SECOND} spaces a second are created (${written} in all), milliseconds`,
+      title: `Search over HTTP while ${WRITES_PER_SECOND} spaces a second are created (${written} in all), milliseconds`,
       columns: ['alone', 'while writing', 'ratio'],
       rows: [
         ['median', 0.5],
@@ -78,7 +81,7 @@ function startWriting({ url }: Server, token: string, firstSpace: number) {
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: JSON.stringify({ title, description, visibility: 'public', tags }),
     });
-    if (response.status !== 201) throw new Error(`A new space was answered ${response.status}.`);
+    if (response.status !== 201) throw new Error(`Creating a space returned ${response.status}.`);
     await response.arrayBuffer();
   };
   const startedAt = performance.now();

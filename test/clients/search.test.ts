@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ApiError, SearchAPI, SearchError } from '../../client/index.ts';
+import { ApiError, SearchAPI, SearchError, type SearchOptions } from '../../client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
+import { dictionaryIsCurrent } from '../support/dictionary.ts';
 
 let app: TestApp;
 let url: string;
@@ -23,6 +24,8 @@ beforeAll(async () => {
   await create('Sourdough', ['baking']);
   await create('Baking for two', ['C#', 'a/b?c=100%', '日本', '$&']);
   await create('Baking in secret', ['baking'], 'private');
+  // Corrections come from the dictionary.
+  await dictionaryIsCurrent(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
@@ -138,6 +141,128 @@ describe('the query', () => {
       }),
       { numRuns: 200, examples: [['\0'], ['%2e%2e'], ['./..'], ['\\..'], ['\u202e'], ['。']] },
     );
+  });
+});
+
+describe('the other query', () => {
+  /** Searches and returns the results with the queries that `onAnsweredQuery` received. */
+  const searchAndListen = async (search: SearchAPI, query: string, options: SearchOptions = {}) => {
+    const answeredQueries: string[] = [];
+    const results = await search.search(query, {
+      ...options,
+      onAnsweredQuery: (answeredQuery) => answeredQueries.push(answeredQuery),
+    });
+    return { results, answeredQueries };
+  };
+  const respondWith = (answeredQuery: string) =>
+    recordRequests(async (input) =>
+      isTagSearch(input)
+        ? new Response('[]')
+        : new Response('[]', { headers: { 'Answered-Query': answeredQuery } }),
+    ).search;
+
+  test('is reported, and its results are general results', async () => {
+    const { search } = recordRequests();
+    const { results, answeredQueries } = await searchAndListen(search, 'sourdouhg');
+    expect(results).toEqual({
+      tagSearchResults: [],
+      generalSearchResults: [expect.objectContaining({ title: 'Sourdough' })],
+    });
+    expect(answeredQueries).toEqual(['sourdough']);
+  });
+
+  test('does not exist for a query that is answered as typed', async () => {
+    const { results, answeredQueries } = await searchAndListen(
+      recordRequests().search,
+      'sourdough',
+    );
+    expect(titles(results.generalSearchResults)).toEqual(['Sourdough']);
+    expect(answeredQueries).toEqual([]);
+  });
+
+  test('is not requested with asTyped', async () => {
+    const { search, requests } = recordRequests();
+    const { results, answeredQueries } = await searchAndListen(search, 'sourdouhg', {
+      asTyped: true,
+    });
+    expect(results).toEqual({ tagSearchResults: [], generalSearchResults: [] });
+    expect(answeredQueries).toEqual([]);
+    expect(requests.sort()).toEqual([
+      '/api/spaces/search?q=sourdouhg&as_typed=true',
+      '/api/spaces/tag/sourdouhg',
+    ]);
+  });
+
+  test('is requested by default, and with asTyped set to false', async () => {
+    const { search, requests } = recordRequests();
+    for (const options of [{}, { asTyped: false }]) await search.search('tea', options);
+    const textSearches = requests.filter((each) => each.includes('/search?'));
+    expect(textSearches).toEqual(['/api/spaces/search?q=tea', '/api/spaces/search?q=tea']);
+  });
+
+  test('needs no callback', async () => {
+    const { generalSearchResults } = await recordRequests().search.search('sourdouhg');
+    expect(titles(generalSearchResults)).toEqual(['Sourdough']);
+  });
+
+  test.each([
+    ['sour%20dough', 'sour dough'],
+    ['100%25', '100%'],
+    ['%E6%97%A5%E6%9C%AC', '日本'],
+  ])('is percent-decoded: %s', async (header, query) => {
+    const { answeredQueries } = await searchAndListen(respondWith(header), 'x');
+    expect(answeredQueries).toEqual([query]);
+  });
+
+  test.each(['%', 'sour%2', '%E0%A4%A', '%FF', ''])(
+    'is not reported if the header is malformed: %j',
+    async (header) => {
+      const { results, answeredQueries } = await searchAndListen(respondWith(header), 'x');
+      expect(results).toEqual({ tagSearchResults: [], generalSearchResults: [] });
+      expect(answeredQueries).toEqual([]);
+    },
+  );
+
+  test('is reported before the search rejects with the full-text results', async () => {
+    const { search } = recordRequests(async (input, init) =>
+      isTagSearch(input) ? new Response('', { status: 502 }) : validatingFetch(input, init),
+    );
+    const answeredQueries: string[] = [];
+    const outcome = search.search('sourdouhg', {
+      onAnsweredQuery: (query) => answeredQueries.push(query),
+    });
+    const error = await outcome.catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(SearchError);
+    expect(titles((error as SearchError).generalSearchResults)).toEqual(['Sourdough']);
+    expect(answeredQueries).toEqual(['sourdough']);
+  });
+
+  test('rejects the search with the error that the callback throws', async () => {
+    const error = new Error('thrown by the callback');
+    const outcome = recordRequests().search.search('sourdouhg', {
+      onAnsweredQuery: () => {
+        throw error;
+      },
+    });
+    await expect(outcome).rejects.toBe(error);
+  });
+
+  test('is not reported after an abort', async () => {
+    const controller = new AbortController();
+    const { search } = recordRequests(async (input) => {
+      if (!isTagSearch(input)) {
+        return new Response('[]', { headers: { 'Answered-Query': 'sourdough' } });
+      }
+      controller.abort('query changed');
+      throw controller.signal.reason;
+    });
+    const answeredQueries: string[] = [];
+    const outcome = search.search('x', {
+      signal: controller.signal,
+      onAnsweredQuery: (query) => answeredQueries.push(query),
+    });
+    await expect(outcome).rejects.toBe('query changed');
+    expect(answeredQueries).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { parse } from 'yaml';
 import { contractText, type Operation, operations } from '../../server/contract.ts';
+import { parametersOf } from '../support/requests.ts';
 
 /** An answer that the contract declares. */
 export interface Answer {
@@ -46,12 +47,13 @@ export const answers: readonly Answer[] = operations.flatMap((operation) => {
   });
 });
 
-/** The ids that the contract's examples use. */
-export const exampleIds: Record<'space' | 'message' | 'user', string> = {
-  space: contract.components.parameters.SpaceId.example,
-  message: contract.components.parameters.MessageId.example,
-  user: contract.paths['/api/users/{user_id}'].get.parameters[0].example,
-};
+/** The contract's examples of required parameters, by name. */
+export const parameterExamples: ReadonlyMap<string, string> = new Map(
+  operations
+    .flatMap(parametersOf)
+    .filter(({ required }) => required)
+    .map(({ name, example }) => [name, example]),
+);
 
 function lookUp(reference: string): Response {
   return contract.components.responses[reference.split('/').at(-1) as string];

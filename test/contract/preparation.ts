@@ -1,5 +1,6 @@
 import { avatarFile } from '../support/avatar.ts';
-import { type Answer, answers, exampleIds } from './answers.ts';
+import { inputNamesOf } from '../support/requests.ts';
+import { type Answer, answers, parameterExamples } from './answers.ts';
 import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';
 import { freshName, type World } from './world.ts';
@@ -14,6 +15,8 @@ const changesByStatus: Record<string, Change> = {
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
 };
 
+/** The creator of the space and of the message sends every request that is not changed. */
+const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
 const takenName: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
@@ -24,6 +27,8 @@ const noAvatar: Change = (t) => setAvatar(t, new Blob(['These bytes are no avata
 
 /** Instead of those by status. What counts against a limit is what the operation refuses otherwise. */
 const changes: Record<string, Change> = {
+  // Without its stop word, this is another query, which Answered-Query names.
+  'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
   'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
 
   'changeUsername 200': (t) => setBody(t, { username: freshName() }),
@@ -67,14 +72,47 @@ const changes: Record<string, Change> = {
   'deleteSpace 403': asOther,
   'joinSpace 200': asOther,
   'leaveSpace 200': asOther,
+  'leaveSpace 409': asCreator,
 
   'sendMessage 403': (t, { elsewhere }) => setBody(t, { space_id: elsewhere.space_id }),
   'deleteMessage 200': async (t, world) =>
     setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
   'appreciateMessage 200': asOther,
+  'appreciateMessage 403': asCreator,
   'withdrawAppreciation 200': asOther,
 };
+
+/** The ids of what exists in a world, by the names of the parameters for them. */
+export const existing: Readonly<Record<string, (world: World) => string>> = {
+  space_id: ({ space }) => space.space_id,
+  message_id: ({ message }) => message.message_id,
+  user_id: ({ creator }) => creator.userId,
+};
+
+/** Required parameters whose examples find what `openWorld` creates. */
+export const literalParameters: readonly string[] = ['q', 'tag'];
+
+/** Whether the request for an answer, changed by its id, by its status or not at all, can provoke the answer. */
+export function isProvoked({ id, operation, status }: Answer): boolean {
+  if (Object.hasOwn(changes, id)) return true;
+  const names = inputNamesOf(operation);
+  const namesThing = names.some((name) => Object.hasOwn(existing, name));
+  const takesJson = operation.bodyType === 'application/json';
+  switch (status) {
+    case '400':
+      return takesJson || namesThing || names.includes('limit');
+    case '404':
+      return namesThing;
+    case '413':
+    case '415':
+      return takesJson;
+    case '429':
+      return operation.isPublicRead;
+    default:
+      return ['200', '201', '401', '408', '500', '503'].includes(status);
+  }
+}
 
 /**
  * What makes each transaction provoke the answer that it expects.
@@ -127,17 +165,14 @@ function answerTo({ request, expected, origin }: Transaction): Answer {
   return answer;
 }
 
-/** Puts ids of what exists, or does not, for those of the examples, and asks for pages of one item. */
+/** Replaces the examples' ids by ids of what exists, or does not, and asks for pages of one item. */
 function nameThings(transaction: Transaction, { status }: Answer, world: World): void {
   const { request } = transaction;
   const isPathWrong = status === '400' && request.body === '';
-  const things = [
-    [exampleIds.space, world.space.space_id],
-    [exampleIds.message, world.message.message_id],
-    [exampleIds.user, world.creator.userId],
-  ] as const;
-  for (const [example, real] of things) {
-    const id = status === '404' ? 'nothing' : isPathWrong ? '~' : real;
+  for (const [name, idIn] of Object.entries(existing)) {
+    const example = parameterExamples.get(name);
+    if (example === undefined) throw new Error(`The contract has no parameter ${name}`);
+    const id = status === '404' ? 'nothing' : isPathWrong ? '~' : idIn(world);
     setPath(transaction, example, id);
     request.body = request.body.toString().replace(example, id);
   }

@@ -64,12 +64,15 @@ function dump(file: string): string {
       )
       .all() as { name: string; tbl_name: string; sql: string }[];
     const indexes = schema
-      .filter(({ sql }) => sql.startsWith('CREATE VIRTUAL TABLE'))
+      .filter(({ sql }) => /^CREATE VIRTUAL TABLE \w+ USING fts5\(/.test(sql))
       .map(({ name }) => name);
     // SQLite, FTS5 and Kysely have internal tables, which schema.sql omits.
+    const shadows = sqlite
+      .prepare("SELECT name FROM pragma_table_list WHERE type = 'shadow'")
+      .pluck()
+      .all();
     const isOurs = ({ tbl_name }: { tbl_name: string }) =>
-      !/^(kysely|sqlite)_/.test(tbl_name) &&
-      !indexes.some((index) => tbl_name.startsWith(`${index}_`));
+      !/^(kysely|sqlite)_/.test(tbl_name) && !shadows.includes(tbl_name);
     const settings = indexes.flatMap((index) =>
       sqlite
         .prepare(`SELECT k || ' = ' || v FROM ${index}_config ORDER BY k`)

@@ -7,7 +7,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
-import { ImportRefused, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -57,9 +57,9 @@ async function refusal(records: (object | string)[]): Promise<ImportReport> {
   try {
     await importRecords(engine, linesOf(records));
   } catch (error) {
-    expect(error).toBeInstanceOf(ImportRefused);
+    expect(error).toBeInstanceOf(ImportError);
     expect(await exported(engine)).toEqual([]);
-    return (error as ImportRefused).report;
+    return (error as ImportError).report;
   }
   return expect.fail('Everything was imported.');
 }
@@ -130,14 +130,16 @@ describe('An export', () => {
     }
     const tables = await engine.db.introspection.getTables();
     const kept = tables.filter(({ name }) => !madeAnew.test(name));
-    expect(kept.map(({ name }) => name).sort()).toEqual(Object.keys(leftOut).sort());
+    const names = kept.map(({ name }) => name).sort();
+    expect(names, 'tables in an export').toEqual(Object.keys(leftOut).sort());
     for (const { name: table, columns } of kept) {
       const expected = columns
         .map(({ name }) => name)
         .filter((name) => !leftOut[table]?.includes(name))
         .map((name) => called[`${table}.${name}`] ?? name);
       if (table === 'spaces') expected.push('tags');
-      expect([...(fields[table] ?? [])].sort(), table).toEqual(expected.sort());
+      const exported = [...(fields[table] ?? [])].sort();
+      expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
     }
   });
 });

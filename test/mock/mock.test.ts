@@ -38,6 +38,14 @@ describe('the mock', () => {
     expect(second).toMatchObject({ status: 200, next: undefined });
   });
 
+  test('names another query unless the search is as typed', async () => {
+    const answeredQueryTo = async (path: string) =>
+      (await fetch(url + path)).headers.get('answered-query');
+    expect(await answeredQueryTo('/api/spaces/search?q=tea')).toBe('sourdough%20bread');
+    expect(await answeredQueryTo('/api/spaces/search?q=tea&as_typed=false')).not.toBeNull();
+    expect(await answeredQueryTo('/api/spaces/search?q=tea&as_typed=true')).toBeNull();
+  });
+
   test('lists the errors of an invalid request instead of the errors in the example', async () => {
     const { status, body } = await request('/api/auth/register', {
       method: 'POST',

@@ -19,7 +19,7 @@ export default function setup({ vitest }: TestProject): () => void {
 }
 
 /** Whether no file and no test was filtered out. */
-function isWholeRun(vitest: Vitest): boolean {
+export function isWholeRun(vitest: Vitest): boolean {
   if (vitest.getGlobalTestNamePattern() !== undefined) return false;
   const { include, root } = vitest.config;
   const ran = new Set(vitest.state.getTestModules().map(({ moduleId }) => moduleId));

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
+import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
 import { indexSpace } from '../../server/search/documents.ts';
+import { tablesOf } from './tables.ts';
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'space-service.sqlite');
@@ -34,7 +37,8 @@ export function assertIntact(dataDir: string): void {
 }
 
 /**
- * Holds the search's indexes against those that the same rows would get in a new database.
+ * Holds the search's indexes against those that the same rows would get in a new database, and also the dictionary if it
+ * was built since the last change.
  * @returns how many rows there are of each
  */
 export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
@@ -44,7 +48,7 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
     await using anew = await openSqlite(file, { runsMaintenance: false, migrate: true });
     const copying = new Sqlite(file, { timeout: 10_000 });
     copying.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
-    for (const table of ['users', 'spaces', 'tags', 'space_tags']) {
+    for (const table of tablesOf('stored')) {
       copying.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
     }
     copying.close();
@@ -53,35 +57,68 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
         await indexSpace(anew, trx, pk);
       }
     });
-    const shouldBe = readIndexes(file);
-    assert.deepEqual(readIndexes(databaseFile(dataDir)), shouldBe);
-    return Object.fromEntries(Object.entries(shouldBe).map(([name, rows]) => [name, rows.length]));
+    await refreshDictionary(anew);
+    const shouldBe = withDatabase(file, readIndexes);
+    const actual = withDatabase(databaseFile(dataDir), readIndexes);
+    assert.notEqual(shouldBe.dictionary, undefined, 'a new dictionary is current');
+    const expected = { ...shouldBe, ...(!actual.dictionary && { dictionary: undefined }) };
+    assert.deepEqual(actual, expected);
+    return Object.fromEntries(
+      Object.entries(shouldBe).map(([name, rows]) => [name, rows?.length ?? 0]),
+    );
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
+/** Columns of indexes that a rebuild may fill with other values, by the reason. */
+export const notRebuilt: Readonly<Record<string, readonly string[]>> = {
+  'Numbers the changes in the order of writing.': [
+    'public_spaces.revision',
+    'dictionary.version',
+    'dictionary.built_revision',
+  ],
+};
+
 /** What the indexes hold, each in an order of its own; the word index as FTS5's vocabulary table shows it. */
-function readIndexes(file: string): Record<string, unknown[]> {
+export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[] | undefined> {
+  sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
+  const rows = (query: string) => sqlite.prepare(query).raw().all();
+  return {
+    public_spaces: rows(
+      `SELECT key, space_pk, creator_pk, participant_count, title_key, head, tail
+       FROM public_spaces ORDER BY key`,
+    ),
+    tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag_id, key'),
+    word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
+    dictionary: readDictionary(sqlite),
+  };
+}
+
+function withDatabase<T>(file: string, work: (sqlite: Sqlite.Database) => T): T {
   const sqlite = new Sqlite(file, { timeout: 10_000 });
   try {
-    sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
-    const rows = (query: string) => sqlite.prepare(query).raw().all();
-    return {
-      public_spaces: rows(
-        `SELECT key, space_pk, creator_pk, participant_count, title_key, head, tail
-         FROM public_spaces ORDER BY key`,
-      ),
-      tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag_id, key'),
-      word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
-      known_words: rows('SELECT word, spaces FROM known_words ORDER BY word'),
-      known_word_deletions: rows(
-        `SELECT deletion, known_words.word
-         FROM known_word_deletions JOIN known_words ON known_words.id = known_word_deletions.word
-         ORDER BY deletion, known_words.word`,
-      ),
-    };
+    return work(sqlite);
   } finally {
     sqlite.close();
   }
+}
+
+/** The dictionary's nodes, after the numbers that it depends on; undefined if it is older than the last change. */
+function readDictionary(sqlite: Sqlite.Database): unknown[] | undefined {
+  const row = sqlite
+    .prepare(
+      `SELECT spaces, min_documents, trie FROM dictionary, search_revision
+       WHERE built_revision >= search_revision.value`,
+    )
+    .get() as { spaces: number; min_documents: number; trie: Buffer } | undefined;
+  if (!row) return undefined;
+  const { unit, end, documents, total } = trieFromBytes(row.trie);
+  const nodes = Array.from(unit, (letter, node) => [
+    String.fromCharCode(letter),
+    end[node],
+    documents[node],
+    total[node],
+  ]);
+  return [{ spaces: row.spaces, minDocuments: row.min_documents }, ...nodes];
 }

@@ -14,19 +14,21 @@ const pixel = await sharp({ create: { width: 1, height: 1, channels: 3, backgrou
   .png()
   .toBuffer();
 
-/** The least request that the contract calls valid, made of its examples. Nothing that it names need exist. */
-export function exampleRequest({ path, method, bodyType, isBodyRequired }: Operation): Example {
-  const item = contract.paths[path];
-  const operation = item[method.toLowerCase()];
-  const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(
-    (each: { $ref?: string }) =>
-      each.$ref ? contract.components.parameters[each.$ref.split('/').pop() as string] : each,
-  );
+/**
+ * Returns the smallest request that the contract calls valid, made of its examples. What it names need not exist.
+ * @param values instead of the examples, by the names of parameters and of properties of a JSON body
+ */
+export function exampleRequest(
+  operation: Operation,
+  values: Readonly<Record<string, string>> = {},
+): Example {
+  const { path, method, bodyType, isBodyRequired } = operation;
   const query = new URLSearchParams();
   let url = path;
-  for (const { name, in: place, required, example } of parameters) {
-    if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(example));
-    else if (required) query.set(name, example);
+  for (const { name, in: place, required, example } of parametersOf(operation)) {
+    const value = values[name] ?? example;
+    if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(value));
+    else if (required) query.set(name, value);
   }
   if (query.size > 0) url += `?${query}`;
 
@@ -36,7 +38,44 @@ export function exampleRequest({ path, method, bodyType, isBodyRequired }: Opera
     return { url, init: { method, body } };
   }
   if (bodyType === null || !isBodyRequired) return { url, init: { method } };
-  const { example } = operation.requestBody.content[bodyType];
+  const fields = Object.entries(bodyExampleOf(operation) ?? {}).map(([name, example]) => [
+    name,
+    values[name] ?? example,
+  ]);
   const headers = { 'content-type': bodyType };
-  return { url, init: { method, headers, body: JSON.stringify(example) } };
+  return { url, init: { method, headers, body: JSON.stringify(Object.fromEntries(fields)) } };
+}
+
+/** The names of an operation's parameters and of the properties of its JSON body. */
+export function inputNamesOf(operation: Operation): string[] {
+  const parameters = parametersOf(operation).map(({ name }) => name);
+  return [...parameters, ...Object.keys(bodyExampleOf(operation) ?? {})];
+}
+
+/** Operations whose success ends the caller's session. */
+export const sessionEndingOperations: readonly string[] = ['logout', 'deleteAccount'];
+
+/** A parameter of an operation. */
+export interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  example: string;
+}
+
+export function parametersOf({ path, method }: Operation): Parameter[] {
+  const item = contract.paths[path];
+  const parameters: (Parameter | { $ref: string })[] = [
+    ...(item.parameters ?? []),
+    ...(item[method.toLowerCase()].parameters ?? []),
+  ];
+  return parameters.map((each) =>
+    '$ref' in each ? contract.components.parameters[each.$ref.split('/').pop() as string] : each,
+  );
+}
+
+/** The example of a JSON body; undefined for other bodies and for none. */
+function bodyExampleOf({ path, method }: Operation): object | undefined {
+  const { requestBody } = contract.paths[path][method.toLowerCase()];
+  return requestBody?.content['application/json']?.example;
 }

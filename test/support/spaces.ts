@@ -2,7 +2,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space, SpaceCreation } from '../../generated/types.gen.ts';
 import type { TestUser } from './app.ts';
 
-/** Creates a space, public and called Tea unless told otherwise. */
+/** Creates a space. The default is a public space with the title "Tea". */
 export async function createSpace(
   { client }: Pick<TestUser, 'client'>,
   space: Partial<SpaceCreation> = {},
@@ -11,7 +11,7 @@ export async function createSpace(
   return (await api.createSpace({ client, body, throwOnError: true })).data;
 }
 
-/** Joins a space, by its invitation code if it has one. */
+/** Joins a space, with its invitation code if it has one. */
 export async function join(
   { client }: Pick<TestUser, 'client'>,
   { space_id, invitation_code }: Pick<Space, 'space_id'> & Partial<Pick<Space, 'invitation_code'>>,
@@ -28,13 +28,14 @@ export async function send(
   return (await api.sendMessage({ client, body: { space_id, text }, throwOnError: true })).data;
 }
 
-/** What was answered to a call that did not succeed: its status and code. */
-export async function refusal(
+/** Returns the status and the error code of a failed call, such as `404 space_not_found`. */
+export async function getError(
   call: Promise<{ error?: unknown; response?: Response }>,
 ): Promise<string> {
   const { error, response } = await call;
   if (response === undefined) throw error;
   const { status, code } = (error ?? {}) as { status?: number; code?: string };
-  if (response.status !== status) throw new Error(`${response.status}, which says ${status}`);
+  if (response.status !== status)
+    throw new Error(`Status ${response.status} with a body that says ${status}`);
   return `${status} ${code}`;
 }

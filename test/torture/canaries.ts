@@ -10,6 +10,8 @@ export interface Canaries {
   /** Adds a text that somebody else made up. */
   add(kind: string, text: string): void;
   kinds(): string[];
+  /** Whether a text holds something of any kind. */
+  areIn(text: string): boolean;
   /**
    * Looks for each kind in the bytes and the names of all files of a folder, capitals or not: for any few bytes in a
    * row, since an index may keep a word without its beginning or without its end.
@@ -35,6 +37,10 @@ export function openCanaries(): Canaries {
     return text;
   };
   const added = new Map<string, string>();
+  const allParts = () => [
+    ...[...texts].map(([kind, text]) => [kind, partsOf(text, PART)] as const),
+    ...[...added].map(([kind, text]) => [kind, partsOf(text, LONG_PART)] as const),
+  ];
 
   return {
     letters: (kind) => make(kind, () => LETTERS.charAt(below(LETTERS.length))),
@@ -42,11 +48,13 @@ export function openCanaries(): Canaries {
     add: (kind, text) => void added.set(kind, text),
     kinds: () => [...texts.keys(), ...added.keys()],
 
+    areIn(text) {
+      const searched = lowerCase(Buffer.from(text));
+      return allParts().some(([, parts]) => parts.some((part) => searched.includes(part)));
+    },
+
     async find(folder) {
-      const parts = [
-        ...[...texts].map(([kind, text]) => [kind, partsOf(text, PART)] as const),
-        ...[...added].map(([kind, text]) => [kind, partsOf(text, LONG_PART)] as const),
-      ];
+      const parts = allParts();
       const found = new Map<string, string[]>();
       for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
         if (!entry.isFile()) continue;

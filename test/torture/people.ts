@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
+import type { Operation } from '../../server/contract.ts';
+import { exampleRequest } from '../support/requests.ts';
 
 /** Somebody with an account and a session. */
 export interface Person {
@@ -66,6 +68,25 @@ export async function insist<Answer extends { response?: Response }>(
     if (answer.response?.status !== 503 || !seconds || tries === 20) return answer;
     await sleep(1000 * seconds * (0.5 + Math.random()));
   }
+}
+
+/** Sends the contract's example of a request, with other values, and signed in if the operation knows callers. */
+export async function sendExample(
+  url: string,
+  operation: Operation,
+  values: Readonly<Record<string, string>>,
+  token?: string,
+): Promise<{ response: Response; error?: unknown }> {
+  const { url: path, init } = exampleRequest(operation, values);
+  const response = await fetch(url + path, {
+    ...init,
+    headers: {
+      ...(init.headers as Record<string, string>),
+      ...(token && operation.authentication !== 'none' && { authorization: `Bearer ${token}` }),
+    },
+  });
+  const body: unknown = await response.json();
+  return response.ok ? { response } : { response, error: body };
 }
 
 export function outcomeOf({ response, error }: { response?: Response; error?: unknown }): Outcome {

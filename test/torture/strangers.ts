@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { operations } from '../../server/contract.ts';
+import { type Operation, operations } from '../../server/contract.ts';
 import { openWorld, type World } from '../contract/world.ts';
+import { inputNamesOf, sessionEndingOperations } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { CannotRun, type Scale, type Trial } from './trial.ts';
 
@@ -122,12 +123,13 @@ async function hold(
   const folder = await mkdtemp(join(tmpdir(), 'space-service-strangers-'));
   try {
     const report = join(folder, 'report.json');
-    const ids: Record<string, string> = {
+    const values: Record<string, unknown> = {
       ...{ space: space.space_id, elsewhere: elsewhere.space_id },
       ...{ message: message.message_id, user: creator.userId },
+      ...{ stricterThanSchema: idsOf(isStricterThanSchema), takingFiles: idsOf(takesFile) },
     };
     const settings = (await readFile(template, 'utf8')).replace(/"\{(\w+)\}"/g, (_, name: string) =>
-      JSON.stringify(ids[name]),
+      JSON.stringify(values[name]),
     );
     await writeFile(join(folder, 'schemathesis.toml'), settings);
     const options = {
@@ -152,6 +154,7 @@ async function hold(
             PYTHONDONTWRITEBYTECODE: '1',
           },
           ...{ SCHEMATHESIS_HOOKS: 'hooks', SERVER_URL: url, SIGNED_IN: isSignedIn ? 'yes' : '' },
+          SESSION_ENDING_OPERATIONS: sessionEndingOperations.join(' '),
         },
       },
     );
@@ -167,6 +170,19 @@ async function hold(
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/** Rules that the contract tells in words apply to texts and cursors. */
+function isStricterThanSchema(operation: Operation): boolean {
+  return operation.bodyType === 'application/json' || inputNamesOf(operation).includes('cursor');
+}
+
+function takesFile({ bodyType }: Operation): boolean {
+  return bodyType === 'multipart/form-data';
+}
+
+function idsOf(isMeant: (operation: Operation) => boolean): string[] {
+  return operations.filter(isMeant).map(({ operationId }) => operationId);
 }
 
 /** What the server itself has counted: how often each operation has answered with each status. */

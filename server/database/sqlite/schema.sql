@@ -13,22 +13,21 @@ CREATE INDEX appreciations_by_author ON appreciations (author_pk);
 
 CREATE INDEX appreciations_by_user ON appreciations (user_pk);
 
+CREATE TABLE dictionary (
+  version INTEGER NOT NULL,
+  built_revision INTEGER NOT NULL,
+  spaces INTEGER NOT NULL,
+  min_documents INTEGER NOT NULL,
+  trie BLOB NOT NULL
+) STRICT;
+
+CREATE TRIGGER search_revision_5 AFTER UPDATE OF version ON dictionary
+  BEGIN UPDATE search_revision SET value = value + 1; END;
+
 CREATE TABLE discarded_avatars (
   avatar TEXT PRIMARY KEY,
   remove_after TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-
-CREATE TABLE known_word_deletions (
-  deletion TEXT NOT NULL,
-  word INTEGER NOT NULL,
-  PRIMARY KEY (deletion, word)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE known_words (
-  id INTEGER PRIMARY KEY,
-  word TEXT NOT NULL UNIQUE,
-  spaces INTEGER NOT NULL
-) STRICT;
 
 CREATE TABLE messages (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -81,9 +80,13 @@ CREATE TRIGGER search_revision_2 AFTER DELETE ON public_spaces
 CREATE TRIGGER search_revision_3 AFTER UPDATE ON public_spaces
   BEGIN UPDATE search_revision SET value = value + 1; END;
 
+CREATE TABLE search_index (version INTEGER NOT NULL) STRICT;
+
 CREATE TABLE search_revision (
   value INTEGER NOT NULL
 ) STRICT;
+
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -127,6 +130,13 @@ CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON
 
 CREATE INDEX spaces_by_creator ON spaces (creator_pk);
 
+CREATE TABLE spaces_to_index (
+  space_pk INTEGER PRIMARY KEY,
+  key INTEGER
+) STRICT;
+
+CREATE INDEX spaces_to_index_by_key ON spaces_to_index (key);
+
 CREATE TABLE tag_hits (
   tag_id INTEGER NOT NULL REFERENCES tags,
   key INTEGER NOT NULL,
@@ -163,6 +173,8 @@ CREATE VIRTUAL TABLE word_index USING fts5(
   words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',
   tokenize="ascii tokenchars '=+#.'"
 );
+
+CREATE VIRTUAL TABLE word_index_terms USING fts5vocab('word_index', 'row');
 
 -- word_index: automerge = 0
 -- word_index: crisismerge = 256

@@ -5,7 +5,7 @@ import { readConfig } from '../../../server/config.ts';
 import { openContext } from '../../../server/context.ts';
 import type { Answer } from './constant.ts';
 
-// The same application with the same hooks, but no validation and no database behind this route.
+// The same application and hooks, without validation and database for this route.
 const answers: Answer[] = JSON.parse(readFileSync(process.env.ANSWERS as string, 'utf8'));
 const config = readConfig(process.env);
 const context = await openContext(config, pino({ level: config.logLevel }));

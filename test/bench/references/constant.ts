@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Server, startServer } from '../../support/server.ts';
 
-/** An answer as the service gave it. */
+/** A response of the service. */
 export interface Answer {
   body: string;
   link: string | null;
 }
 
-/** Starts the service with one route more, `/constant/{number}`, which answers these from memory. */
+/** Starts the service with one more route, `/constant/{number}`, which returns these responses from memory. */
 export async function startConstantRoute(answers: readonly Answer[]): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-constant-'));
   const file = join(folder, 'answers.json');

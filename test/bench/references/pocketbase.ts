@@ -13,7 +13,7 @@ import { makeQueries, respelling, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
 import { byTurns, median, quantile } from '../statistics.ts';
 
-// Not a part of the run, since PocketBase does not come with npm: README.md tells how to get it.
+// Not part of the run, because PocketBase is not on npm. README.md says how to install it.
 const [program = '', size = '100000'] = process.argv.slice(2);
 const spaces = Number(size);
 const url = 'http://127.0.0.1:8097';
@@ -46,7 +46,7 @@ const rows = { alone: [] as Row[], under: [] as Row[] };
 type Row = { name: string; values: number[] };
 for (const name of classes) {
   const queries = makeQueries(spaces)[name];
-  // Written anew each time, so that the service has no answer at hand.
+  // Spelled differently each time, so that the service has no cached response.
   const ours = Array.from({ length: 5_000 }, (_, i) =>
     searchPath(respelt.query(queries[i % queries.length] as string)),
   );
@@ -61,7 +61,8 @@ for (const name of classes) {
     ] as const) {
       const send = (to: string, paths: string[]) => () =>
         generator.send({
-          ...{ warmUp: 0.5, duration: 1.5 },
+          warmUp: 0.5,
+          duration: 1.5,
           url: to,
           paths: deal(paths, connections),
         });
@@ -79,13 +80,13 @@ for (const name of classes) {
 const columns = ['this service', 'PocketBase', 'ratio'];
 printComparison({
   id: 'pocketbase',
-  title: `Milliseconds over HTTP at ${spaces} spaces, one request under way at a time`,
+  title: `Milliseconds over HTTP at ${spaces} spaces, one request at a time`,
   columns,
   rows: rows.alone,
 });
 printComparison({
   id: 'pocketbase',
-  title: 'Requests per second, ten under way',
+  title: 'Requests per second, ten at a time',
   columns,
   rows: rows.under,
 });
@@ -96,7 +97,7 @@ await rm(folder, { recursive: true });
 async function run(...command: string[]): Promise<void> {
   const child = spawn(program, [...command, ...flags], { stdio: 'inherit' });
   const [code] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`${program} ${command[0]} ended with ${code}.`);
+  if (code !== 0) throw new Error(`${program} ${command[0]} exited with ${code}.`);
 }
 
 async function serve() {
@@ -113,7 +114,7 @@ async function serve() {
   throw new Error('PocketBase was not ready after 10 s.');
 }
 
-/** A collection of what a search answers, which anyone may read. Requests are not logged, as with the service. */
+/** Creates a public collection with the fields of a search result, and turns the request log off. */
 async function createCollection(): Promise<void> {
   const child = await serve();
   const signedIn = await call('POST', 'collections/_superusers/auth-with-password', {
@@ -127,13 +128,15 @@ async function createCollection(): Promise<void> {
     'POST',
     'collections',
     {
-      ...{ name: 'spaces', type: 'base', listRule: '' },
+      name: 'spaces',
+      type: 'base',
+      listRule: '',
       fields: [
-        ...[text('space_id'), text('title'), text('description')],
-        ...[
-          { name: 'participant_count', type: 'number' },
-          { name: 'tags', type: 'json' },
-        ],
+        text('space_id'),
+        text('title'),
+        text('description'),
+        { name: 'participant_count', type: 'number' },
+        { name: 'tags', type: 'json' },
       ],
       indexes: ['CREATE INDEX spaces_by_participants ON spaces (participant_count)'],
     },
@@ -150,7 +153,7 @@ async function call(method: string, path: string, body: object, token = ''): Pro
     body: JSON.stringify(body),
   });
   if (!response.ok)
-    throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+    throw new Error(`${path} returned ${response.status}: ${await response.text()}`);
   return response.json();
 }
 

@@ -10,25 +10,33 @@ import { chunksOf, progress } from '../database.ts';
 /** PostgreSQL's own full-text search on the same spaces. */
 export interface Postgres extends AsyncDisposable {
   version: string;
-  /** The twenty best by `ts_rank`. Every word is a beginning, as with the service. */
+  /** Returns the twenty best by `ts_rank`. Every word is a prefix, as in the service. */
   search(query: string): Promise<unknown[]>;
 }
 
-/** What makes the most of the machine for this one query; all else is as PostgreSQL comes. */
+/** The best for this query on this machine; other settings are PostgreSQL's defaults. */
 const SETTINGS = ['shared_buffers=1GB', 'work_mem=64MB', 'random_page_cost=1.1', 'jit=off'];
 
-/** Starts PostgreSQL on a cluster kept in `folder`, filled on the first start. */
+/** Starts PostgreSQL on a cluster that is kept in `folder` and filled the first time. */
 export async function startPostgres(folder: string, spaces: number): Promise<Postgres> {
   const databaseDir = join(folder, `postgres-${spaces}`);
   const filled = join(folder, `postgres-${spaces}.filled`);
-  // PostgreSQL refuses to run as root, so then it gets a user of its own, who has to reach its folder.
+  // PostgreSQL does not run as root. Its own user must be able to reach the folder.
   const isRoot = process.getuid?.() === 0;
   const server = new EmbeddedPostgres({
-    ...{ databaseDir, port: await freePort(), user: 'bench', password: 'bench' },
-    ...{ persistent: true, createPostgresUser: isRoot, initdbFlags: ['--encoding=UTF8'] },
+    databaseDir,
+    port: await freePort(),
+    user: 'bench',
+    password: 'bench',
+    persistent: true,
+    createPostgresUser: isRoot,
+    initdbFlags: ['--encoding=UTF8'],
     postgresFlags: [
       ...SETTINGS.flatMap((setting) => ['-c', setting]),
-      ...['-c', 'listen_addresses=127.0.0.1', '-c', 'fsync=off'],
+      '-c',
+      'listen_addresses=127.0.0.1',
+      '-c',
+      'fsync=off',
     ],
     onLog: () => {},
     onError: (error) => {
@@ -51,7 +59,7 @@ export async function startPostgres(folder: string, spaces: number): Promise<Pos
   return {
     version: rows[0].server_version,
     async search(query) {
-      // A name, so that the statement is prepared once.
+      // Named, so that the statement is prepared once.
       const result = await client.query({
         name: 'search',
         text: `SELECT space_id, title, description, participant_count, tags
@@ -60,7 +68,8 @@ export async function startPostgres(folder: string, spaces: number): Promise<Pos
         values: [
           query
             .split(' ')
-            .map((word) => `${word}:*`)
+            // Quoted, because joined words contain operators of to_tsquery.
+            .map((word) => `'${word.replaceAll("'", "''")}':*`)
             .join(' & '),
         ],
       });

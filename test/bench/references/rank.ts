@@ -2,20 +2,43 @@ import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { sql } from 'kysely';
 import type { Engine } from '../../../server/database/engine.ts';
-import { queryWords } from '../../../server/text/words/query.ts';
 import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
+import { patternOf, readKeys } from '../keys.ts';
 import { asking, time } from '../latency.ts';
 import { makeQueries } from '../queries.ts';
 import { type Figure, rounded } from '../report.ts';
 import { median, rangeOf } from '../statistics.ts';
 
+/** A stock FTS5 table of the same rows, searched by `ORDER BY rank` (bm25). */
+export interface Ranked extends Disposable {
+  /** Reads the row ids of the twenty best matches of all words of a query, as they are. */
+  search(query: string): number[];
+}
+
+/** Opens the table beside the service's file. Builds it the first time. */
+export async function openRanked(dataDir: string): Promise<Ranked> {
+  const file = await buildRanked(dataDir);
+  keepInMemory(file);
+  const database = new Sqlite(file, { readonly: true });
+  const best = database
+    .prepare<[string], number>(
+      'SELECT rowid FROM ranked WHERE ranked MATCH ? ORDER BY rank LIMIT 20',
+    )
+    .pluck();
+  return {
+    search(query) {
+      const words = query.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+      return best.all(words.map((word) => `"${word}"`).join(' '));
+    },
+    [Symbol.dispose]: () => database.close(),
+  };
+}
+
 /**
- * Common words, against what SQLite's full-text search is mostly used for: the twenty best by `ORDER BY rank` (bm25),
- * in an FTS5 table as its documentation makes them, of the same rows. Both sides answer twenty row ids, by a prepared
- * statement each; then ours answers whole results as JSON, which the other is not asked for.
+ * Compares common words with the usual way to search in SQLite. Both sides return twenty row ids by a prepared
+ * statement. Then ours returns whole results as JSON.
  */
 export async function measureRank(
   dataDir: string,
@@ -24,30 +47,10 @@ export async function measureRank(
   { queries }: Effort,
 ): Promise<Figure[]> {
   const words = makeQueries(spaces)['common word'].slice(0, queries);
-  const file = await buildRanked(dataDir);
-  keepInMemory(file);
-  const ranked = Sqlite(file, { readonly: true });
-  const best = ranked
-    .prepare('SELECT rowid FROM ranked WHERE ranked MATCH ? ORDER BY rank LIMIT 20')
-    .pluck();
-  const theirs = await time(async (word) => best.all(`"${word}"`), words);
-
-  const own = Sqlite(join(dataDir, 'space-service.sqlite'), { readonly: true });
-  const statements = new Map(
-    words.map((word) => {
-      const pattern = sql<string>`${engine.wordIndex.pattern(queryWords(word), 'all')}`;
-      const matches = engine.wordIndex.matches(pattern, sql<number>`-1`);
-      const compiled = sql`SELECT key FROM ${matches} LIMIT 20`.compile(engine.readDb);
-      return [word, [own.prepare(compiled.sql), compiled.parameters] as const];
-    }),
-  );
-  const first = await time(async (word) => {
-    const [statement, parameters] = statements.get(word) as [Sqlite.Statement, unknown[]];
-    return statement.all(...parameters);
-  }, words);
+  using ranked = await openRanked(dataDir);
+  const theirs = await time(async (word) => ranked.search(word), words);
+  const first = await time((word) => readKeys(engine, patternOf(word)), words);
   const whole = await time(asking(engine), words);
-  ranked.close();
-  own.close();
 
   const figure = (what: string, ours: readonly number[]) => {
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
@@ -67,12 +70,11 @@ export async function measureRank(
     },
     {
       ...figure('common words, whole page as JSON against ORDER BY rank', whole),
-      note: 'the reference answers row ids only',
+      note: 'the reference returns row ids only',
     },
   ];
 }
 
-/** The table is built beside the service's file, once. */
 async function buildRanked(dataDir: string): Promise<string> {
   const file = join(dataDir, 'ranked.sqlite');
   if (existsSync(file)) return file;

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request as openRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
+import Sqlite from 'better-sqlite3';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Message, Problem, Space } from '../../generated/types.gen.ts';
+import { contractText } from '../../server/contract.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { avatarFile } from '../support/avatar.ts';
+import { type Failure, failingEngine } from '../support/failing.ts';
+import { createSpace, send as sendMessage } from '../support/spaces.ts';
+
+interface ResponseObject {
+  content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
+}
+
+interface OperationObject {
+  operationId?: string;
+  responses?: Record<string, ResponseObject>;
+}
+
+const contract: {
+  paths: Record<string, Record<string, OperationObject>>;
+  components: { responses: Record<string, ResponseObject> };
+} = parse(contractText);
+
+/** Every problem example of the contract, by the name of its response. */
+const examples = new Map<string, Problem>();
+for (const [name, response] of Object.entries(contract.components.responses)) {
+  addExamples(name, response);
+}
+for (const item of Object.values(contract.paths)) {
+  for (const { operationId, responses = {} } of Object.values(item)) {
+    for (const [status, response] of Object.entries(responses)) {
+      addExamples(`${operationId} ${status}`, response);
+    }
+  }
+}
+
+function addExamples(name: string, { content }: ResponseObject): void {
+  const { example, examples: named = {} } = content?.['application/problem+json'] ?? {};
+  if (example) examples.set(name, example);
+  for (const [key, { value }] of Object.entries(named)) examples.set(`${name} ${key}`, value);
+}
+
+let app: TestApp;
+/** An app that reaches its rate limit at the second public read, and its time limit soon. */
+let limitedApp: TestApp;
+let failure: Failure | undefined;
+let ada: TestUser;
+let bob: TestUser;
+let space: Space;
+let message: Message;
+
+beforeAll(async () => {
+  app = await startApp({}, { engine: (real) => failingEngine(real, () => failure) });
+  limitedApp = await startApp(
+    { RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' },
+    { limits: { requestTimeoutMs: 300, headersTimeoutMs: 300, connectionCheckIntervalMs: 50 } },
+  );
+  ada = await app.register('ada');
+  bob = await app.register('bob');
+  space = await createSpace(ada);
+  message = await sendMessage(ada, space, 'Hello');
+});
+afterAll(async () => {
+  await app[Symbol.asyncDispose]();
+  await limitedApp[Symbol.asyncDispose]();
+});
+
+const sendJson = (
+  method: string,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  app.fetch(path, {
+    method,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+const uploadAvatar = (avatar?: Blob): Promise<Response> => {
+  const body = new FormData();
+  if (avatar) body.set('avatar', avatar, 'avatar.png');
+  return app.fetch('/api/profile/picture', { method: 'PUT', headers: ada.headers, body });
+};
+
+const sendWithFailure = async (code: string): Promise<Response> => {
+  failure = { error: new Sqlite.SqliteError('example', code), after: 0 };
+  try {
+    return await app.fetch('/api/spaces/search?q=tea');
+  } finally {
+    failure = undefined;
+  }
+};
+
+/** A request for each example that provokes the response it stands for. */
+const requests: Record<string, () => Promise<Response>> = {
+  InvalidRequest: () => app.fetch('/api/spaces/search?q=tea&limit=101'),
+  Unauthenticated: () => app.fetch('/api/profile/me'),
+  NotSpaceCreator: () =>
+    app.fetch(`/api/spaces/${space.space_id}`, { method: 'DELETE', headers: bob.headers }),
+  SpaceNotFound: () => app.fetch('/api/spaces/unknown'),
+  MessageNotFound: () =>
+    app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
+  UsernameTaken: () => sendJson('PUT', '/api/profile/username', { username: 'Bob' }, ada.headers),
+  RequestTimeout: async () => {
+    const { url } = limitedApp;
+    const headers = { 'content-type': 'application/json', 'content-length': 100 };
+    const upload = openRequest(`${url}/api/auth/login`, { method: 'POST', headers });
+    // The server closes the connection after its response, which can also fail the pending request.
+    upload.on('error', () => {});
+    upload.write('{');
+    const [response] = (await once(upload, 'response')) as [IncomingMessage];
+    return new Response(await text(response), { status: response.statusCode ?? 0 });
+  },
+  BodyTooLarge: () => sendJson('PUT', '/api/profile/bio', { bio: 'a'.repeat(32_768) }, ada.headers),
+  UnsupportedMediaType: () =>
+    app.fetch('/api/profile/bio', { method: 'PUT', headers: ada.headers, body: 'text' }),
+  TooManyRequests: async () => {
+    await limitedApp.fetch('/api/spaces/search?q=tea');
+    return limitedApp.fetch('/api/spaces/search?q=tea');
+  },
+  Internal: () => sendWithFailure('SQLITE_ERROR'),
+  Unavailable: () => sendWithFailure('SQLITE_BUSY'),
+
+  'searchSpacesByTag 404': () => app.fetch('/api/spaces/tag/'),
+  'changeProfilePicture 400': () => uploadAvatar(),
+  'changeProfilePicture 413': () => uploadAvatar(new Blob([new Uint8Array(5_242_881)])),
+  'changeProfilePicture 415': () => uploadAvatar(new Blob(['text'])),
+  'changeProfilePicture 422': async () => uploadAvatar((await avatarFile()).slice(0, -40)),
+  'changePassword 403': () =>
+    sendJson(
+      'PUT',
+      '/api/profile/password',
+      { currentPassword: 'wrong', newPassword: 'staple of the north wind' },
+      ada.headers,
+    ),
+  'register 409 username': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, username: 'ada' }),
+  'register 409 email': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, email: ada.email }),
+  'login 401': () =>
+    sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
+  'leaveSpace 409': () =>
+    app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
+  'sendMessage 403': () =>
+    sendJson('POST', '/api/messages', { space_id: space.space_id, text: 'Hello' }, bob.headers),
+  'deleteMessage 403': () =>
+    app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
+  'appreciateMessage 403': () =>
+    app.fetch(`/api/messages/${message.message_id}/appreciation`, {
+      method: 'PUT',
+      headers: ada.headers,
+    }),
+  'getUser 404': () => app.fetch('/api/users/unknown', { headers: ada.headers }),
+};
+
+const newAccount = {
+  username: 'carol',
+  email: 'carol@example.com',
+  password: 'correct horse battery',
+};
+
+test('every problem example in the contract has a request here', () => {
+  expect(Object.keys(requests).sort()).toEqual([...examples.keys()].sort());
+});
+
+test.each([...examples])('sends what the contract shows for %s', async (name, example) => {
+  const send = requests[name] as () => Promise<Response>;
+  const response = await send();
+  const { request_id: _sentId, ...sent } = (await response.json()) as Problem;
+  const { request_id: _exampleId, ...expected } = example;
+  if (name === 'TooManyRequests') {
+    // The waiting time depends on the moment of the request.
+    const seconds = String(response.headers.get('retry-after'));
+    expected.detail = expected.detail.replace('12', seconds);
+  }
+  expect(sent).toEqual(expected);
+  expect(response.status).toBe(example.status);
+});

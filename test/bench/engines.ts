@@ -1,0 +1,108 @@
+import type { Engine } from '../../server/database/engine.ts';
+import type { Effort } from './effort.ts';
+import { patternOf, readKeys } from './keys.ts';
+import { amountOfSpaces, asking, time } from './latency.ts';
+import { makeQueries, type QueryClass } from './queries.ts';
+import { openRanked } from './references/rank.ts';
+import { ENGINES, isBuilt, type SearchEngine, startEngine } from './references/search-engines.ts';
+import { type Comparison, type Figure, rounded } from './report.ts';
+import { median } from './statistics.ts';
+
+interface Column {
+  name: string;
+  /** Milliseconds of each query. Each is asked twice; the second time counts. */
+  time: (queries: readonly string[]) => Promise<number[]>;
+}
+
+const IDS = 'ids only';
+const INDEXED_PREFIX = 'Tantivy, indexed prefix';
+
+/** Maximum ratio to Tantivy's time, whose ids are read in the same way. */
+const MAX_RATIOS: readonly [QueryClass, number][] = [
+  ['any word', 2],
+  ['two words', 2],
+  ['three common words', 4],
+  ['three words that rarely meet', 4],
+];
+
+/** Compares every class of query with other search engines on the same rows, without HTTP, one query at a time. */
+export async function measureEngines(
+  dataDir: string,
+  engine: Engine,
+  spaces: number,
+  { queries }: Effort,
+): Promise<[Figure[], Comparison]> {
+  for (const name of ENGINES.filter((each) => !isBuilt(each))) {
+    console.log(`  skipped: ${name} is not built (npm run bench -- --references builds it)`);
+  }
+  await using opened = new AsyncDisposableStack();
+  const ranked = opened.use(await openRanked(dataDir));
+  const columns: Column[] = [
+    { name: 'whole page', time: (list) => time(asking(engine), list) },
+    { name: IDS, time: (list) => time((query) => readKeys(engine, patternOf(query)), list) },
+    { name: 'ORDER BY rank', time: (list) => time(async (query) => ranked.search(query), list) },
+  ];
+  if (isBuilt('tantivy')) {
+    const tantivy = opened.use(await startEngine('tantivy', spaces));
+    columns.push(
+      column('Tantivy, exact words', tantivy, { words: 'exact' }),
+      column('Tantivy, prefix', tantivy, { words: 'prefix' }),
+      column(INDEXED_PREFIX, tantivy, { words: 'indexedPrefix' }),
+    );
+  }
+  const classes = Object.entries(makeQueries(spaces)).map(
+    ([name, list]) => [name, list.slice(0, queries)] as const,
+  );
+  const rows: Comparison['rows'] = classes.map(([name]) => ({ name, values: [] }));
+  const measure = async (each: Column) => {
+    for (const [i, [, list]] of classes.entries())
+      rows[i]?.values.push(median(await each.time(list)));
+  };
+  for (const each of columns) await measure(each);
+  // One after the other, since the rules are stored in the index.
+  for (const rules of isBuilt('milli') ? ['default', 'popularity'] : []) {
+    await using milli = await startEngine('milli', spaces, rules);
+    const each = column(`Meilisearch, ${rules} rules`, milli);
+    await measure(each);
+    columns.push(each);
+  }
+  const comparison: Comparison = {
+    id: 'engines',
+    title: `Milliseconds at ${amountOfSpaces(spaces)} spaces, medians, in process; all but the first column return ids`,
+    columns: columns.map(({ name }) => name),
+    rows,
+  };
+  return [figuresOf(comparison), comparison];
+}
+
+function column(name: string, engine: SearchEngine, options?: object): Column {
+  return {
+    name,
+    async time(queries) {
+      const milliseconds: number[] = [];
+      for (const query of queries) {
+        await engine.search(query, options);
+        milliseconds.push((await engine.search(query, options)).ms);
+      }
+      return milliseconds;
+    },
+  };
+}
+
+function figuresOf({ columns, rows }: Comparison): Figure[] {
+  const [own, theirs] = [columns.indexOf(IDS), columns.indexOf(INDEXED_PREFIX)];
+  if (theirs < 0) return [];
+  return MAX_RATIOS.map(([name, most]) => {
+    const values = rows.find((row) => row.name === name)?.values ?? [];
+    const [ours, reference] = [values[own] ?? Number.NaN, values[theirs] ?? Number.NaN];
+    return {
+      what: `ids, ${name}, against Tantivy`,
+      ours: `${rounded(1000 * ours)} µs`,
+      reference: `${rounded(1000 * reference)} µs`,
+      value: ours / reference,
+      unit: 'x',
+      wanted: { most },
+      note: 'medians; both look up every word as an indexed prefix',
+    };
+  });
+}

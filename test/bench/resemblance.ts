@@ -1,0 +1,181 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { indexWords } from '../../server/text/words/tokenize.ts';
+import { type Text, textOf } from './data.ts';
+import { quantile } from './statistics.ts';
+
+const USAGE = `Compares a list of real titles and descriptions with as many of the benchmark's generated ones.
+
+  node test/bench/resemblance.ts FILE [--title COLUMN] [--description COLUMN]
+
+FILE has tab-separated columns, with their names in the first line. COLUMN defaults to "name" and "summary".
+`;
+
+/** Words that are counted as frequent, if they have enough letters to be mistyped. */
+const FREQUENT = 1_000;
+const MIN_LETTERS = 4;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    title: { type: 'string', default: 'name' },
+    description: { type: 'string', default: 'summary' },
+  },
+});
+const [file] = positionals;
+if (file === undefined) {
+  console.error(USAGE);
+  process.exit(2);
+}
+
+const real = await readTexts(file, values.title, values.description);
+const generated = real.map((_, number) => textOf(number));
+const columns = [measure(real), measure(generated)];
+console.log('| | list | generated |\n|---|---|---|');
+for (const name of Object.keys(columns[0] as object)) {
+  console.log(`| ${[name, ...columns.map((column) => column[name])].join(' | ')} |`);
+}
+
+async function readTexts(
+  path: string,
+  titleName: string,
+  descriptionName: string,
+): Promise<Text[]> {
+  const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
+  const texts: Text[] = [];
+  let columns: [number, number] | undefined;
+  for await (const line of lines) {
+    const cells = line.split('\t');
+    if (columns) {
+      texts.push({ title: cells[columns[0]] ?? '', description: cells[columns[1]] ?? '' });
+      continue;
+    }
+    columns = [cells.indexOf(titleName), cells.indexOf(descriptionName)];
+    if (columns.includes(-1)) {
+      throw new Error(`${path} has no columns "${titleName}" and "${descriptionName}".`);
+    }
+  }
+  return texts;
+}
+
+/** Returns the figures by their names. Words are those that the search indexes. */
+function measure(texts: readonly Text[]): Record<string, string> {
+  const documents = new Map<string, number>();
+  const lengths: number[] = [];
+  const scripts = { letters: 0, otherLetters: 0, otherTexts: 0, emojiTexts: 0 };
+  for (const { title, description } of texts) {
+    const words = new Set([...indexWords(title), ...indexWords(description)]);
+    for (const word of words) documents.set(word, (documents.get(word) ?? 0) + 1);
+    lengths.push(words.size);
+    const text = `${title} ${description}`;
+    const others = text.match(/[\p{L}--\p{sc=Latn}]/gv)?.length ?? 0;
+    scripts.letters += text.match(/\p{L}/gv)?.length ?? 0;
+    scripts.otherLetters += others;
+    if (others > 0) scripts.otherTexts += 1;
+    if (/[\p{ExtPict}--[©®™]]/v.test(text)) scripts.emojiTexts += 1;
+  }
+  const byFrequency = [...documents].sort((a, b) => b[1] - a[1]);
+  const counts = byFrequency.map(([, count]) => count);
+  const sum = (list: readonly number[]) => list.reduce((a, b) => a + b, 0);
+  const frequent = byFrequency
+    .map(([word]) => word)
+    .filter((word) => word.length >= MIN_LETTERS && /^\p{L}+$/v.test(word))
+    .slice(0, FREQUENT);
+  const sorted = [...documents.keys()].sort();
+  const beginning = frequent.slice(0, 100).map((word) => countBeginning(sorted, word));
+  const whole = (number: number) => number.toLocaleString('en');
+  const percent = (part: number, of: number) => `${Number(((100 * part) / of).toPrecision(2))} %`;
+  const half = distinctWords(texts.filter((_, i) => i % 2 === 0));
+  return {
+    texts: whole(texts.length),
+    'distinct words': whole(documents.size),
+    'distinct words in every second text': whole(half),
+    'words in one text': whole(counts.filter((count) => count === 1).length),
+    'words in two texts': whole(counts.filter((count) => count === 2).length),
+    'words in 50 texts or more': whole(counts.filter((count) => count >= 50).length),
+    'words with a digit': percent(
+      sorted.filter((word) => /\p{N}/v.test(word)).length,
+      sorted.length,
+    ),
+    'letters of a word, median and p99': [0.5, 0.99]
+      .map((part) =>
+        quantile(
+          sorted.map(({ length }) => length),
+          part,
+        ),
+      )
+      .join(', '),
+    'words of a text, median and p99': [0.5, 0.99]
+      .map((part) => quantile(lengths, part))
+      .join(', '),
+    'the 100 most frequent words, of all words of all texts': percent(
+      sum(counts.slice(0, 100)),
+      sum(counts),
+    ),
+    ...Object.fromEntries(
+      [1, 10, 100, 1_000, 10_000].map((rank) => [
+        `texts with the word of rank ${whole(rank)}`,
+        percent(counts[rank - 1] ?? 0, texts.length),
+      ]),
+    ),
+    [`words one edit away from one of the ${whole(FREQUENT)} most frequent`]: whole(
+      countNeighbours(frequent, sorted),
+    ),
+    'words beginning with one of the 100 most frequent, median and most': [0.5, 1]
+      .map((part) => whole(quantile(beginning, part)))
+      .join(', '),
+    'letters that are not Latin': percent(scripts.otherLetters, scripts.letters),
+    'texts with such letters': percent(scripts.otherTexts, texts.length),
+    'texts with emoji': percent(scripts.emojiTexts, texts.length),
+  };
+}
+
+function distinctWords(texts: readonly Text[]): number {
+  return new Set(
+    texts.flatMap(({ title, description }) => [...indexWords(title), ...indexWords(description)]),
+  ).size;
+}
+
+function countBeginning(sorted: readonly string[], beginning: string): number {
+  return lowerBound(sorted, `${beginning}\u{10FFFF}`) - lowerBound(sorted, beginning);
+}
+
+function lowerBound(sorted: readonly string[], word: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as string) < word) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** How many words are one insertion, deletion, substitution or transposition away from a frequent one. */
+function countNeighbours(frequent: readonly string[], words: readonly string[]): number {
+  // Words one edit apart share a form with at most one letter deleted.
+  const byForm = new Map<string, string[]>();
+  for (const word of frequent) {
+    for (const form of forms(word)) byForm.set(form, [...(byForm.get(form) ?? []), word]);
+  }
+  return words.filter((word) =>
+    forms(word).some((form) => byForm.get(form)?.some((other) => isOneEdit(word, other))),
+  ).length;
+}
+
+function forms(word: string): string[] {
+  return [word, ...Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1))];
+}
+
+function isOneEdit(a: string, b: string): boolean {
+  if (a === b) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start += 1;
+  let end = 0;
+  while (end < Math.min(a.length, b.length) - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
+  const [left, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
+  return (
+    (left.length <= 1 && right.length <= 1) ||
+    (left.length === 2 && left === right.charAt(1) + right.charAt(0) && right.length === 2)
+  );
+}

@@ -1,0 +1,82 @@
+import type Sqlite from 'better-sqlite3';
+import type { Schema } from '../../server/database/schema.ts';
+
+/**
+ * What the rows of a table are:
+ * - `stored`: what users made or did. It ends with an account, and otherwise only a request changes it.
+ * - `index`: made from stored rows; a rebuild makes the same rows.
+ * - `internal`: notes of the service about its own work.
+ */
+type TableKind = 'stored' | 'index' | 'internal';
+
+/** Each table after those that it refers to. */
+const kinds: Readonly<Record<keyof Schema, TableKind>> = {
+  users: 'stored',
+  sessions: 'stored',
+  spaces: 'stored',
+  participations: 'stored',
+  tags: 'stored',
+  space_tags: 'stored',
+  messages: 'stored',
+  appreciations: 'stored',
+  public_spaces: 'index',
+  tag_hits: 'index',
+  dictionary: 'index',
+  search_index: 'internal',
+  spaces_to_index: 'internal',
+  search_revision: 'internal',
+  discarded_avatars: 'internal',
+  pending_purges: 'internal',
+  secrets: 'internal',
+};
+
+export function tablesOf(kind: TableKind): string[] {
+  return Object.keys(kinds).filter((table) => kinds[table as keyof Schema] === kind);
+}
+
+export interface Column {
+  name: string;
+  type: string;
+  /** Whether it holds the internal key of this row or of another one. */
+  isKey: boolean;
+}
+
+export function columnsOf(sqlite: Sqlite.Database, table: string): Column[] {
+  const keys = foreignKeysOf(sqlite, table).map(({ column }) => column);
+  const primaryKey = primaryKeyOf(sqlite, table);
+  return tableInfo(sqlite, table).map(({ name, type }) => ({
+    name,
+    type,
+    isKey: name === primaryKey || keys.includes(name),
+  }));
+}
+
+/** The column with the rows' internal keys; undefined if the table has none. */
+export function primaryKeyOf(sqlite: Sqlite.Database, table: string): string | undefined {
+  const [first, ...others] = tableInfo(sqlite, table).filter(({ pk }) => pk > 0);
+  return others.length === 0 && first?.type === 'INTEGER' ? first.name : undefined;
+}
+
+function tableInfo(sqlite: Sqlite.Database, table: string) {
+  return sqlite.pragma(`table_info(${table})`) as { name: string; type: string; pk: number }[];
+}
+
+export interface ForeignKey {
+  column: string;
+  parent: string;
+  /** Whether a row is deleted with the row that it refers to. */
+  cascades: boolean;
+}
+
+export function foreignKeysOf(sqlite: Sqlite.Database, table: string): ForeignKey[] {
+  const keys = sqlite.pragma(`foreign_key_list(${table})`) as {
+    from: string;
+    table: string;
+    on_delete: string;
+  }[];
+  return keys.map(({ from, table: parent, on_delete }) => ({
+    column: from,
+    parent,
+    cascades: on_delete === 'CASCADE',
+  }));
+}

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { startApp } from '../support/app.ts';
+import { databaseFile } from '../support/integrity.ts';
+import { columnsOf, tablesOf } from '../support/tables.ts';
+import { openCanaries } from './canaries.ts';
+import { importAccount, noteStored, useAccount, withoutCanary } from './erasure.ts';
+
+test('every text column holds a canary of the account that the erasure trial deletes', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'canaries-'));
+  const canaries = openCanaries();
+  try {
+    await importAccount(dataDir, canaries, 20);
+    await using app = await startApp({ DATA_DIR: dataDir });
+    await useAccount(app.url, canaries);
+    noteStored(dataDir, canaries);
+
+    const sqlite = new Sqlite(databaseFile(dataDir));
+    const unmarked = tablesOf('stored').flatMap((table) =>
+      columnsOf(sqlite, table)
+        .filter(({ type }) => type === 'TEXT')
+        .filter(({ name }) => {
+          const values = sqlite.prepare(`SELECT DISTINCT ${name} FROM ${table}`).pluck().all();
+          return !values.some((value) => canaries.areIn(String(value)));
+        })
+        .map(({ name }) => `${table}.${name}`),
+    );
+    sqlite.close();
+    const justified = Object.values(withoutCanary).flat();
+    expect(
+      unmarked.filter((column) => !justified.includes(column)),
+      'importAccount or useAccount in test/torture/erasure.ts writes no canary to these columns',
+    ).toEqual([]);
+    expect(
+      justified.filter((column) => !unmarked.includes(column)),
+      'withoutCanary in test/torture/erasure.ts lists these columns without need',
+    ).toEqual([]);
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
