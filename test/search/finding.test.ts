@@ -149,3 +149,45 @@ for (const { about, queries } of otherGroups) {
     }
   });
 }
+
+describe('The tables', () => {
+  const rows = [typedGroups, otherGroups].flat().flatMap(({ queries }) => queries);
+
+  test('say of every row what is typed, and either what it finds or what is among it', () => {
+    const wrong = rows.filter(
+      ({ q = [], tag = [], finds, among, not }) =>
+        list(q).length + list(tag).length === 0 ||
+        (finds === undefined ? among === undefined : (among ?? not) !== undefined),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('say of no tag and of no query as typed that it finds another query', () => {
+    const typed = typedGroups.flatMap(({ queries }) => queries);
+    expect(typed.filter(({ other }) => other !== undefined)).toEqual([]);
+    expect(rows.filter(({ tag, other }) => tag !== undefined && other !== undefined)).toEqual([]);
+    const others = otherGroups.flatMap(({ queries }) => queries);
+    expect(others.filter(({ tag }) => tag !== undefined)).toEqual([]);
+  });
+
+  test('name only spaces that there are', () => {
+    const titles = new Set(spaces.map(({ title }) => title));
+    const named = rows.flatMap(({ finds, among, not }) => [finds, among, not].flat());
+    expect(named.filter((title) => title !== undefined && !titles.has(title))).toEqual([]);
+  });
+});
+
+test('Results for the query as typed come first, and alone with as_typed', async () => {
+  const texts = [typedGroups, otherGroups]
+    .flat()
+    .flatMap(({ queries }) => queries.flatMap(({ q = [] }) => list(q)));
+  for (const text of texts) {
+    const typed = await search(text, true);
+    const all = await search(text, false);
+    expect([text, all.titles.slice(0, typed.titles.length)]).toEqual([text, typed.titles]);
+    const isLonger = all.titles.length > typed.titles.length;
+    expect([text, all.other !== null]).toEqual([text, isLonger]);
+    if (isLonger)
+      expect([text, typed.titles.length]).toEqual([text, Math.min(typed.titles.length, 9)]);
+  }
+}, 60_000);
