@@ -26,6 +26,9 @@ const MIN_PART_LENGTH = 2;
 /** Pairs of neighbours that are also looked for as one word. */
 const MAX_JOINS = 2;
 
+/** A shorter joined word is the prefix of too many others. */
+const MIN_JOINED_LENGTH = 4;
+
 /** The index of the first word of each pair that is a known word when it is joined, the most frequent pairs only. */
 export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
   return words
@@ -35,7 +38,7 @@ export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): 
       joined: word.word + words[i + 1]?.word,
       isSpaced: !word.isRun && !words[i + 1]?.isRun,
     }))
-    .filter(({ isSpaced }) => isSpaced)
+    .filter(({ joined, isSpaced }) => isSpaced && joined.length >= MIN_JOINED_LENGTH)
     .map(({ i, joined }) => ({ i, documents: documentsWithPrefix(dictionary, joined) }))
     .filter(({ documents }) => documents > 0)
     .sort((a, b) => b.documents - a.documents || a.i - b.i)
