@@ -1,12 +1,16 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { dictionaryIsCurrent } from '../support/dictionary.ts';
-import { assertIndexed, assertIntact } from '../support/integrity.ts';
+import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
 
 const USERS = 6;
@@ -72,6 +76,77 @@ describe.each([1, 2])('The search index after 150 random operations (seed %i)', 
     expect(rows.word_index).toBeGreaterThan(50);
     expect(rows.dictionary).toBeGreaterThan(50);
     expect(rows.tag_hits).toBeGreaterThan(5);
+  });
+});
+
+describe('An index built by older rules', () => {
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'space-service-index-'));
+  });
+  afterEach(() => rm(dataDir, { recursive: true }));
+
+  const change = (statements: string) => {
+    const sqlite = new Sqlite(databaseFile(dataDir));
+    sqlite.exec(statements);
+    sqlite.close();
+  };
+  const readState = () => {
+    const sqlite = new Sqlite(databaseFile(dataDir), { readonly: true });
+    try {
+      return {
+        version: sqlite.prepare('SELECT version FROM search_index').pluck().get(),
+        revisions: sqlite.prepare('SELECT revision FROM public_spaces ORDER BY key').pluck().all(),
+        waiting: sqlite.prepare('SELECT count(*) FROM spaces_to_index').pluck().get(),
+      };
+    } finally {
+      sqlite.close();
+    }
+  };
+  const queries = ['tea', 'node', 'astronomi', 'astronmy', '京都', 'c++ tea', '👩‍💻', 'elan'];
+  const readResults = async (app: TestApp) => {
+    await dictionaryIsCurrent(app);
+    const paths = [
+      ...queries.map((q) => `/api/spaces/search?limit=2&${new URLSearchParams({ q })}`),
+      ...['tea', 'c%23', 'a%2Fb'].map((tag) => `/api/spaces/tag/${tag}?limit=2`),
+    ];
+    return Promise.all(paths.map((path) => readPages<SearchResult>(app, path)));
+  };
+
+  test('is rebuilt at the next start, with the same results, and only then', async () => {
+    const settings = { DATA_DIR: dataDir, PUBLIC_URL: 'https://example.org' };
+    let before: SearchResult[][][];
+    {
+      await using app = await startApp(settings);
+      const users = await Promise.all(Array.from({ length: USERS }, () => app.register()));
+      for (const each of fc.sample(operation, { seed: 3, numRuns: 120 })) {
+        await perform(app, users, each);
+      }
+      before = await readResults(app);
+      expect(before.flat(2).length).toBeGreaterThan(50);
+    }
+    const { version, revisions } = readState();
+    {
+      await using app = await startApp(settings);
+      expect(await readResults(app)).toEqual(before);
+    }
+    expect(readState()).toEqual({ version, revisions, waiting: 0 });
+
+    change(`
+      UPDATE search_index SET version = 0;
+      INSERT INTO word_index (word_index) VALUES ('delete-all');
+      INSERT INTO word_index (rowid, words) VALUES (5, 'tea obsolete');
+      DELETE FROM tag_hits WHERE key % 2 = 0;
+      DELETE FROM public_spaces WHERE space_pk % 3 = 0;
+      UPDATE public_spaces SET title_key = 'tea', tail = ',"tags":[]}';
+      INSERT INTO spaces_to_index VALUES (1, 7), (999999, NULL);`);
+    {
+      await using app = await startApp(settings);
+      expect(await readResults(app)).toEqual(before);
+    }
+    expect(readState()).toMatchObject({ version, waiting: 0 });
+    assertIntact(dataDir);
+    await assertIndexed(dataDir);
   });
 });
 

@@ -10,6 +10,10 @@ import { startServer } from '../../support/server.ts';
 // Writes the database of this version for test/database/upgrade.test.ts: its rows as SQL, and its export. Run it before
 // a release whose last migration has no dump yet:
 //   npx node test/database/upgrades/write-dump.ts
+
+/** Tables with rows that the migrations insert. */
+const FILLED_BY_MIGRATIONS = ['dictionary', 'search_index', 'secrets'];
+
 const name = join(import.meta.dirname, Object.keys(migrations).at(-1) as string);
 const folder = await mkdtemp(join(tmpdir(), 'write-dump-'));
 try {
@@ -41,11 +45,12 @@ async function fillOtherTables(): Promise<void> {
     if (!login.ok) throw new Error(`The login failed: ${await login.text()}`);
     await server.stop();
   }
-  // The service itself would empty these tables at once.
+  // The service itself would empty these tables at once, or leaves them empty.
   const sqlite = new Sqlite(databaseFile(folder));
   sqlite.exec(`
     INSERT INTO discarded_avatars VALUES ('old-avatar-name-000000.webp', '2026-01-06T00:00:00.000Z');
-    INSERT INTO pending_purges VALUES (1, '2026-01-06T00:00:00.000Z');`);
+    INSERT INTO pending_purges VALUES (1, '2026-01-06T00:00:00.000Z');
+    INSERT INTO spaces_to_index VALUES (1, NULL);`);
   sqlite.close();
 }
 
@@ -78,7 +83,8 @@ function dumpTable(sqlite: Sqlite.Database, table: string): string {
   const values = columns.map(({ name }) => `quote(${name})`).join(` || ', ' || `);
   const rows = sqlite.prepare(`SELECT ${values} FROM ${table}`).pluck().all() as string[];
   if (rows.length === 0) throw new Error(`${table} is empty. Fill it in fillOtherTables().`);
-  return `INSERT INTO ${table} (${names}) VALUES\n${listOf(rows)};\n`;
+  const emptying = FILLED_BY_MIGRATIONS.includes(table) ? `DELETE FROM ${table};\n` : '';
+  return `${emptying}INSERT INTO ${table} (${names}) VALUES\n${listOf(rows)};\n`;
 }
 
 /** The migrations insert its row, and triggers change it with every row of public_spaces. */
