@@ -19,8 +19,10 @@ export interface Server extends AsyncDisposable {
   port: number;
   child: ChildProcess;
   dataDir: string;
-  /** Everything that it has printed so far, except the warning about the version of Node.js. */
+  /** Everything that it has printed so far. */
   output(): string;
+  /** What it has printed except the warning about the version of Node.js. */
+  unexpectedOutput(): string;
   /** Sends SIGTERM. Resolves to the exit code, or to the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
   /** Kills it and its workers, as a crash of the machine would. */
@@ -56,7 +58,8 @@ export async function startServer(
     port,
     child: started.child,
     dataDir,
-    output: () => started.printed().replace(`${nodeWarning}\n`, ''),
+    output: started.printed,
+    unexpectedOutput: () => started.printed().replace(`${nodeWarning}\n`, ''),
     async stop() {
       if (started.isRunning()) started.child.kill('SIGTERM');
       return started.exited;
