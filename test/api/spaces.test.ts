@@ -259,7 +259,7 @@ describe('A private space', () => {
       }),
     ));
 
-  test('is found neither by its words nor by its tag, not even by those who are in it', async () => {
+  test('is found neither by its words nor by its tag, not even by its participants', async () => {
     for (const q of ['quincunx', 'Zygomorphic', 'quin', 'quincunc']) {
       expect(await found(q)).toEqual([]);
       expect((await api.searchSpaces({ client: ann.client, query: { q } })).data).toEqual([]);
@@ -267,7 +267,7 @@ describe('A private space', () => {
     expect(await tagged('quincuncial')).toEqual([]);
   });
 
-  test('is read by those who take part', async () => {
+  test('is readable by its participants', async () => {
     expect(await read(guest, space)).toMatchObject({ title: 'Quincunx', participant_count: 2 });
     const { data } = await api.listMessages({
       client: guest.client,
@@ -276,14 +276,14 @@ describe('A private space', () => {
     expect(data).toMatchObject([{ message_id, text: 'Nobody hears this.' }]);
   });
 
-  test('does not exist any more for those who left, until they are invited again', async () => {
+  test('does not exist for users who left until they join again', async () => {
     await leave(guest, space);
     for (const operation of operationsOnIt) await expectHidden(sendAs(guest.headers, operation));
     await join(guest, space);
     expect(await read(guest, space)).toMatchObject({ participant_count: 2 });
   });
 
-  test('needs no code from those who take part already', async () => {
+  test('lets participants join again without a code', async () => {
     const { data } = await api.joinSpace({ client: guest.client, path: space });
     expect(data?.space.participant_count).toBe(2);
   });
