@@ -2,14 +2,14 @@ import { parse } from 'yaml';
 import { contractText, type Operation, operations } from '../../server/contract.ts';
 import { parametersOf } from '../support/requests.ts';
 
-/** An answer that the contract declares. */
+/** A response that the contract declares. */
 export interface Answer {
-  /** `changeUsername 409`; with more where an operation has several answers of that status. */
+  /** `changeUsername 409`, followed by the type or the example if several responses have that status. */
   id: string;
   operation: Operation;
   status: string;
   type: string;
-  /** Of the body, as JSON Schema. */
+  /** JSON Schema of the body. */
   schema: object;
 }
 
@@ -20,11 +20,11 @@ interface Response {
 
 const contract = parse(contractText, (_key, value) => {
   const { nullable, type } = (value ?? {}) as { nullable?: boolean; type?: string };
-  // JSON Schema has no such word.
+  // JSON Schema has no `nullable`.
   return nullable ? { ...(value as object), type: [type, 'null'] } : value;
 });
 
-/** Every answer in the contract. Where one has several examples, each counts. */
+/** Every response in the contract, once per example. */
 export const answers: readonly Answer[] = operations.flatMap((operation) => {
   const { operationId, path, method } = operation;
   const responses: Record<string, Response> = contract.paths[path][method.toLowerCase()].responses;
@@ -38,7 +38,7 @@ export const answers: readonly Answer[] = operations.flatMap((operation) => {
         ...{ operation, status, type },
         schema: {
           $schema: 'http://json-schema.org/draft-07/schema#',
-          // Where the schema's references lead.
+          // The target of the schema's references.
           components: contract.components,
           ...schema,
         },
@@ -47,7 +47,7 @@ export const answers: readonly Answer[] = operations.flatMap((operation) => {
   });
 });
 
-/** The contract's examples of required parameters, by name. */
+/** Examples of required parameters, by name. */
 export const parameterExamples: ReadonlyMap<string, string> = new Map(
   operations
     .flatMap(parametersOf)

@@ -2,36 +2,36 @@ import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** A request and the answer that Dredd will insist on, made of the contract's examples. */
+/** A request and the response that Dredd expects, made of the contract's examples. */
 export interface Transaction {
-  /** What the verdict is reported under. */
+  /** Identifies the verdict in the report. */
   id: string;
   host: string;
   port: string | null;
-  /** Path and query, behind the path of the server's URL. */
+  /** Path and query, relative to the server's URL. */
   fullPath: string;
   request: { method: string; headers: Record<string, string>; body: string | Buffer<ArrayBuffer> };
   expected: { statusCode: string; headers: Record<string, string>; bodySchema?: object };
   origin: { resourceName: string };
-  /** Set to leave it out. */
+  /** Set to skip the transaction. */
   skip: boolean;
-  /** Set to have it fail, to the reason. */
+  /** Set to a reason to fail the transaction. */
   fail?: string;
-  /** What was answered. */
+  /** The actual response. */
   real?: { statusCode: number; headers: Record<string, string>; body?: string };
 }
 
 export interface Verdict {
   transaction: Transaction;
-  /** What Dredd has against the answer; empty if nothing. */
+  /** Dredd's objections to the response; empty if it passes. */
   objections: string;
 }
 
 /**
- * Has Dredd send every transaction of a contract to a server, one after the other.
+ * Runs Dredd, which sends every transaction of a contract to a server in sequence.
  * @param contract the path of an OpenAPI 3.0 file
- * @param prepare  changes each transaction before it is sent; where it rejects, the transaction fails
- * @returns the verdicts on those that were not left out
+ * @param prepare  changes each transaction before it is sent; the transaction fails if it rejects
+ * @returns the verdicts on transactions that were not skipped
  */
 export async function runDredd(
   contract: string,
@@ -62,7 +62,7 @@ export async function runDredd(
       },
     },
     http: { timeout: 30_000 },
-    // It would warn of every keyword of OpenAPI that its parser passes over.
+    // Otherwise it warns of every OpenAPI keyword that its parser ignores.
     loglevel: 'error',
   });
   await new Promise<void>((resolve, reject) =>
@@ -75,7 +75,7 @@ interface DreddConstructor {
   new (configuration: object): { run(callback: (error?: Error) => void): void };
 }
 
-/** Dredd, without its line for every transaction, and without Node's warnings of its old dependencies. */
+/** Loads Dredd without its output per transaction and without warnings about its dependencies. */
 function loadDredd(): DreddConstructor {
   const require = createRequire(import.meta.url);
   const { emitWarning } = process;

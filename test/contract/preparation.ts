@@ -5,7 +5,7 @@ import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';
 import { freshName, type World } from './world.ts';
 
-/** Changes a request, which is made of the contract's examples, so that it provokes one answer. */
+/** Changes a request made of the contract's examples so that it provokes one answer. */
 type Change = (transaction: Transaction, world: World) => unknown;
 
 const changesByStatus: Record<string, Change> = {
@@ -15,7 +15,7 @@ const changesByStatus: Record<string, Change> = {
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
 };
 
-/** The creator of the space and of the message sends every request that is not changed. */
+/** Without changes, the creator of the space and the message sends the request. */
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
 const takenName: Change = (t, { other }) => setBody(t, { username: other.username });
@@ -25,7 +25,7 @@ const takenRegistration: Change = (t, world) =>
   setBody(t, { ...world.newcomer(), username: world.other.username });
 const noAvatar: Change = (t) => setAvatar(t, new Blob(['These bytes are no avatar.']));
 
-/** Instead of those by status. What counts against a limit is what the operation refuses otherwise. */
+/** Take precedence over the changes by status. For 429, the request must count against the limit. */
 const changes: Record<string, Change> = {
   // Without its stop word, this is another query, which Answered-Query names.
   'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
@@ -83,17 +83,17 @@ const changes: Record<string, Change> = {
   'withdrawAppreciation 200': asOther,
 };
 
-/** The ids of what exists in a world, by the names of the parameters for them. */
+/** Ids of what a world contains, by the names of their parameters. */
 export const existing: Readonly<Record<string, (world: World) => string>> = {
   space_id: ({ space }) => space.space_id,
   message_id: ({ message }) => message.message_id,
   user_id: ({ creator }) => creator.userId,
 };
 
-/** Required parameters whose examples find what `openWorld` creates. */
+/** Required parameters whose examples match what `openWorld` creates. */
 export const literalParameters: readonly string[] = ['q', 'tag'];
 
-/** Whether the request for an answer, changed by its id, by its status or not at all, can provoke the answer. */
+/** Whether the changes, or the example request itself, provoke the answer. */
 export function isProvoked({ id, operation, status }: Answer): boolean {
   if (Object.hasOwn(changes, id)) return true;
   const names = inputNamesOf(operation);
@@ -115,8 +115,8 @@ export function isProvoked({ id, operation, status }: Answer): boolean {
 }
 
 /**
- * What makes each transaction provoke the answer that it expects.
- * @param leaveOut is told of the answers that cannot be provoked
+ * Returns a function that changes a transaction so that it provokes the expected answer.
+ * @param leaveOut called for each answer that cannot be provoked
  */
 export function prepareWith(
   { world, stages }: Servers,
@@ -126,7 +126,7 @@ export function prepareWith(
     const answer = answerTo(transaction);
     const { id, operation, status, schema } = answer;
     transaction.id = id;
-    // By itself, Dredd would only ask for the names that the example has.
+    // By default, Dredd only checks the property names of the example.
     transaction.expected.bodySchema = schema;
 
     const stage = stages[status];
@@ -165,7 +165,7 @@ function answerTo({ request, expected, origin }: Transaction): Answer {
   return answer;
 }
 
-/** Replaces the examples' ids by ids of what exists, or does not, and asks for pages of one item. */
+/** Replaces example ids by existing, unknown or malformed ones, and requests pages of one item. */
 function nameThings(transaction: Transaction, { status }: Answer, world: World): void {
   const { request } = transaction;
   const isPathWrong = status === '400' && request.body === '';
@@ -176,16 +176,16 @@ function nameThings(transaction: Transaction, { status }: Answer, world: World):
     setPath(transaction, example, id);
     request.body = request.body.toString().replace(example, id);
   }
-  // Lists have two items, so that each links to a next page.
+  // Each list has two items and therefore a link to a next page.
   setPath(transaction, 'limit=20', isPathWrong ? 'limit=0' : 'limit=1');
 }
 
-/** Whether the operation's limit is one for all who call from the same address. */
+/** Whether all callers with the same IP address share the operation's rate limit. */
 function isLimitShared({ operation: { isPublicRead, operationId } }: Answer): boolean {
   return isPublicRead || operationId === 'register';
 }
 
-/** Sends a request until it is refused for that. Resolves to whether it was. */
+/** Sends a request until it gets 429, at most 200 times. Resolves to whether it did. */
 async function reachLimit({ request, fullPath }: Transaction, url: string): Promise<boolean> {
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
@@ -210,12 +210,12 @@ function setToken(transaction: Transaction, token: string): void {
   setHeader(transaction, 'Authorization', `Bearer ${token}`);
 }
 
-/** Changes fields of the JSON body. */
+/** Sets properties of the JSON body. */
 function setBody({ request }: Transaction, fields: object): void {
   request.body = JSON.stringify({ ...JSON.parse(request.body.toString()), ...fields });
 }
 
-/** Makes the body a form with the file, or without any. */
+/** Sets a multipart body with the file, or without a file. */
 async function setAvatar(transaction: Transaction, file?: Blob): Promise<void> {
   const form = new FormData();
   if (file) form.set('avatar', file, 'avatar.png');

@@ -6,17 +6,18 @@ import { prepareWith } from './preparation.ts';
 import { enterServer, startServers } from './servers.ts';
 import type { Credentials } from './world.ts';
 
-const USAGE = `Has Dredd hold a server against openapi.yaml: every operation, every status.
+const USAGE = `Checks with Dredd that a server matches openapi.yaml: every operation, every status.
 
-  npm run contract              servers that it starts itself, on temporary folders
+  npm run contract              starts servers with temporary data and checks them
   npm run contract -- <url> [--email <address> --password <password>]
-                                a server that runs already
+                                checks a running server
 
-It signs up throw-away accounts (contract-…@example.com) through the API, and in the end deletes them with all that
-they made. With an address and a password, it sends most requests as that account, and in the end gives it its username
-and bio back, but not its avatar: take a test account. At a server that runs already, others may meanwhile see a few public spaces
-of theirs, and limits that count by account are reached for them, by up to 200 requests each. Answers that it cannot
-provoke are listed with the reason. The exit code is 1 if any other answer is not as the contract has it.
+The check registers temporary accounts (contract-…@example.com) and deletes them at the end with everything they
+created. With an email address and a password, it sends most requests as that account. It restores the account's
+username and bio at the end, but not its avatar, so use a test account. Other users of a running server may see a few
+public spaces during the check. The temporary accounts reach their rate limits with up to 200 requests each. The check
+lists the responses that it cannot provoke, with the reason. The exit code is 1 if any other response differs from the
+contract.
 `;
 
 try {
@@ -32,9 +33,9 @@ try {
   const { email, password } = values;
   if (values.help) console.log(USAGE);
   else if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-    throw new Error(`${url} is no URL of a server.\n\n${USAGE}`);
+    throw new Error(`${url} is not the URL of a server.\n\n${USAGE}`);
   else if ((email === undefined) !== (password === undefined))
-    throw new Error(`An address and a password belong together.\n\n${USAGE}`);
+    throw new Error(`--email and --password require each other.\n\n${USAGE}`);
   else if (!(await check(url, email && password ? { email, password } : undefined)))
     process.exitCode = 1;
 } catch (error) {
@@ -42,7 +43,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Resolves to whether the server keeps the contract. */
+/** Resolves to whether the server matches the contract. */
 async function check(url: string | undefined, credentials?: Credentials): Promise<boolean> {
   await using closing = new AsyncDisposableStack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -84,7 +85,7 @@ function describe({ transaction, objections }: Verdict): string {
   return [`FAILED  ${id}`, ...lines.map((line) => `        ${line.slice(0, 500)}`), ''].join('\n');
 }
 
-/** The ids in lines, those of an operation together: `getUser 500, 503`. */
+/** Formats ids with one line per operation: `getUser 500, 503`. */
 function list(ids: string[]): string {
   const byOperation = Map.groupBy(ids, (id) => id.split(' ', 1)[0]);
   return [...byOperation]

@@ -2,15 +2,15 @@ import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing.ts';
 import { type Credentials, openWorld, type World } from './world.ts';
 
-/** Where transactions are sent. */
+/** The servers that receive the transactions. */
 export interface Servers {
-  /** On the server that is checked. */
+  /** On the server under test. */
   world: World;
-  /** By status: on servers that were brought to the point of giving it. */
+  /** On servers that respond with a certain status, by status. */
   stages: Partial<Record<string, World>>;
 }
 
-/** Prepares a server that runs already. What it closes must be closed. */
+/** Prepares a running server. The caller disposes `closing`. */
 export async function enterServer(
   url: string,
   closing: AsyncDisposableStack,
@@ -20,7 +20,7 @@ export async function enterServer(
   return { world, stages: {} };
 }
 
-/** Starts servers of our own, on temporary folders. */
+/** Starts servers with temporary data. The caller disposes `closing`. */
 export async function startServers(closing: AsyncDisposableStack): Promise<Servers> {
   const start = async (...how: Parameters<typeof startApp>) =>
     closing.use(await startApp(...how)).url;
@@ -34,7 +34,7 @@ export async function startServers(closing: AsyncDisposableStack): Promise<Serve
     world,
     stages: {
       429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
-      // They fail before they find out who is calling, so they need not know anybody.
+      // They fail before authentication, so they need no accounts.
       500: { ...world, url: await failWith('SQLITE_ERROR') },
       503: { ...world, url: await failWith('SQLITE_BUSY') },
     },

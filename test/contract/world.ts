@@ -8,30 +8,30 @@ export interface Account extends Registration {
   token: string;
 }
 
-/** Throw-away accounts on a server and what belongs to them: enough to provoke every answer. */
+/** Temporary accounts on a server with everything that the check needs to provoke each answer. */
 export interface World {
   url: string;
-  /** Has created `space` and another one like it, and has written two messages in it, `message` among them. */
+  /** Created `space`, another space like it, and two messages in `space`, including `message`. */
   creator: Account;
   space: Space;
   message: Message;
-  /** Has created `elsewhere`, and takes no part in `space`. */
+  /** Created `elsewhere` and is no participant of `space`. */
   other: Account;
   elsewhere: Space;
   signUp(): Promise<Account>;
-  /** Somebody without an account, whom a request may sign up. */
+  /** Returns data for a registration by a later request. */
   newcomer(): Registration;
   logIn(account: Registration): Promise<string>;
   createSpace(): Promise<Space>;
   sendMessage(): Promise<Message>;
-  /** Deletes the accounts, and with them everything else. */
+  /** Deletes the accounts with everything they created. */
   close(): Promise<void>;
 }
 
-/** A username that nobody has. */
+/** Returns an unused username. */
 export const freshName = () => `contract-${randomBytes(6).toString('hex')}`;
 
-/** What the searches in the contract's examples find. */
+/** Matches the searches in the contract's examples. */
 const SPACE: SpaceCreation = {
   title: 'Sourdough bread',
   description: 'A space of the contract check, which deletes it at its end.',
@@ -39,7 +39,7 @@ const SPACE: SpaceCreation = {
   tags: ['baking'],
 };
 
-/** Of an account to send requests as, instead of a throw-away one. */
+/** Credentials of an existing account to use instead of a temporary one. */
 export interface Credentials {
   email: string;
   password: string;
@@ -70,7 +70,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     return session.access_token;
   };
-  /** Signs the given account in. What the run changes of it is changed back, and its new spaces are deleted. */
+  /** Signs in to the given account. `close` restores its username and bio and deletes its new spaces. */
   const signIn = async ({ email, password }: Credentials): Promise<Account> => {
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     const by = client(session.access_token);
@@ -99,7 +99,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
         (await api.deleteAccount({ client: client(by) })).response?.status;
       let status = token && (await remove(token));
       if (status !== 200) {
-        // Its session is over, or it was signed up by a request.
+        // The session has ended, or a request registered the account.
         const { data, response } = await api.login({ client: client(), body: { email, password } });
         status = data ? await remove(data.access_token) : response?.status;
       }
@@ -130,7 +130,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   }
 }
 
-/** The last hundred spaces that somebody has come into: more than a run makes. */
+/** Returns the ids of the 100 spaces joined last, more than a run creates. */
 async function spacesOf(client: Client): Promise<string[]> {
   const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
   return participations.map(({ space }) => space.space_id);

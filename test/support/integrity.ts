@@ -13,7 +13,10 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'space-service.sqlite');
 }
 
-/** Holds a database against itself: SQLite's and FTS5's own checks, and what is counted. */
+/**
+ * Runs the integrity checks of SQLite and FTS5, and compares counters with the rows they count.
+ * @throws AssertionError
+ */
 export function assertIntact(dataDir: string): void {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
@@ -37,9 +40,10 @@ export function assertIntact(dataDir: string): void {
 }
 
 /**
- * Holds the search's indexes against those that the same rows would get in a new database, and also the dictionary if it
- * was built since the last change.
- * @returns how many rows there are of each
+ * Compares the search indexes with a full rebuild from the same rows. Also the dictionary, if it was built since the last
+ * change.
+ * @returns the number of rows in each index
+ * @throws AssertionError
  */
 export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-anew-'));
@@ -71,7 +75,7 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
   }
 }
 
-/** Columns of indexes that a rebuild may fill with other values, by the reason. */
+/** Index columns whose values a rebuild may change, by reason. */
 export const notRebuilt: Readonly<Record<string, readonly string[]>> = {
   'Numbers the changes in the order of writing.': [
     'public_spaces.revision',
@@ -80,7 +84,7 @@ export const notRebuilt: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What the indexes hold, each in an order of its own; the word index as FTS5's vocabulary table shows it. */
+/** Reads the rows of each index in a fixed order. FTS5's vocabulary table shows the word index. */
 export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[] | undefined> {
   sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
   const rows = (query: string) => sqlite.prepare(query).raw().all();

@@ -5,7 +5,7 @@ import { contractText, type Operation } from '../../server/contract.ts';
 interface Example {
   /** Path and query. */
   url: string;
-  /** What goes with it, but for the token. */
+  /** Everything else except the token. */
   init: RequestInit & { method: string };
 }
 
@@ -15,8 +15,8 @@ const pixel = await sharp({ create: { width: 1, height: 1, channels: 3, backgrou
   .toBuffer();
 
 /**
- * Returns the smallest request that the contract calls valid, made of its examples. What it names need not exist.
- * @param values instead of the examples, by the names of parameters and of properties of a JSON body
+ * Returns the smallest valid request of an operation, made of the contract's examples. Its ids need not exist.
+ * @param values replace examples, by the names of parameters and of properties of a JSON body
  */
 export function exampleRequest(
   operation: Operation,
@@ -46,7 +46,7 @@ export function exampleRequest(
   return { url, init: { method, headers, body: JSON.stringify(Object.fromEntries(fields)) } };
 }
 
-/** The names of an operation's parameters and of the properties of its JSON body. */
+/** Returns the names of an operation's parameters and of the properties of its JSON body. */
 export function inputNamesOf(operation: Operation): string[] {
   const parameters = parametersOf(operation).map(({ name }) => name);
   return [...parameters, ...Object.keys(bodyExampleOf(operation) ?? {})];
@@ -74,7 +74,7 @@ export function parametersOf({ path, method }: Operation): Parameter[] {
   );
 }
 
-/** The example of a JSON body; undefined for other bodies and for none. */
+/** Returns the example of the JSON body; undefined if the operation takes none. */
 function bodyExampleOf({ path, method }: Operation): object | undefined {
   const { requestBody } = contract.paths[path][method.toLowerCase()];
   return requestBody?.content['application/json']?.example;

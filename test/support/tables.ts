@@ -2,14 +2,14 @@ import type Sqlite from 'better-sqlite3';
 import type { Schema } from '../../server/database/schema.ts';
 
 /**
- * What the rows of a table are:
- * - `stored`: what users made or did. It ends with an account, and otherwise only a request changes it.
- * - `index`: made from stored rows; a rebuild makes the same rows.
- * - `internal`: notes of the service about its own work.
+ * What a table contains:
+ * - `stored`: data of users. Only requests and the operator change it.
+ * - `index`: data derived from stored tables. A rebuild restores it.
+ * - `internal`: bookkeeping of the service.
  */
 type TableKind = 'stored' | 'index' | 'internal';
 
-/** Each table after those that it refers to. */
+/** Parents come before the tables that refer to them. */
 const kinds: Readonly<Record<keyof Schema, TableKind>> = {
   users: 'stored',
   sessions: 'stored',
@@ -37,7 +37,7 @@ export function tablesOf(kind: TableKind): string[] {
 export interface Column {
   name: string;
   type: string;
-  /** Whether it holds the internal key of this row or of another one. */
+  /** Whether it is an internal key: the table's own or a foreign key. */
   isKey: boolean;
 }
 
@@ -51,7 +51,7 @@ export function columnsOf(sqlite: Sqlite.Database, table: string): Column[] {
   }));
 }
 
-/** The column with the rows' internal keys; undefined if the table has none. */
+/** Returns the column with the internal key; undefined if the table has none. */
 export function primaryKeyOf(sqlite: Sqlite.Database, table: string): string | undefined {
   const [first, ...others] = tableInfo(sqlite, table).filter(({ pk }) => pk > 0);
   return others.length === 0 && first?.type === 'INTEGER' ? first.name : undefined;
@@ -64,7 +64,7 @@ function tableInfo(sqlite: Sqlite.Database, table: string) {
 export interface ForeignKey {
   column: string;
   parent: string;
-  /** Whether a row is deleted with the row that it refers to. */
+  /** Whether deleting the parent deletes the row. */
   cascades: boolean;
 }
 

@@ -1,16 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Texts by which what held them can be recognised, by the kind of what held them. */
+/** Unique texts by kind, such as `title`, which reveal where the data of an account is left. */
 export interface Canaries {
-  /** Letters that nothing else puts side by side: a new one of each kind, the same one afterwards. */
+  /** Returns the letters of a kind, drawn at the first call. */
   letters(kind: string): string;
-  /** Rare characters of a script that is written without spaces. */
+  /** Returns rare Han characters, which are indexed without spaces. */
   unspaced(kind: string): string;
-  /** Adds a text that somebody else made up. */
+  /** Adds a text that was generated elsewhere. */
   add(kind: string, text: string): void;
   kinds(): string[];
-  /** Whether a text holds something of any kind. */
+  /** Whether a text contains part of any canary. */
   areIn(text: string): boolean;
   /**
    * Looks for each kind in the bytes and the names of all files of a folder, capitals or not: for any few bytes in a
@@ -20,14 +20,14 @@ export interface Canaries {
   find(folder: string): Promise<Map<string, string[]>>;
 }
 
-/** Neither vowels, which make words, nor letters that look like others: usernames are also kept as what they look like. */
+/** Without vowels, which form words, and without confusable letters, which username skeletons replace. */
 const LETTERS = 'bcdfghjknpqrstvxz';
 const LENGTH = 10;
 
-/** In bytes: so many in a row of a text are the text's. */
-const PART = 5;
-/** Of texts that look like any other of their sort, such as times and numbers. */
-const LONG_PART = 24;
+/** Number of consecutive bytes that identify a canary. */
+const PART_BYTES = 5;
+/** Number of consecutive bytes that identify a text similar to others, such as a timestamp or a hash. */
+const LONG_PART_BYTES = 24;
 
 export function openCanaries(): Canaries {
   const texts = new Map<string, string>();
@@ -38,8 +38,8 @@ export function openCanaries(): Canaries {
   };
   const added = new Map<string, string>();
   const allParts = () => [
-    ...[...texts].map(([kind, text]) => [kind, partsOf(text, PART)] as const),
-    ...[...added].map(([kind, text]) => [kind, partsOf(text, LONG_PART)] as const),
+    ...[...texts].map(([kind, text]) => [kind, partsOf(text, PART_BYTES)] as const),
+    ...[...added].map(([kind, text]) => [kind, partsOf(text, LONG_PART_BYTES)] as const),
   ];
 
   return {
@@ -77,14 +77,14 @@ function below(limit: number): number {
   return Math.floor(Math.random() * limit);
 }
 
-/** All that is so long and stands in a text, or the text if it is shorter. */
+/** All substrings of the given length in bytes, or the text if it is shorter. */
 function partsOf(text: string, length: number): Buffer[] {
   const bytes = lowerCase(Buffer.from(text));
   const count = Math.max(1, bytes.length - length + 1);
   return Array.from({ length: count }, (_, i) => bytes.subarray(i, i + length));
 }
 
-/** Lower case of ASCII letters, in place. */
+/** Converts ASCII letters to lower case in place. */
 function lowerCase(bytes: Buffer): Buffer {
   for (let i = 0; i < bytes.length; i += 1) {
     const byte = bytes[i] as number;

@@ -25,13 +25,13 @@ const OTHERS = 20;
 const FOREIGN_SPACES = 20;
 const PASSWORD = 'correct horse battery';
 
-/** How long the remains may take to be overwritten, in milliseconds. */
-const PATIENCE = 300_000;
+/** Maximum time until erased bytes are overwritten. */
+const PURGE_TIMEOUT_MS = 300_000;
 
-/** A read that took so long stood still while the account went, in milliseconds. */
-const STALL = 1_000;
+/** Maximum latency of other users' reads during a deletion. */
+const MAX_READ_LATENCY_MS = 1_000;
 
-/** Operations that do not race with the deletion of an account, with the reason. */
+/** Operations that are not sent during the deletion of their account, with the reason. */
 const notRacing: Readonly<Record<string, string>> = {
   register: 'Its account would stay.',
   logout: 'The deletion needs the session.',
@@ -65,11 +65,11 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     const begun = performance.now();
     await api.deleteAccount({ client: gone.client, throwOnError: true });
     const deleted = performance.now() - begun;
-    await until(PATIENCE, 'the remains are overwritten', () => isPurged(dataDir));
+    await until(PURGE_TIMEOUT_MS, 'the remains are overwritten', () => isPurged(dataDir));
     const purged = performance.now() - begun;
     const busy = load.measure();
     const sent = await load.stop();
-    assert(busy.slowestRead < STALL, `${busy.told} (before: ${quiet.told})`);
+    assert(busy.slowestRead < MAX_READ_LATENCY_MS, `${busy.told} (before: ${quiet.told})`);
 
     const remains = await canaries.find(dataDir);
     for (const [kind, text] of Object.entries(gone)) {
@@ -93,18 +93,18 @@ async function eraseLargeAccount(messages: number): Promise<string> {
   }
 }
 
-/** Text columns in which no canary of the account can be, by the reason. */
+/** Text columns that cannot hold a canary, by reason. */
 export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
   'Holds one of two words.': ['spaces.visibility'],
   'Holds a time like those of every session.': ['sessions.created_at', 'sessions.last_used_at'],
 };
 
-/** Texts that were overwritten while the account was there may be gone already. */
+/** Whether the text was replaced before the deletion, so that no file needs to contain it. */
 function isFormer(kind: string): boolean {
   return kind.startsWith('former ');
 }
 
-/** Imports an account with canaries in all that it can hold, among others with whom it has to do. */
+/** Imports an account with canaries in every field, and other users who share spaces with it. */
 export async function importAccount(
   dataDir: string,
   canaries: Canaries,
@@ -156,7 +156,7 @@ export async function importAccount(
   const ownSpaces = Math.max(8, messages / 1000);
   const own = (i: number) => `${letters('space_id')}-${i % ownSpaces}`;
   for (let i = 0; i < ownSpaces; i += 1) {
-    // Words that share their beginning with the others' stand in an index without it.
+    // An index stores words without the prefix that they share with others.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
     const isPrivate = i % 4 === 3;
     lines.push({
@@ -218,12 +218,12 @@ export async function importAccount(
   await rm(file);
 }
 
-/** Marks that search folds away, so that only an index holds the letters side by side. */
+/** Adds marks that the search folds, so that only an index contains the bare letters. */
 function accented(letters: string): string {
   return letters.replaceAll(/./g, '$&\u0301');
 }
 
-/** Uses the imported account by HTTP: sessions, an avatar, changes, wrong passwords. */
+/** Uses the imported account over HTTP: sessions, an avatar, changes, wrong passwords. */
 export async function useAccount(url: string, canaries: Canaries): Promise<Person> {
   const { letters, add } = canaries;
   const email = `${letters('email')}@example.org`;
@@ -261,7 +261,7 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
   return { userId, email, password: PASSWORD, token, client };
 }
 
-/** Adds what only the database knows of the account. */
+/** Adds canaries for values that the service generated. */
 export function noteStored(dataDir: string, canaries: Canaries): void {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
@@ -281,29 +281,29 @@ export function noteStored(dataDir: string, canaries: Canaries): void {
 }
 
 /**
- * The rows of a database by table, as they are, or those that stay when a user goes: foreign keys tell which rows go.
- * What is made from them, the indexes of the search, is left to a comparison with indexes made anew.
+ * Reads the stored rows of each table, except those that the deletion of a user deletes according to foreign keys.
+ * Search indexes are compared with a rebuild instead.
  */
 function readRest(dataDir: string, userId = ''): Map<string, string[]> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
-    const goes = (table: string): string => {
+    const isDeleted = (table: string): string => {
       if (table === 'users') return `pk = ${gone}`;
-      // A tag goes with the last space that has it.
+      // A tag is deleted with the last space that has it.
       if (table === 'tags')
-        return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${stays('space_tags')})`;
+        return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${isKept('space_tags')})`;
       const parents = foreignKeysOf(sqlite, table).filter(({ cascades }) => cascades);
       const conditions = parents.map(
         ({ column, parent }) =>
-          `${column} IN (SELECT ${primaryKeyOf(sqlite, parent)} FROM ${parent} WHERE ${goes(parent)})`,
+          `${column} IN (SELECT ${primaryKeyOf(sqlite, parent)} FROM ${parent} WHERE ${isDeleted(parent)})`,
       );
       return conditions.join(' OR ') || 'FALSE';
     };
-    const stays = (table: string) => `NOT (${goes(table)})`;
+    const isKept = (table: string) => `NOT (${isDeleted(table)})`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
       WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
-    // Somebody goes on writing, who counts what was acknowledged.
+    // One user keeps writing. Their messages are counted separately.
     const written = `author_pk IN (SELECT pk FROM users WHERE username = '${WRITER}')`;
 
     const entries = [...tablesOf('stored'), 'discarded_avatars'].map(
@@ -313,7 +313,7 @@ function readRest(dataDir: string, userId = ''): Map<string, string[]> {
         );
         const others = table === 'messages' ? `AND NOT ${written}` : '';
         const rows = sqlite
-          .prepare(`SELECT ${columns} FROM ${table} WHERE ${stays(table)} ${others}`)
+          .prepare(`SELECT ${columns} FROM ${table} WHERE ${isKept(table)} ${others}`)
           .raw()
           .all();
         return [table, rows.map((row) => JSON.stringify(row)).sort()];
@@ -327,7 +327,7 @@ function readRest(dataDir: string, userId = ''): Map<string, string[]> {
 
 const WRITER = 'bystander';
 
-/** Has somebody else read and write all the time, and measures how long they wait. */
+/** Reads and writes continuously as another user and measures latencies. */
 async function startLoad(url: string) {
   const person = await signUp(url, WRITER);
   const { client, userId, token } = person;
@@ -370,11 +370,11 @@ async function startLoad(url: string) {
       }
     })(),
   ]);
-  // Reported when it is stopped.
+  // stop() reports errors.
   running.catch(() => {});
   return {
     writer: WRITER,
-    /** What was measured since the last time. */
+    /** Returns the measurements since the last call. */
     measure() {
       const told = Object.entries(times).map(([kind, each]) => {
         const [p99, most] = [quantile(each, 0.99), Math.max(...each)];
@@ -384,7 +384,7 @@ async function startLoad(url: string) {
       Object.assign(times, { reads: [], writes: [] });
       return { told: told.join('; '), slowestRead };
     },
-    /** Answers with the number of messages sent. */
+    /** Returns the number of messages sent. */
     async stop() {
       isStopping = true;
       await running;
@@ -416,7 +416,7 @@ function isPurged(dataDir: string): boolean {
   }
 }
 
-/** Deletes accounts while they upload, change and read. */
+/** Deletes accounts while their own requests are in progress. */
 async function raceDeletions(rounds: number): Promise<string> {
   await using server = await startServer({ WORKERS: '2' });
   const keeper = await signUp(server.url, 'keeper');
@@ -458,11 +458,11 @@ async function raceDeletions(rounds: number): Promise<string> {
     const deletion = outcomeOf(await insist(() => api.deleteAccount({ client })));
     outcomes.push(deletion, ...(await Promise.all(answers)));
   }
-  // Done before it, or refused because there is nobody any more, or not in the space.
+  // Completed before the deletion, or rejected because the account or the participation is gone.
   const bad = outcomes.filter(({ status = 0 }) => ![200, 201, 401, 403].includes(status));
   assert.deepEqual(bad, [], tally(outcomes));
 
-  // Before the next round of housekeeping, which is minutes away.
+  // The deletion removes the files itself: the next housekeeping is minutes away.
   const folder = join(server.dataDir, 'avatars');
   const countRest = () =>
     Object.fromEntries([...readRest(server.dataDir)].map(([name, rows]) => [name, rows.length]));

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type Sqlite from 'better-sqlite3';
 
 /**
- * What holds, each under a key that names it by marks which its texts carry, so that it is known even if the answer
- * that would have told its id never came:
+ * The expected rows, by keys made of marks. The stored texts contain the marks, so that a row is recognized even if the
+ * response with its id was lost:
  *
  *     user u1            there              space u1.s2                    its texts and tags
  *     username u1        the name           participation u1.s2>u3         joined or left
@@ -12,36 +12,37 @@ import type Sqlite from 'better-sqlite3';
  */
 export type Facts = Map<string, string>;
 
-/** A value that only the answer tells. */
+/** A value that is known only from the response. */
 export const ANY = '?';
 
-/** What a write makes of some facts; undefined ends one, and with it all those whose names hold its mark. */
+/** New values of facts. Undefined deletes a fact and all facts whose keys contain its mark. */
 export type Changes = Record<string, string | undefined>;
 
-/** The writes of somebody who sends one after another. */
+/** The consecutive writes of one writer. */
 export interface Journal {
-  /** Notes what is about to be asked for. */
+  /** Records a write before it is sent. */
   begin(changes: Changes): void;
-  /** It was answered: done. Whatever is given here was known only now. */
+  /** Records that the write succeeded, with changes known only from the response. */
   acknowledge(learnt?: Changes): void;
-  /** It was answered: not done. */
+  /** Records that the write was rejected. */
   refuse(): void;
 }
 
-/** Remembers what was asked for, and what of it was acknowledged. */
+/** Records all writes and which of them were acknowledged. */
 export interface Ledger {
   journal(): Journal;
-  /** Whether the fact holds, as far as the answers tell. */
+  /** Whether the fact exists after all acknowledged writes. */
   holds(key: string): boolean;
   value(key: string): string | undefined;
-  /** How many writes of each journal have been acknowledged. */
+  /** Number of acknowledged writes of each journal. */
   position(): number[];
   /**
-   * Holds a state of the database against the journals: it must be what came of the first so many writes of each, of
-   * no fewer than `since` and of no part of a write.
+   * Checks that the database contains a prefix of the writes of each journal, with at least the first `since` writes
+   * and without partial writes.
+   * @throws AssertionError
    */
   check(actual: Facts, since?: readonly number[]): void;
-  /** Takes the state of the database for what holds, and forgets how it came about. */
+  /** Replaces the expected facts by the actual ones and clears the journals. */
   settle(actual: Facts): void;
 }
 
@@ -139,7 +140,7 @@ function isThere(key: string, facts: Facts): boolean {
   return facts.has(key) && parentsOf(key).every((parent) => facts.has(parent));
 }
 
-/** The facts that this one ends with. */
+/** The facts whose deletion deletes this one. */
 function parentsOf(key: string): string[] {
   const [kind = '', mark = ''] = key.split(' ');
   const parents: string[] = [];
@@ -153,7 +154,7 @@ function parentsOf(key: string): string[] {
   return parents.filter((parent) => parent !== `${kind} ${mark}`);
 }
 
-/** Columns that the facts leave out, by the reason. They hold no keys, which only connect rows. */
+/** Columns that no fact contains, by reason. Internal keys need no entry. */
 export const notInFacts: Readonly<Record<string, readonly string[]>> = {
   'The server chooses it.': [
     'spaces.invitation_code',
@@ -182,7 +183,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
   'The facts list the tags of a space in this order.': ['space_tags.position'],
 };
 
-/** The facts that a database holds, and the service's ids of users, spaces and messages by their keys. */
+/** Reads all facts from a database, and the public ids of users, spaces and messages by key. */
 export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<string, string> } {
   const facts: Facts = new Map();
   const ids = new Map<string, string>();
@@ -192,10 +193,10 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   };
   const rows = (select: string) => sqlite.prepare(select).raw().all() as string[][];
   const userMark = (email = '') => email.split('@')[0];
-  // All that a text begins with, up to the first blank.
+  // Texts start with their mark and a space.
   const textMark = (text = '') => text.split(' ')[0];
 
-  // One moment, though others go on writing.
+  // A transaction reads one snapshot while others write.
   sqlite.exec('BEGIN');
   for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
     const [email, id = '', username = '', bio = '', avatar] = row;

@@ -4,7 +4,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Operation } from '../../server/contract.ts';
 import { exampleRequest } from '../support/requests.ts';
 
-/** Somebody with an account and a session. */
+/** A user with a session. */
 export interface Person {
   userId: string;
   email: string;
@@ -14,23 +14,23 @@ export interface Person {
   client: Client;
 }
 
-/** What a request came to. */
+/** Status and problem code of a response. */
 export interface Outcome {
-  /** Undefined if there was no answer. */
+  /** Undefined without a response. */
   status: number | undefined;
-  /** The code of a refusal. */
+  /** Problem code; undefined after success. */
   code: string | undefined;
 }
 
-/** More at once would wait for each other to be hashed. */
-const AT_ONCE = 4;
+/** Maximum number of concurrent registrations. More would only wait for password hashing. */
+const MAX_CONCURRENT_REGISTRATIONS = 4;
 
 /** A generated client, signed in with the token if there is one. */
 export function clientOf(url: string, token?: string): Client {
   return createClient(createConfig({ baseUrl: url, ...(token && { auth: token }) }));
 }
 
-/** Signs somebody up. The name must be free, and is what the address begins with. */
+/** Registers a user whose email address starts with the username. */
 export async function signUp(
   url: string,
   username: string,
@@ -45,20 +45,20 @@ export async function signUp(
   return { userId, email, password, token, client: clientOf(url, token) };
 }
 
-/** Signs up so many people, named by numbers. */
+/** Registers users with numbered names. */
 export async function signUpAll(url: string, count: number, name = 'person'): Promise<Person[]> {
   const people: Person[] = [];
-  for (let first = 0; first < count; first += AT_ONCE) {
-    const numbers = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, i) => first + i);
+  for (let first = 0; first < count; first += MAX_CONCURRENT_REGISTRATIONS) {
+    const numbers = Array.from(
+      { length: Math.min(MAX_CONCURRENT_REGISTRATIONS, count - first) },
+      (_, i) => first + i,
+    );
     people.push(...(await Promise.all(numbers.map((i) => signUp(url, `${name}-${i}`)))));
   }
   return people;
 }
 
-/**
- * Sends a request, and again after a while as often as the service says that it has more to do than it can: on a busy
- * machine that is what it should say, and no other failure is.
- */
+/** Sends a request and retries it up to 20 times while the service responds 503 with Retry-After. */
 export async function insist<Answer extends { response?: Response }>(
   send: () => Promise<Answer>,
 ): Promise<Answer> {
@@ -70,7 +70,11 @@ export async function insist<Answer extends { response?: Response }>(
   }
 }
 
-/** Sends the contract's example of a request, with other values, and signed in if the operation knows callers. */
+/**
+ * Sends the example request of an operation.
+ * @param values replace examples, by the names of parameters and body properties
+ * @param token  sent unless the operation is public
+ */
 export async function sendExample(
   url: string,
   operation: Operation,
@@ -94,7 +98,7 @@ export function outcomeOf({ response, error }: { response?: Response; error?: un
   return { status: response?.status, code };
 }
 
-/** How often each outcome occurred, to be read: `200 x 3, 409 username_taken x 47`. */
+/** Returns the frequency of each outcome as text: `200 x 3, 409 username_taken x 47`. */
 export function tally(outcomes: readonly Outcome[]): string {
   const counts = new Map<string, number>();
   for (const { status, code } of outcomes) {

@@ -111,7 +111,7 @@ function openRecord(url: string): Exchanges {
   };
 }
 
-/** Does with an account what can be done, with secrets in all that nobody else is to read. Answers with a token. */
+/** Uses an account with secrets in every private text. Returns a token. */
 async function useAccount(url: string, { secrets, secret, send }: Exchanges, pass: number) {
   const name = `person-${secret('a username')}`;
   const person = await signUp(url, name, secret('a password'));
@@ -177,14 +177,14 @@ async function useAccount(url: string, { secrets, secret, send }: Exchanges, pas
   return token;
 }
 
-/** Sends what an operation must refuse, with secrets in it. */
+/** Sends requests with secrets to an operation, most of which it must reject. */
 async function provoke(record: Exchanges, operation: Operation, token: string): Promise<void> {
   const { secret } = record;
   const { method, bodyType, authentication } = operation;
   const { url, init } = exampleRequest(operation);
   const send = (more: RequestInit) => {
     const headers = { ...init.headers, ...more.headers } as Record<string, string>;
-    // A search does not look at who is asking.
+    // Public operations ignore the caller.
     return record.send(url, { ...init, ...more, headers }, authentication !== 'none');
   };
   for (const authorization of [

@@ -24,10 +24,10 @@ const cache = fileOf('../../node_modules/.cache/space-service-torture');
 
 const METRICS_TOKEN = 'strangers';
 
-/** Longer than any run takes, in milliseconds: one that hangs is ended. */
-const PATIENCE = 40 * 60_000;
+/** Longer than any run takes. */
+const RUN_TIMEOUT_MS = 40 * 60_000;
 
-/** A run of Schemathesis: what its phases are is told by its own documentation. */
+/** A run of Schemathesis, whose documentation explains the phases. */
 interface Run {
   name: string;
   phases: string;
@@ -84,14 +84,14 @@ export const strangers: Trial = {
         answered = await countAnswers(server.url);
       }
     };
-    // The first fault ends the other runs, too.
+    // The first failure aborts the other runs.
     await Promise.all(runs.map((each) => repeat(each).catch((error) => ending.abort(error))));
     ending.signal.throwIfAborted();
 
     assert.equal(server.child.exitCode, null, server.output());
     const failed = [...answered].filter(([answer]) => / 5\d\d$/.test(answer));
     assert.deepEqual(failed, [], `the server failed:\n${server.output()}`);
-    // Being refused each time would prove little.
+    // An operation that always fails would prove little.
     const neverDone = operations
       .map(({ operationId }) => operationId)
       .filter((id) => !answered.has(`${id} 200`) && !answered.has(`${id} 201`));
@@ -110,7 +110,10 @@ interface Report {
   errors: { title: string }[];
 }
 
-/** Has Schemathesis hold the server against the contract. @throws AssertionError with what it printed */
+/**
+ * Runs Schemathesis against the server.
+ * @throws AssertionError with the output of Schemathesis
+ */
 async function hold(
   schemathesis: string,
   { url }: Server,
@@ -119,7 +122,7 @@ async function hold(
   round: number,
   signal: AbortSignal,
 ): Promise<Report> {
-  // It leaves files where it runs.
+  // Schemathesis writes files to its working directory.
   const folder = await mkdtemp(join(tmpdir(), 'space-service-strangers-'));
   try {
     const report = join(folder, 'report.json');
@@ -145,7 +148,7 @@ async function hold(
       {
         cwd: folder,
         stdio: ['ignore', 'pipe', 'pipe'],
-        timeout: PATIENCE,
+        timeout: RUN_TIMEOUT_MS,
         signal,
         env: {
           ...{
@@ -172,7 +175,7 @@ async function hold(
   }
 }
 
-/** Rules that the contract tells in words apply to texts and cursors. */
+/** Whether the operation may reject what its schema accepts: texts and cursors have rules beyond their schemas. */
 function isStricterThanSchema(operation: Operation): boolean {
   return operation.bodyType === 'application/json' || inputNamesOf(operation).includes('cursor');
 }
@@ -181,11 +184,11 @@ function takesFile({ bodyType }: Operation): boolean {
   return bodyType === 'multipart/form-data';
 }
 
-function idsOf(isMeant: (operation: Operation) => boolean): string[] {
-  return operations.filter(isMeant).map(({ operationId }) => operationId);
+function idsOf(matches: (operation: Operation) => boolean): string[] {
+  return operations.filter(matches).map(({ operationId }) => operationId);
 }
 
-/** What the server itself has counted: how often each operation has answered with each status. */
+/** Returns how often each operation responded with each status, according to the server's metrics. */
 async function countAnswers(url: string): Promise<Map<string, number>> {
   const answer = await fetch(`${url}/metrics`, {
     headers: { authorization: `Bearer ${METRICS_TOKEN}` },
@@ -202,7 +205,7 @@ function sum(counts: Map<string, number>): number {
   return [...counts.values()].reduce((total, count) => total + count, 0);
 }
 
-/** Installs Schemathesis beside the packages of npm, once for each requirements.txt. Answers with its command. */
+/** Installs Schemathesis under node_modules unless this version is there. Returns the path of its command. */
 async function install(): Promise<string> {
   const wanted = createHash('sha256')
     .update(await readFile(requirements))
@@ -222,7 +225,7 @@ async function install(): Promise<string> {
     const { message } = error as Error;
     throw new CannotRun(`Schemathesis could not be installed with python3 and pip: ${message}`);
   }
-  // The environment's scripts name its path: it cannot be moved into place once it is whole.
+  // A virtual environment cannot be moved, so this file marks a complete one.
   await writeFile(finished, '');
   return command;
 }

@@ -16,29 +16,32 @@ import {
 } from './ledger.ts';
 import { sendExample } from './people.ts';
 
-/** How a request went. */
+/** The outcome of a request. */
 export interface Answer {
   operation: string;
-  /** Undefined if there was no answer. */
+  /** Undefined without a response. */
   status: number | undefined;
   contentType: string | null;
-  /** Whether it asked for something that was not so already. */
+  /** Whether the request changes what the ledger expects. */
   isChange: boolean;
 }
 
-/** Requests of every kind, by people who sign up as they are needed, and what is known of their outcome. */
+/** Random requests of many users, and a ledger of their outcomes. Users register on demand. */
 export interface Traffic {
   ledger: Ledger;
-  /** Sends what follows to this address. */
+  /** Sends all later requests to this base URL. */
   goTo(url: string): void;
   writer(): Writer;
-  /** One read. */
+  /** Sends one random read. */
   read(): Promise<Answer>;
-  /** Takes a state of the database for what holds: people go on from there. */
+  /** Replaces the expected state by the actual state of the database. */
   settle(actual: { facts: Facts; ids: Map<string, string> }): void;
 }
 
-/** Sends one write after another: this one if it can be sent now, or else any. Throws where the answer is unexpected. */
+/**
+ * Sends one write: the requested operation if possible, otherwise a random one.
+ * @throws AssertionError if the response is unexpected
+ */
 export type Writer = (operation?: Write) => Promise<Answer>;
 
 interface Person {
@@ -49,15 +52,15 @@ interface Person {
   messages: string[];
 }
 
-/** A write that can be asked for now. */
+/** A write that is possible in the expected state. */
 interface Attempt {
   changes: Changes;
   send(): Promise<{ data?: unknown; response?: Response; error?: unknown }>;
-  /** Notes what came of it. Answers with what only the answer told. */
+  /** Runs after success. Returns changes known only from the response. */
   done?(data: never): Changes | undefined;
 }
 
-/** How often each write is drawn, in proportion to the others. */
+/** Relative frequency of each write. */
 export const writeShares = {
   ...{ sendMessage: 28, createSpace: 12, joinSpace: 14, appreciateMessage: 12, updateSpace: 8 },
   ...{ deleteMessage: 5, leaveSpace: 4, withdrawAppreciation: 3, deleteSpace: 2 },
@@ -66,7 +69,7 @@ export const writeShares = {
 };
 type Write = keyof typeof writeShares;
 
-/** Operations that are not drawn, with the reason. */
+/** Operations that are never drawn, with the reason. */
 export const notDrawn: Readonly<Record<string, string>> = {
   register: 'Is sent whenever a writer needs another person.',
   login: 'Writes nothing that the ledger compares.',
@@ -74,7 +77,7 @@ export const notDrawn: Readonly<Record<string, string>> = {
   changePassword: 'Writes nothing that the ledger compares.',
 };
 
-/** What is known of reads: the names of all inputs that they may need. */
+/** Names of all inputs for which reads have values. */
 const READ_INPUTS = [
   'q',
   'tag',
@@ -86,7 +89,7 @@ const READ_INPUTS = [
   'cursor',
 ];
 
-/** Whether the traffic reads with this operation: any `GET` whose inputs are known. */
+/** Whether the traffic sends this operation as a read: a `GET` without unknown inputs. */
 export function isRead(operation: Operation): boolean {
   return (
     operation.method === 'GET' &&
@@ -98,9 +101,9 @@ const declared = new Set(declaredStatuses());
 
 const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'.split(' ');
 const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
-/** People, their spaces and messages that are kept in mind, so that much traffic needs no more memory than little. */
-const MOST_REMEMBERED = 200;
-const MOST_PEOPLE = 12;
+/** Maximum length of each list of users, spaces and messages, which bounds the memory of long runs. */
+const MAX_REMEMBERED = 200;
+const MAX_PEOPLE = 12;
 
 const avatars = await Promise.all(
   ['teal', 'coral', 'olive', 'navy'].map(async (background) => {
@@ -138,7 +141,7 @@ export function openTraffic(): Traffic {
     };
   }
 
-  /** What a person may ask for, by name; undefined where there is nothing to do it to. */
+  /** Each write of a person; undefined if nothing exists that it could change. */
   const writes: Record<Write, (person: Person) => Attempt | undefined> = {
     changeUsername({ mark, token }) {
       const username = `user-${mark.slice(1)}-${next()}`;
@@ -309,7 +312,7 @@ export function openTraffic(): Traffic {
     }
     if (response?.ok) journal.acknowledge(attempt.done?.(data as never));
     else journal.refuse();
-    // Others may have deleted or closed what this was about. Anything else is no fault of the sender's.
+    // Other writers may have deleted the target or made it private.
     const isExpected = response?.ok || [403, 404, 503].includes(answer.status);
     assert(isExpected, `${operation} was answered ${answer.status}: ${JSON.stringify(error)}`);
     return answer;
@@ -325,7 +328,7 @@ export function openTraffic(): Traffic {
       return async (wanted) => {
         const alive = own.filter(({ mark }) => ledger.holds(`user ${mark}`));
         own.splice(0, own.length, ...alive);
-        const wantsPerson = own.length < 2 || (own.length < MOST_PEOPLE && Math.random() < 0.02);
+        const wantsPerson = own.length < 2 || (own.length < MAX_PEOPLE && Math.random() < 0.02);
         if (own.length === 0 || (wanted === undefined && wantsPerson)) {
           return perform('register', register(own), journal);
         }
@@ -356,11 +359,11 @@ export function openTraffic(): Traffic {
       const operation = draw(possible);
       const { baseUrl = '' } = client.getConfig();
       const token = operation.authentication === 'required' ? person?.token : undefined;
-      // A server that is killed may answer nothing, or half a body.
+      // A killed server sends no response, or an incomplete one.
       const sent = await sendExample(baseUrl, operation, values, token).catch(() => undefined);
       const answer = answerOf(operation.operationId, sent?.response);
       const { status } = answer;
-      // What was there when it was asked for may be gone by now, and with it the session. Some of it is for others.
+      // The target or the session may have been deleted meanwhile, and some reads require participation.
       const isExpected =
         status === undefined ||
         status < 400 ||
@@ -395,7 +398,7 @@ function drawOperation(): Write {
   return 'sendMessage';
 }
 
-/** One of the items that will do, drawn by lot; undefined if a few tries find none. */
+/** Returns a random item that matches; undefined if five attempts find none. */
 function some<T>(items: readonly T[], willDo: (item: T) => boolean): T | undefined {
   for (let i = 0; i < 5 && items.length > 0; i += 1) {
     const item = draw(items);
@@ -410,7 +413,7 @@ function draw<T>(items: readonly T[]): T {
 
 function remember<T>(items: T[], item: T): void {
   items.push(item);
-  if (items.length > MOST_REMEMBERED) items.shift();
+  if (items.length > MAX_REMEMBERED) items.shift();
 }
 
 function text(beginning: string, words: number): string {

@@ -1,4 +1,4 @@
-"""What Schemathesis cannot read off the contract: who is calling, and how much a request can hold."""
+"""Tells Schemathesis what the contract does not: credentials, and the maximum size of a request head."""
 
 import os
 import secrets
@@ -9,13 +9,13 @@ import schemathesis
 URL = os.environ["SERVER_URL"]
 SESSION_ENDING_OPERATIONS = os.environ["SESSION_ENDING_OPERATIONS"].split()
 
-# The most that the request line and the headers may have, less some for what is added on the way. Beyond it there is
-# no request of any operation, so the contract declares the 431 in its table of codes, not operation by operation.
-MOST_HEAD = 16_384 - 512
+# Maximum size of request line and headers, minus some bytes for headers added on the way. The server rejects longer
+# ones with 431 before it knows the operation, so no operation declares this status.
+MAX_HEAD_BYTES = 16_384 - 512
 
 
 class Account:
-    """Signed up when it is first needed, and again once its session is over."""
+    """Registers on first use, and again after its session has ended."""
 
     def __init__(self):
         self.forget()
@@ -38,7 +38,7 @@ lasting, leaving = Account(), Account()
 
 
 def account_for(operation):
-    """Sessions are ended with an account of their own: the others go on with theirs."""
+    """Operations that end a session use an account of their own."""
     operation_id = operation.definition.raw["operationId"]
     return leaving if operation_id in SESSION_ENDING_OPERATIONS else lasting
 
@@ -67,7 +67,7 @@ def after_call(context, case, response):
 
 @schemathesis.hook.apply_to(operation_id="changePassword")
 def map_body(context, body):
-    """Half of the passwords that could be right are."""
+    """Replaces half of the valid passwords by the correct one."""
     current = body.get("currentPassword") if isinstance(body, dict) else None
     if isinstance(current, str) and 0 < len(current) <= 256 and len(current) % 2 == 0:
         body["currentPassword"] = lasting.password
@@ -78,4 +78,4 @@ def map_body(context, body):
 def filter_case(context, case):
     sent = requests.Request(**case.as_transport_kwargs(base_url=URL)).prepare()
     fields = sum(len(name) + len(value) + 4 for name, value in sent.headers.items())
-    return len(sent.url or "") + fields < MOST_HEAD
+    return len(sent.url or "") + fields < MAX_HEAD_BYTES
