@@ -1,0 +1,194 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Engine, WordScope } from '../../server/database/engine.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { alternativesMatcher, type Matcher, typedMatcher } from '../../server/search/matcher.ts';
+import { queryWords } from '../../server/text/words/query.ts';
+import { indexWords } from '../../server/text/words/tokenize.ts';
+
+const typed = (query: string, joins: number[] = []) => typedMatcher(queryWords(query), joins);
+
+describe('typedMatcher', () => {
+  test('matches texts with every word, in any order', () => {
+    expect(typed('sour dough').matches('Dough that is sour')).toBe(true);
+    expect(typed('sour dough').matches('Dough that is sweet')).toBe(false);
+  });
+
+  test('matches a joined pair as one word or as two', () => {
+    const matcher = typed('bake sour dough', [1]);
+    expect(matcher.matches('Sourdough to bake')).toBe(true);
+    expect(matcher.matches('Bake a dough until it is sour')).toBe(true);
+    expect(matcher.matches('Bakesour dough')).toBe(false);
+    expect(matcher.matches('Sourdough')).toBe(false);
+  });
+
+  test('matches one of two joined pairs at a time, or both if they overlap', () => {
+    const overlapping = typed('rainbow fish keepers', [0, 1]);
+    for (const text of ['Rainbowfish keepers', 'Rainbow fishkeepers', 'Rainbowfishkeepers']) {
+      expect([text, overlapping.matches(text)]).toEqual([text, true]);
+    }
+    const apart = typed('sour dough fish keepers', [0, 2]);
+    expect(apart.matches('Sourdough, fish, keepers')).toBe(true);
+    expect(apart.matches('Sour dough, fishkeepers')).toBe(true);
+    expect(typed('rainbow fish keepers', [0]).matches('Rainbowfishkeepers')).toBe(false);
+  });
+
+  test('must verify what the index cannot decide', () => {
+    expect(typed('bread 東京').mustVerify).toBe(false);
+    expect(typed('bread 東京都').mustVerify).toBe(true);
+    expect(typed('bread 東京都', [0]).mustVerify).toBe(true);
+  });
+});
+
+describe('alternativesMatcher', () => {
+  test('matches texts with one alternative of each position', () => {
+    const matcher = alternativesMatcher([
+      ['sourdough', 'sour dough'],
+      ['bread', 'bred'],
+    ]);
+    for (const text of ['Sourdough bread', 'Bred dough, sour']) {
+      expect([text, matcher.matches(text)]).toEqual([text, true]);
+    }
+    for (const text of ['Sourdough', 'Bread', 'Sour bread']) {
+      expect([text, matcher.matches(text)]).toEqual([text, false]);
+    }
+  });
+
+  test('must verify if one of the alternatives must be verified', () => {
+    expect(alternativesMatcher([['东京', '公园']]).mustVerify).toBe(false);
+    expect(alternativesMatcher([['东京 公园', '东京公园'], ['a']]).mustVerify).toBe(true);
+  });
+});
+
+describe('The pattern of a matcher', () => {
+  let folder: string;
+  let engine: Engine;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'space-service-matcher-'));
+    const options = { migrate: true, runsMaintenance: false };
+    engine = await openSqlite(join(folder, 'matcher.sqlite'), options);
+  });
+  afterAll(async () => {
+    await engine.close();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Few units, so that texts and queries have words in common. */
+  const unit = fc.constantFrom(
+    ...['a', 'ab', 'abc', 'b', 'go', 'node', 'js', 'nodejs', '.net', 'c++', 'c#', '3.14', '3', 'é'],
+    ...[
+      '東京',
+      '京都',
+      '東',
+      '都',
+      '东京都',
+      'ガ',
+      'の',
+      'ไทย',
+      'ภาษา',
+      '한국',
+      '한국어',
+      '👍',
+      '👩‍💻',
+      '💻',
+    ],
+    ...["l'", "'s", 'ال', 'كتاب', 'हिं', 'हिन्दी', 'न्'],
+  );
+  const sign = fc.constantFrom(' ', ' ', ' ', '-', '.', '/', "'", '_', '\n', ', ');
+  const text = fc
+    .array(fc.tuple(unit, fc.oneof(sign, fc.constant(''))), { maxLength: 8 })
+    .map((parts) => parts.flat().join(''));
+  const document = fc.record({ title: text, description: text });
+  const matcher: fc.Arbitrary<Matcher> = fc.oneof(
+    fc.tuple(text, fc.uniqueArray(fc.nat(10), { maxLength: 2 })).map(([query, joins]) => {
+      const words = queryWords(query);
+      const possible = joins.filter((i) => i < words.length - 1).sort((a, b) => a - b);
+      return typedMatcher(words, possible);
+    }),
+    fc
+      .array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
+      .map(alternativesMatcher),
+  );
+  const hasWords = ({ pattern }: Matcher) => JSON.stringify(pattern).includes('"term"');
+  /** An empty conjunction is no query. `queryWords` never leaves a position without words. */
+  const isEmptyInside = ({ pattern }: Matcher) =>
+    /"(?:allOf|anyOf)":\[\]/.test(JSON.stringify(pattern));
+
+  test('finds what the matcher matches, and more only if it must be verified', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(document, { minLength: 1, maxLength: 12 }),
+        matcher.filter((each) => hasWords(each) && !isEmptyInside(each)),
+        async (documents, searched) => {
+          await engine.wordIndex.clear(engine.db);
+          for (const [key, { title, description }] of documents.entries()) {
+            const titleWords = indexWords(title);
+            const all = [...new Set([...titleWords, ...indexWords(description)])];
+            await engine.wordIndex.add(engine.db, key, { title: titleWords, all });
+          }
+          const textOf: Record<WordScope, (of: (typeof documents)[number]) => string> = {
+            title: ({ title }) => title,
+            all: ({ title, description }) => `${title}\n${description}`,
+          };
+          for (const scope of ['title', 'all'] as const) {
+            const query = { pattern: searched.pattern, scope };
+            const range = { after: -1, limit: 100 };
+            const found = await engine.wordIndex.find(engine.db, query, range);
+            const matching = [...documents.keys()].filter((key) =>
+              searched.matches(textOf[scope](documents[key] as (typeof documents)[number])),
+            );
+            if (searched.mustVerify) expect(found).toEqual(expect.arrayContaining(matching));
+            else expect(found).toEqual(matching);
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+
+  test('excludes what the matcher matches', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(document, { minLength: 1, maxLength: 12 }),
+        fc
+          .tuple(matcher, matcher)
+          .filter((both) =>
+            both.every((each) => hasWords(each) && !isEmptyInside(each) && !each.mustVerify),
+          ),
+        async (documents, [searched, excluded]) => {
+          await engine.wordIndex.clear(engine.db);
+          for (const [key, { title, description }] of documents.entries()) {
+            const all = [...new Set([...indexWords(title), ...indexWords(description)])];
+            await engine.wordIndex.add(engine.db, key, { title: indexWords(title), all });
+          }
+          const found = await engine.wordIndex.find(
+            engine.db,
+            {
+              pattern: searched.pattern,
+              scope: 'all',
+              except: [
+                { pattern: excluded.pattern, scope: 'title' },
+                { pattern: searched.pattern, scope: 'title' },
+              ],
+            },
+            { after: -1, limit: 100 },
+          );
+          const expected = [...documents.entries()]
+            .filter(
+              ([, { title, description }]) =>
+                searched.matches(`${title}\n${description}`) &&
+                !searched.matches(title) &&
+                !excluded.matches(title),
+            )
+            .map(([key]) => key);
+          expect(found).toEqual(expected);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
