@@ -1,0 +1,13 @@
+import type { Dictionary } from '../../../server/search/dictionary/dictionary.ts';
+import { buildTrie } from '../../../server/search/dictionary/trie.ts';
+
+/** Makes a dictionary of words with the number of spaces that have each. */
+export async function dictionaryOf(
+  documents: Readonly<Record<string, number>>,
+  { minDocuments = 1, spaces = 1_000_000 }: Partial<Dictionary> = {},
+): Promise<Dictionary> {
+  const terms = Object.entries(documents)
+    .map(([term, count]) => ({ term, documents: count }))
+    .sort((a, b) => (a.term < b.term ? -1 : 1));
+  return { version: 1, spaces, minDocuments, trie: await buildTrie(terms, minDocuments) };
+}
