@@ -117,7 +117,7 @@ describe('slicesAfter', () => {
     const keys = [2 ** 30 - 1, 2 ** 30, 2 ** 31, 2 ** 32 - 1].map((pk) => keyOf(38, pk));
     expect(new Set(keys.map(sliceTerm)).size).toBe(1);
     const dictionary = await dictionaryWith(keys, 10);
-    const slices = slicesAfter(dictionary, keyOf(37, 0), 2 ** 32 - 1, 10);
+    const slices = [...slicesAfter(dictionary, keyOf(37, 0), 2 ** 32 - 1, 10)];
     const last = slices.find((slice) => startsWithOne(sliceTerm(keyOf(38, 2 ** 30)), slice));
     for (const each of keys) {
       expect(startsWithOne(sliceTerm(each), last as Slice)).toBe(true);
