@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { hashPassword } from '../../server/auth/password-hashing.ts';
 import { openDatabase } from '../../server/database/open.ts';
@@ -20,7 +21,16 @@ const AT_ONCE = 20;
 const LONGEST = 15_500;
 
 /** They find something, and more than one result. */
-const SEARCHES = ['/api/spaces/search?q=a', '/api/spaces/search?q=bread', '/api/spaces/tag/bread?'];
+const SEARCHES = [
+  '/api/spaces/search?q=a',
+  '/api/spaces/search?q=bread',
+  '/api/spaces/search?q=bread&as_typed=true',
+  '/api/spaces/tag/bread?',
+];
+
+/** It finds something once the dictionary is built. */
+const CORRECTED_SEARCH = '/api/spaces/search?q=braed';
+const DICTIONARY_TIMEOUT_MS = 60_000;
 
 /** A search as it is sent. */
 interface Search {
@@ -39,9 +49,11 @@ export const queries: Trial = {
       await importSample(dataDir);
       await using server = await startServer({ DATA_DIR: dataDir });
       const get = (target: string) => send(server.url, target, agent);
-      const known = () => Promise.all(SEARCHES.map(async (each) => (await get(each)).body));
+      await untilCorrected(get);
+      const searches = [...SEARCHES, CORRECTED_SEARCH];
+      const known = () => Promise.all(searches.map(async (each) => (await get(each)).body));
       const before = await known();
-      const cursors = await takeCursors(get);
+      const cursors = await takeCursors(get, searches);
 
       const statuses = new Map<number, number>();
       let results = 0;
@@ -106,10 +118,21 @@ function send(url: string, target: string, agent: Agent): Promise<Exchange> {
   });
 }
 
+async function untilCorrected(get: (target: string) => Promise<Exchange>): Promise<void> {
+  const deadline = performance.now() + DICTIONARY_TIMEOUT_MS;
+  while ((await get(CORRECTED_SEARCH)).body === '[]') {
+    assert(performance.now() < deadline, `${CORRECTED_SEARCH} finds something`);
+    await sleep(50);
+  }
+}
+
 /** Some of every list, and of every page of it. */
-async function takeCursors(get: (target: string) => Promise<Exchange>): Promise<string[]> {
+async function takeCursors(
+  get: (target: string) => Promise<Exchange>,
+  searches: readonly string[],
+): Promise<string[]> {
   const cursors: string[] = [];
-  for (const first of SEARCHES) {
+  for (const first of searches) {
     let next: string | undefined = `${first}&limit=3`;
     for (let page = 0; next && page < 10; page += 1) {
       const link: string = (await get(next)).headers.get('link') ?? '';
@@ -279,10 +302,14 @@ function anySearch(cursors: readonly string[]): fc.Arbitrary<Search> {
       text: anyEncoded,
       limit: option('limit', anyLimit),
       cursor: option('cursor', anyCursor),
+      asTyped: option(
+        'as_typed',
+        fc.constantFrom('true', 'false', 'true', 'false', '', '1', 'TRUE'),
+      ),
       rest: anyRest,
     })
-    .map(({ isByTag, text, limit, cursor, rest }) => {
-      const options = limit + cursor + rest;
+    .map(({ isByTag, text, limit, cursor, asTyped, rest }) => {
+      const options = limit + cursor + asTyped + rest;
       const longest = Math.max(0, LONGEST - options.length);
       const clipped = text.slice(0, longest);
       return isByTag
