@@ -110,7 +110,7 @@ describe('readAvatarUpload', () => {
     expect(await send(form)).toMatchObject({ status: 400, code: 'avatar_missing' });
   });
 
-  const validBody = createBody(createPart('name="avatar"; filename="a.jpg"', 'picture'));
+  const validBody = createBody(createPart('name="avatar"; filename="a.jpg"', 'content'));
   test.each<[string, string, string | Buffer]>([
     ['without a boundary in its content type', 'multipart/form-data', validBody],
     ['with an empty boundary', 'multipart/form-data; boundary=', validBody],
@@ -121,7 +121,7 @@ describe('readAvatarUpload', () => {
       validBody,
     ],
     ['that is garbage', FORM_TYPE, Buffer.alloc(10_000, 0xa5)],
-    ['truncated in the file', FORM_TYPE, validBody.subarray(0, validBody.indexOf('picture') + 3)],
+    ['truncated in the file', FORM_TYPE, validBody.subarray(0, validBody.indexOf('content') + 3)],
     ['truncated in the last boundary', FORM_TYPE, validBody.subarray(0, -5)],
     ['truncated in the headers of the part', FORM_TYPE, validBody.subarray(0, 40)],
     ['truncated after the first boundary', FORM_TYPE, `--${BOUNDARY}\r\n`],
@@ -183,7 +183,7 @@ describe('a connection', () => {
     client.write(createHead({ 'Content-Length': body.length }));
     client.write(body);
     expect(await readResponse(client)).toContain('avatar_too_large');
-    const secondBody = createBody(createPart('name="avatar"; filename="a.jpg"', 'picture'));
+    const secondBody = createBody(createPart('name="avatar"; filename="a.jpg"', 'content'));
     client.write(
       Buffer.concat([Buffer.from(createHead({ 'Content-Length': secondBody.length })), secondBody]),
     );
@@ -195,7 +195,7 @@ describe('a connection', () => {
     ['before the form', ''],
     [
       'after the form',
-      createBody(createPart('name="avatar"; filename="a.jpg"', 'picture')).toString(),
+      createBody(createPart('name="avatar"; filename="a.jpg"', 'content')).toString(),
     ],
     ['in the headers of a part', `--${BOUNDARY}\r\nX: `],
     ['in a part without a name', `--${BOUNDARY}\r\n\r\n`],
@@ -236,7 +236,7 @@ describe('a connection', () => {
   test('does not keep the server from closing after a rejected upload has been sent', async () => {
     const client = await openConnection();
     const secondPart = createPart('name="other"; filename="b.jpg"', Buffer.alloc(4 * MEBIBYTE));
-    const body = createBody(createPart('name="avatar"; filename="a.jpg"', 'picture'), secondPart);
+    const body = createBody(createPart('name="avatar"; filename="a.jpg"', 'content'), secondPart);
     client.write(createHead({ 'Content-Length': body.length }));
     client.write(body);
     expect(await readResponse(client)).toContain('HTTP/1.1 400');
