@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { dictionaryIsCurrent } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, join } from '../support/spaces.ts';
 
@@ -10,17 +11,21 @@ let app: TestApp;
 let creator: TestUser;
 let guests: TestUser[];
 
-beforeAll(async () => {
+// With a thousand spaces, the dictionary would no longer have words of a single one.
+beforeEach(async () => {
   app = await startApp();
   creator = await app.register();
   guests = await Promise.all(Array.from({ length: 6 }, () => app.register()));
 });
-afterAll(() => app[Symbol.asyncDispose]());
+afterEach(() => app[Symbol.asyncDispose]());
 
-/** Two titles that equal the query, some that hold it, some spaces that hold it in their description only. */
+/** Titles that equal a query for either word, some that hold one, and spaces that hold it in their description only. */
 const text = fc.constantFrom(
+  { title: 'WORDs', description: '' },
   { title: 'WORD', description: '' },
+  { title: 'All about WORDs', description: 'And more.' },
   { title: 'All about WORD', description: 'And more.' },
+  { title: 'Something else', description: 'It is about WORDs too.' },
   { title: 'Something else', description: 'It is about WORD too.' },
 );
 /** Which of the spaces, counted round. */
@@ -33,6 +38,7 @@ const change = fc.oneof(
   fc.record({ kind: fc.constant('publish' as const), place }),
   fc.record({ kind: fc.constant('join' as const), place, guests: fc.integer({ min: 1, max: 6 }) }),
   fc.record({ kind: fc.constant('leave' as const), place, guests: fc.integer({ min: 1, max: 6 }) }),
+  fc.record({ kind: fc.constant('refresh dictionary' as const) }),
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
@@ -48,33 +54,58 @@ const walk = fc.record({
 
 let walks = 0;
 
-describe.each(['text', 'tag'])(
-  'Whoever walks through the pages of a %s search while spaces come, go, and gain and lose participants and words',
-  (kind) => {
+/** A word that no other walk has, and that is not nearly one. */
+const nextWord = () => {
+  walks += 1;
+  const syllables = ['bam', 'cor', 'dul', 'fen', 'gis', 'hop', 'jat', 'kev', 'lom', 'nur'];
+  return `walk${String(walks)
+    .padStart(3, '0')
+    .replace(/\d/g, (digit) => syllables[+digit] ?? '')}`;
+};
+
+const searchPath = (q: string) => `/api/spaces/search?q=${q}`;
+const misspelt = (word: string) => word.replace('walk', 'wakl');
+
+describe.each<[string, (word: string) => string]>([
+  ['a text', (word) => searchPath(word)],
+  ['a text as typed', (word) => `${searchPath(word)}&as_typed=true`],
+  ['a text and other forms of it', (word) => searchPath(`${word}s`)],
+  ['a misspelt text', (word) => searchPath(misspelt(word))],
+  ['a tag', (word) => `/api/spaces/tag/${word}?`],
+])(
+  'Whoever walks through the pages of a search for %s while spaces come, go, and gain and lose participants and words',
+  (kind, pathOf) => {
     test('sees no space twice, and every one that stood still', async () => {
       let changed = 0;
+      let answered = 0;
       await fc.assert(
         fc.asyncProperty(walk, async ({ spaces: given, limit, between }) => {
-          walks += 1;
-          const word = `walk${String(walks).replace(/\d/g, (digit) => 'abcdefghij'[+digit] ?? '')}`;
+          const word = nextWord();
           const create = ({ title, description }: { title: string; description: string }) =>
             createSpace(creator, {
               title: title.replace('WORD', word),
               description: description.replace('WORD', word),
               tags: [word],
             });
+          const hasOtherForm = ({ title, description }: Space) =>
+            !`${title} ${description}`.includes(`${word}s`);
           const spaces: Space[] = [];
           for (const { text, guests: count } of given) {
             const space = await create(text);
             for (const guest of guests.slice(0, count)) await join(guest, space);
             spaces.push(space);
           }
+          if (kind === 'a misspelt text') await dictionaryIsCurrent(app);
           const standing = new Set(spaces.map(({ space_id }) => space_id));
 
           const perform = async (each: Change) => {
             changed += 1;
             if (each.kind === 'create') {
               spaces.push(await create(each.text));
+              return;
+            }
+            if (each.kind === 'refresh dictionary') {
+              await dictionaryIsCurrent(app);
               return;
             }
             const space = spaces[each.place % spaces.length];
@@ -110,16 +141,23 @@ describe.each(['text', 'tag'])(
           };
 
           const seen: string[] = [];
-          let next: string | undefined =
-            kind === 'text'
-              ? `/api/spaces/search?q=${word}&limit=${limit}`
-              : `/api/spaces/tag/${word}?limit=${limit}`;
-          for (let page = 0; next !== undefined; page += 1) {
-            const response = await app.fetch(next);
+          const headers: (string | null)[] = [];
+          for (
+            let next: string | undefined = `${pathOf(word)}&limit=${limit}`;
+            next !== undefined;
+          ) {
+            const response: Response = await app.fetch(next);
             expect(response.status).toBe(200);
             seen.push(...((await response.json()) as SearchResult[]).map((each) => each.space_id));
-            for (const each of between[page] ?? []) await perform(each);
+            headers.push(response.headers.get('answered-query'));
+            for (const each of between[headers.length - 1] ?? []) await perform(each);
             next = nextPage(response);
+          }
+          const [header] = headers;
+          expect(new Set(headers)).toEqual(new Set([header]));
+          if (header) answered += 1;
+          if (kind === 'a text and other forms of it' && !header) {
+            for (const each of spaces.filter(hasOtherForm)) standing.delete(each.space_id);
           }
           expect(seen).toEqual([...new Set(seen)]);
           expect([...standing].filter((id) => !seen.includes(id))).toEqual([]);
@@ -127,19 +165,20 @@ describe.each(['text', 'tag'])(
         { numRuns: 40 },
       );
       expect(changed).toBeGreaterThan(40);
-    }, 120_000);
+      if (kind === 'a misspelt text') expect(answered).toBe(40);
+      if (kind === 'a text and other forms of it') expect(answered).toBeGreaterThan(20);
+    }, 240_000);
   },
 );
 
 describe('A space that moves while somebody walks through the pages', () => {
-  const searchPath = (q: string) => `/api/spaces/search?q=${q}&limit=2`;
   const read = async (path: string) => {
     const response = await app.fetch(path);
     const ids = ((await response.json()) as SearchResult[]).map(({ space_id }) => space_id);
     return { ids, next: nextPage(response) as string };
   };
 
-  test.each([
+  const moves: [string, (space: Space) => Promise<void>][] = [
     [
       'loses its participants',
       async ({ space_id }: Space) => {
@@ -156,15 +195,27 @@ describe('A space that moves while somebody walks through the pages', () => {
         });
       },
     ],
-  ])('is not shown again when it %s', async (how, move) => {
-    const word = `falling${how.replaceAll(' ', '')}`;
+  ];
+  const spellings: [string, (word: string) => string][] = [
+    ['as typed', (word) => word],
+    ['in another query', misspelt],
+  ];
+
+  test.each(
+    moves.flatMap(([how, move]) =>
+      spellings.map(([place, spell]) => ({ how, move, place, spell })),
+    ),
+  )('is not shown again when it $how, found $place', async ({ move, spell }) => {
+    const word = nextWord();
     const title = `About ${word}`;
     const falling = await createSpace(creator, { title, description: word });
     const others: Space[] = [];
     for (let i = 0; i < 3; i += 1) others.push(await createSpace(creator, { title }));
     for (const guest of guests) await join(guest, falling);
 
-    const first = await read(searchPath(word));
+    await dictionaryIsCurrent(app);
+
+    const first = await read(`${searchPath(spell(word))}&limit=2`);
     expect(first.ids).toContain(falling.space_id);
     await move(falling);
     const rest = (await readPages<SearchResult>(app, first.next)).flat();
@@ -172,7 +223,7 @@ describe('A space that moves while somebody walks through the pages', () => {
       [falling, ...others].map(({ space_id }) => space_id).toSorted(),
     );
     // Whoever begins anew finds it where it is now.
-    const anew = await read(`/api/spaces/search?q=${word}`);
+    const anew = await read(searchPath(spell(word)));
     expect(anew.ids.at(-1)).toBe(falling.space_id);
   });
 });
