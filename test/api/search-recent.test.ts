@@ -69,6 +69,20 @@ describe('The very next search in every process', () => {
     await expectEverywhere([{ space_id: space.space_id, participant_count: 1 }]);
   });
 
+  test('sees a new dictionary, although its response was cached', async () => {
+    const path = '/api/spaces/search?q=lihgthouse';
+    const expected = Array(8).fill([expect.objectContaining({ space_id: space.space_id })]);
+    await expect.poll(() => everywhere(path), { timeout: 20_000 }).toEqual(expected);
+    const misspelt = '/api/spaces/search?q=lihgtship';
+    expect(await everywhere(misspelt)).toEqual(Array(8).fill([]));
+    const body = { title: 'Lightship', description: '', visibility: 'public' as const, tags: [] };
+    const { data } = await api.createSpace({ client: ann, body, throwOnError: true });
+    const found = Array(8).fill([expect.objectContaining({ space_id: data.space_id })]);
+    await expect.poll(() => everywhere(misspelt), { timeout: 20_000 }).toEqual(found);
+    await api.deleteSpace({ client: ann, path: data, throwOnError: true });
+    expect(await everywhere(misspelt)).toEqual(Array(8).fill([]));
+  });
+
   test('sees that somebody joined and left', async () => {
     const path = { space_id: space.space_id };
     await api.joinSpace({ client: ben, path, body: {}, throwOnError: true });

@@ -81,7 +81,13 @@ function below(limit: number): number {
 function partsOf(text: string, length: number): Buffer[] {
   const bytes = lowerCase(Buffer.from(text));
   const count = Math.max(1, bytes.length - length + 1);
-  return Array.from({ length: count }, (_, i) => bytes.subarray(i, i + length));
+  // The dictionary of the search keeps words in UTF-16.
+  const units = lowerCase(Buffer.from(text, 'utf16le'));
+  const unitCount = Math.max(1, units.length / 2 - length + 1);
+  return [
+    ...Array.from({ length: count }, (_, i) => bytes.subarray(i, i + length)),
+    ...Array.from({ length: unitCount }, (_, i) => units.subarray(2 * i, 2 * (i + length))),
+  ];
 }
 
 /** Converts ASCII letters to lower case in place. */

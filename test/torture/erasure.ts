@@ -37,6 +37,9 @@ const notRacing: Readonly<Record<string, string>> = {
   logout: 'The deletion needs the session.',
 };
 
+/** Maximum time until the dictionary contains the words of all spaces. */
+const DICTIONARY_TIMEOUT_MS = 60_000;
+
 export const erasure: Trial = {
   promise: 'A deleted account is gone to the last byte, and nobody else notices.',
   async run(scale) {
@@ -57,6 +60,13 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     const before = await canaries.find(dataDir);
     const unseen = canaries.kinds().filter((kind) => !isFormer(kind) && !before.has(kind));
     assert.deepEqual(unseen, [], 'every canary can be found');
+    await until(
+      DICTIONARY_TIMEOUT_MS,
+      'the dictionary is built',
+      () => readTrie(dataDir) !== undefined,
+    );
+    const ending = Buffer.from(canaries.letters('title').slice(-5), 'utf16le');
+    assert(readTrie(dataDir)?.includes(ending), 'the dictionary has words of the account');
 
     const load = await startLoad(server.url);
     await sleep(messages >= 100_000 ? 5_000 : 1_000);
@@ -79,6 +89,11 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     for (const [name, rows] of rest) assert.deepEqual(left.get(name), rows, name);
     assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is there');
     assertIntact(dataDir);
+    await until(
+      DICTIONARY_TIMEOUT_MS,
+      'the dictionary is rebuilt',
+      () => readTrie(dataDir) !== undefined,
+    );
     await assertIndexed(dataDir);
     const avatars = await readdir(join(dataDir, 'avatars'));
     assert.equal(avatars.length, 2, `the default avatar and the other’s: ${avatars}`);
@@ -320,6 +335,18 @@ function readRest(dataDir: string, userId = ''): Map<string, string[]> {
       },
     );
     return new Map(entries);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** The words of the dictionary as they are stored; undefined if it is older than the last change. */
+function readTrie(dataDir: string): Buffer | undefined {
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    const current = `SELECT trie FROM dictionary, search_revision
+      WHERE built_revision >= search_revision.value`;
+    return sqlite.prepare(current).pluck().get() as Buffer | undefined;
   } finally {
     sqlite.close();
   }
