@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { head, openRaw, type RawAnswer, sendRaw } from '../support/raw.ts';
+import { head, openRaw, type RawResponse, sendRaw } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 import { duration, keepSending, type Outcome, type Person, quantile, settle } from './load.ts';
 import type { Trial } from './trial.ts';
@@ -81,7 +81,7 @@ async function dawdle(url: string, beginning: string, more: string) {
   await connection.write(beginning);
   const timer = setInterval(() => void connection.write(more), 1000);
   const patience = setTimeout(() => connection.socket.destroy(), 60_000);
-  const answer = await connection.answer();
+  const answer = await connection.readResponse();
   await connection.ended;
   clearInterval(timer);
   clearTimeout(patience);
@@ -135,12 +135,16 @@ async function pipeline(url: string, { token, login }: Person): Promise<void> {
   await connection.write([signIn, ...quick, signIn, ...quick].join(''));
   const expected = ['"access_token"', '"status":"ok"', '"username":"ada"', '"not_found"'];
   for (const part of [...expected, ...expected]) {
-    const answer = await connection.answer();
+    const answer = await connection.readResponse();
     assert(answer?.body.includes(part), `${part} was answered out of order: ${answer?.body}`);
   }
 }
 
-function assertProblem({ status, headers, body }: RawAnswer, expected: number, code: string): void {
+function assertProblem(
+  { status, headers, body }: RawResponse,
+  expected: number,
+  code: string,
+): void {
   assert.equal(status, expected, body);
   assert.equal(headers.get('content-type'), 'application/problem+json');
   assert.deepEqual({ ...JSON.parse(body), status, code }, JSON.parse(body));
