@@ -5,7 +5,7 @@ import { contractText, type Operation } from '../../server/contract.ts';
 interface Example {
   /** Path and query. */
   url: string;
-  /** Method, headers and body, without a token. */
+  /** What goes with it, but for the token. */
   init: RequestInit & { method: string };
 }
 
