@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { head, openRaw, type RawAnswer, sendRaw, validateRaw } from '../support/raw.ts';
+import { head, openRaw, type RawResponse, sendRaw, validateRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 
 const MiB = 1024 * 1024;
@@ -23,7 +23,7 @@ afterAll(() => app[Symbol.asyncDispose]());
 
 /** Sends a request with a method that `fetch` does not support. */
 function send(method: string, path: string, headers: Record<string, string> = {}) {
-  return new Promise<RawAnswer>((resolve, reject) => {
+  return new Promise<RawResponse>((resolve, reject) => {
     request(app.url + path, { method, headers }, async (response) => {
       resolve({
         status: response.statusCode ?? 0,
@@ -36,7 +36,7 @@ function send(method: string, path: string, headers: Record<string, string> = {}
   });
 }
 
-function problemOf(response: RawAnswer | undefined) {
+function problemOf(response: RawResponse | undefined) {
   if (!response) throw new Error('There was no response.');
   const problem = JSON.parse(validateRaw('GET', `${app.url}/`, response).body);
   expect(problem.status).toBe(response.status);
@@ -278,7 +278,7 @@ describe('The server', () => {
       login('{') + login(' '.repeat(40_000)) + head('DELETE', '/healthz') + head('GET', '/healthz'),
     );
     const statuses = [];
-    for (let i = 0; i < 4; i += 1) statuses.push((await connection.answer())?.status);
+    for (let i = 0; i < 4; i += 1) statuses.push((await connection.readResponse())?.status);
     expect(statuses).toEqual([400, 413, 405, 200]);
   });
 
@@ -286,13 +286,13 @@ describe('The server', () => {
     const request = head('GET', '/api/spaces/search?q=tea');
     using some = await openRaw(app.url);
     await some.write(request.repeat(16));
-    for (let i = 0; i < 16; i += 1) expect((await some.answer())?.status).toBe(200);
+    for (let i = 0; i < 16; i += 1) expect((await some.readResponse())?.status).toBe(200);
     using many = await openRaw(app.url);
     await many.write(request.repeat(200));
     await many.ended;
     using other = await openRaw(app.url);
     await other.write(request);
-    expect((await other.answer())?.status).toBe(200);
+    expect((await other.readResponse())?.status).toBe(200);
   });
 
   test('sends "100 Continue" to a client that waits for it', async () => {
@@ -306,9 +306,9 @@ describe('The server', () => {
         'Content-Length': body.length,
       }),
     );
-    expect((await connection.answer())?.status).toBe(100);
+    expect((await connection.readResponse())?.status).toBe(100);
     await connection.write(body);
-    expect((await connection.answer())?.status).toBe(200);
+    expect((await connection.readResponse())?.status).toBe(200);
   });
 
   test('rejects other expectations than 100-continue', async () => {
@@ -372,12 +372,12 @@ describe('The rest of a request after its response', () => {
       const filler = 'x'.repeat(64 * 1024);
       const isChunked = 'Transfer-Encoding' in headers;
       const piece = Buffer.from(isChunked ? `10000\r\n${filler}\r\n` : filler);
-      if (!isChunked) expect((await connection.answer())?.status).toBe(status);
+      if (!isChunked) expect((await connection.readResponse())?.status).toBe(status);
       for (let sent = 0; sent < 60 * MiB && !connection.socket.destroyed; sent += filler.length) {
         await connection.write(piece);
       }
       await connection.ended;
-      if (isChunked) expect((await connection.answer())?.status).toBe(status);
+      if (isChunked) expect((await connection.readResponse())?.status).toBe(status);
       expect(socket.bytesRead).toBeGreaterThan(15 * MiB);
       expect(socket.bytesRead).toBeLessThan(18 * MiB);
     },
@@ -389,9 +389,9 @@ describe('The rest of a request after its response', () => {
     await connection.write(head('POST', '/api/auth/login', { ...chunks, ...json }));
     for (let i = 0; i < 16; i += 1) await connection.write(piece);
     await connection.write('0\r\n\r\n');
-    expect((await connection.answer())?.status).toBe(413);
+    expect((await connection.readResponse())?.status).toBe(413);
     await connection.write(head('GET', '/healthz'));
-    expect((await connection.answer())?.status).toBe(200);
+    expect((await connection.readResponse())?.status).toBe(200);
   });
 });
 
@@ -551,7 +551,7 @@ describe('A server that stops', () => {
     await expect.poll(connectAgain).toBe('closed');
     expect((await login).status).toBe(200);
     await connections[0]?.write('\r\n');
-    const ready = await connections[0]?.answer();
+    const ready = await connections[0]?.readResponse();
     expect(ready?.status).toBe(503);
     expect(ready?.headers.get('retry-after')).toBe('2');
     expect(JSON.parse(ready?.body ?? '')).toMatchObject({ code: 'unavailable' });

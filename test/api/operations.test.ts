@@ -196,7 +196,11 @@ describe('with a working database', () => {
           'Content-Length': 60_000_000,
         }),
       );
-      const response = validateRaw(operation.method, app.url + url, await connection.answer());
+      const response = validateRaw(
+        operation.method,
+        app.url + url,
+        await connection.readResponse(),
+      );
       expect(response.status).toBe(413);
       expect(connection.socket.destroyed).toBe(false);
     });
@@ -408,7 +412,7 @@ describe('a request that takes too long to arrive', () => {
       }),
     );
     await connection.write('--x\r\n');
-    const response = validateRaw(method, app.url + url, await connection.answer());
+    const response = validateRaw(method, app.url + url, await connection.readResponse());
     expect(JSON.parse(response.body)).toMatchObject({ status: 408, code: 'request_timeout' });
     expect(response.headers.get('connection')).toBe('close');
     await connection.ended;
@@ -431,7 +435,7 @@ describe('a request that takes too long to arrive', () => {
     await connection.write(withToken);
     const trickle = setInterval(() => connection.socket.write(data), 20);
     try {
-      const response = await connection.answer();
+      const response = await connection.readResponse();
       expect(response?.status).toBe(408);
       await connection.ended;
     } finally {

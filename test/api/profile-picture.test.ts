@@ -316,7 +316,7 @@ describe('the form of changeProfilePicture', () => {
     for (; sent < length && !connection.socket.destroyed; sent += chunk.length) {
       await connection.write(chunk);
     }
-    const { status } = validateRaw('PUT', app.url + PATH, await connection.answer());
+    const { status } = validateRaw('PUT', app.url + PATH, await connection.readResponse());
     return { status, sent };
   }
 

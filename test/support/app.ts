@@ -13,16 +13,16 @@ import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 import { freePort } from './ports.ts';
 
-/** A running application on a database of its own, and clients for it. Close it with `await using`. */
+/** A running application with its own database, and clients for it. Close it with `await using`. */
 export interface TestApp extends AsyncDisposable {
   url: string;
   app: FastifyInstance;
   context: Context;
-  /** `fetch` on a path of the application. Holds the exchange against the contract. */
+  /** Calls `fetch` on a path of the application and validates the exchange against the contract. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** A generated client, signed in with the token if there is one. Holds every exchange against the contract. */
+  /** Returns a generated client that sends the token, if any, and validates every exchange against the contract. */
   client(token?: string): Client;
-  /** Signs a new user up. */
+  /** Registers a new account. */
   register(username?: string): Promise<TestUser>;
 }
 
@@ -37,17 +37,17 @@ export interface TestUser {
   headers: Record<string, string>;
 }
 
-/** What a test may have otherwise than the service has it. */
-export interface Variations {
+/** Parts of the application that a test replaces. */
+export interface Overrides {
   limits?: Partial<TimeLimits>;
   log?: FastifyBaseLogger;
   engine?: (real: Engine) => Engine;
 }
 
-/** @param settings environment variables; limits are off unless they say otherwise */
+/** @param settings environment variables; the default of `RATE_LIMITS` is `off` here */
 export async function startApp(
   settings: Record<string, string> = {},
-  { limits, log = pino({ level: 'silent' }), engine = (real) => real }: Variations = {},
+  { limits, log = pino({ level: 'silent' }), engine = (real) => real }: Overrides = {},
 ): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
   const port = await freePort();
@@ -60,7 +60,7 @@ export async function startApp(
   });
   const opened = await openContext(config, log);
   const context = { ...opened, engine: engine(opened.engine) };
-  // On a busy machine the service would shed load. That is a test of its own.
+  // On a busy machine the service would otherwise shed load, which other tests cover.
   const app = await buildApp(context, { ...TIME_LIMITS, maxEventLoopDelayMs: 60_000, ...limits });
   await app.listen({ host: config.host, port });
 
@@ -91,7 +91,11 @@ export async function startApp(
         throwOnError: true,
       });
       return {
-        ...{ userId: data.user_id, username, email, password, token: data.access_token },
+        userId: data.user_id,
+        username,
+        email,
+        password,
+        token: data.access_token,
         client: client(data.access_token),
         headers: { authorization: `Bearer ${data.access_token}` },
       };

@@ -4,11 +4,11 @@ import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
 
-/** One request and its answer, as a client saw them. */
+/** A request and its response, as seen by a client. */
 export interface Exchange {
   method: string;
   url: string;
-  /** The JSON text of the request's body; undefined for none, and for other types. */
+  /** The JSON text of the request body; undefined without a body and for other types. */
   requestBody?: string | undefined;
   requestType?: string | undefined;
   status: number;
@@ -30,7 +30,7 @@ interface Operation {
   responses: Record<string, Response>;
 }
 
-/** The variable that tells the processes of a test run where to note the exchanges they validated. */
+/** Environment variable: the folder in which the processes of a test run record the exchanges they validated. */
 export const NOTES = 'EXCHANGE_NOTES';
 
 const contract = resolveReferences(parse(contractText));
@@ -42,7 +42,7 @@ const coercing = new Ajv({ strict: false, coerceTypes: true });
 const validators = new Map<object, ValidateFunction>();
 const parameterValidators = new Map<object, ValidateFunction>();
 
-/** Every operation of the contract with every status that it declares. */
+/** Returns every operation of the contract with each status that it declares, such as `login 401`. */
 export function declaredStatuses(): string[] {
   return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap(
     (item) =>
@@ -55,49 +55,48 @@ export function declaredStatuses(): string[] {
 }
 
 /**
- * Holds an exchange against the contract: the answer's status, type, headers and body must be declared, and a request
- * that was accepted must be valid. What is not in the contract (pages, avatars, unknown paths) must at least fail
- * with a problem document.
- * @throws Error that says what is wrong
+ * Validates an exchange against the contract. Status, type, headers and body of the response must be declared, and an
+ * accepted request must be valid. Outside the contract (pages, avatars, unknown paths), errors must be problem documents.
+ * @throws Error that describes the violation
  */
 export function validateExchange(exchange: Exchange): void {
   const { pathname, searchParams } = new URL(exchange.url);
   const found = findOperation(exchange.method, pathname);
   const type = exchange.headers.get('content-type') ?? '';
-  const wrong = (what: string) =>
+  const violation = (what: string) =>
     new Error(
       `${exchange.method} ${pathname} -> ${exchange.status}: ${what}\n${exchange.body.slice(0, 500)}`,
     );
 
   if (!found) {
     if (exchange.status >= 400) {
-      const fault = faultOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
-      if (type !== 'application/problem+json' || fault)
-        throw wrong(`not a problem document: ${type} ${fault}`);
+      const error = errorOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
+      if (type !== 'application/problem+json' || error)
+        throw violation(`not a problem document: ${type} ${error}`);
     }
     return;
   }
 
   const { operation, parameters } = found;
   const response = operation.responses[exchange.status];
-  if (!response) throw wrong('this status is not declared');
+  if (!response) throw violation('the status is not declared');
   for (const [name, { required }] of Object.entries(response.headers ?? {})) {
-    if (required && !exchange.headers.has(name)) throw wrong(`the header ${name} is missing`);
+    if (required && !exchange.headers.has(name)) throw violation(`the header ${name} is missing`);
   }
   if (exchange.method !== 'HEAD') {
     const media = response.content?.[type];
-    if (!media) throw wrong(`the type ${type} is not declared`);
-    const fault = faultOf(media.schema, JSON.parse(exchange.body));
-    if (fault) throw wrong(fault);
+    if (!media) throw violation(`the type ${type} is not declared`);
+    const error = errorOf(media.schema, JSON.parse(exchange.body));
+    if (error) throw violation(error);
   }
   if (exchange.status < 400) {
-    const fault = requestFault(operation, parameters, searchParams, exchange);
-    if (fault) throw wrong(`accepted an invalid request: ${fault}`);
+    const error = requestError(operation, parameters, searchParams, exchange);
+    if (error) throw violation(`accepted an invalid request: ${error}`);
   }
-  note(`${operation.operationId} ${exchange.status}`);
+  record(`${operation.operationId} ${exchange.status}`);
 }
 
-function requestFault(
+function requestError(
   { parameters = [], requestBody }: Operation,
   path: Record<string, string>,
   query: URLSearchParams,
@@ -116,14 +115,14 @@ function requestFault(
     if (text === undefined) return requestBody.required ? 'the body is missing' : undefined;
     if (requestType?.split(';')[0] !== 'application/json')
       return `the body has the type ${requestType}`;
-    return faultOf(requestBody.content['application/json'].schema, JSON.parse(text));
+    return errorOf(requestBody.content['application/json'].schema, JSON.parse(text));
   }
   return undefined;
 }
 
 function findOperation(method: string, pathname: string) {
   const paths = Object.entries(contract.paths as Record<string, Record<string, Operation>>)
-    // The most concrete template first.
+    // Templates with fewer parameters are more specific.
     .sort(([a], [b]) => a.split('{').length - b.split('{').length);
   for (const [template, item] of paths) {
     const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
@@ -150,7 +149,7 @@ function decode(text: string): string {
   }
 }
 
-function faultOf(schema: object, value: unknown): string | undefined {
+function errorOf(schema: object, value: unknown): string | undefined {
   let validate = validators.get(schema);
   if (!validate) {
     validate = ajv.compile(schema);
@@ -159,7 +158,7 @@ function faultOf(schema: object, value: unknown): string | undefined {
   return validate(value) ? undefined : ajv.errorsText(validate.errors);
 }
 
-/** Of the text that a parameter arrives as. */
+/** Returns a validator that coerces the text of a parameter to its declared type. */
 function parameterValidator(schema: object): ValidateFunction {
   let validate = parameterValidators.get(schema);
   if (!validate) {
@@ -169,12 +168,12 @@ function parameterValidator(schema: object): ValidateFunction {
   return validate;
 }
 
-function note(line: string): void {
+function record(line: string): void {
   const folder = process.env[NOTES];
   if (folder) appendFileSync(`${folder}/${process.pid}`, `${line}\n`);
 }
 
-/** The document with every `$ref` replaced by what it names; the contract has no cycles. */
+/** Replaces every `$ref` by its target. The contract has no cycles. */
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
 function resolveReferences(root: any): any {
   // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document

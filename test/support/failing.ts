@@ -2,33 +2,33 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KyselyPlugin } from 'kysely';
 import type { Engine } from '../../server/database/engine.ts';
 
-/** When and how a database that is otherwise sound fails. */
+/** An error that a working database raises from some query on. */
 export interface Failure {
   error: Error;
-  /** How many queries succeed before. */
+  /** How many queries succeed first. */
   after: number;
 }
 
-/** An engine whose queries fail while there is a failure. */
+/** Returns an engine whose queries fail as long as `failure` returns a failure. */
 export function failingEngine(real: Engine, failure: () => Failure | undefined): Engine {
   let queries = 0;
-  let last: Failure | undefined;
-  const fail = () => {
-    const now = failure();
-    if (now !== last) queries = 0;
-    last = now;
-    if (now && queries++ >= now.after) throw now.error;
+  let previous: Failure | undefined;
+  const throwIfFailing = () => {
+    const current = failure();
+    if (current !== previous) queries = 0;
+    previous = current;
+    if (current && queries++ >= current.after) throw current.error;
   };
   const counted = new WeakSet<object>();
   const plugin: KyselyPlugin = {
     transformQuery({ node, queryId }) {
-      fail();
+      throwIfFailing();
       counted.add(queryId);
       return node;
     },
-    // A prepared query is transformed once, however often it runs.
+    // A prepared query is transformed only once, so count its other runs by their results.
     async transformResult({ result, queryId }) {
-      if (!counted.delete(queryId)) fail();
+      if (!counted.delete(queryId)) throwIfFailing();
       return result;
     },
   };
@@ -37,9 +37,9 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
     db: real.db.withPlugin(plugin),
     readDb: real.readDb.withPlugin(plugin),
     async runTask(task, id) {
-      // An order goes to another thread.
+      // Tasks run on another thread and never fail synchronously.
       await sleep(0);
-      fail();
+      throwIfFailing();
       return real.runTask(task, id);
     },
   };

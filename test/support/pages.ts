@@ -1,18 +1,21 @@
 import type { TestApp } from './app.ts';
 
-/** A `Link` header of one reference, relative to the server, of characters that RFC 3986 admits. */
+/** A `Link` header with a single reference, relative to the server, in the characters of RFC 3986. */
 const NEXT = /^<(\/(?:[\w\-.~:/?@!$&'()*+,;=]|%[0-9A-F]{2})*)>; rel="next"$/i;
 
-/** Where the next page is, as path and query; undefined after the last. Refuses a malformed `Link`. */
+/**
+ * Returns path and query of the next page, or undefined after the last page.
+ * @throws Error if the `Link` header is malformed
+ */
 export function nextPage({ headers }: Response): string | undefined {
   const link = headers.get('link');
   if (link === null) return undefined;
   const next = NEXT.exec(link)?.[1];
-  if (next === undefined) throw new Error(`Not a link to a next page: ${link}`);
+  if (next === undefined) throw new Error(`Malformed link to a next page: ${link}`);
   return next;
 }
 
-/** All pages of a list, from `path` on to where no link leads further. */
+/** Reads all pages of a list, from `path` to the page without a link. */
 export async function readPages<T>(
   app: Pick<TestApp, 'fetch'>,
   path: string,
@@ -21,7 +24,7 @@ export async function readPages<T>(
   const pages: T[][] = [];
   const visited = new Set<string>();
   for (let next: string | undefined = path; next !== undefined; ) {
-    if (visited.has(next)) throw new Error(`A link leads back to ${next}`);
+    if (visited.has(next)) throw new Error(`A link leads back to the page ${next}`);
     visited.add(next);
     const response = await app.fetch(next, init);
     if (response.status !== 200) throw new Error(`${response.status} for ${next}`);

@@ -1,20 +1,20 @@
 import { connect, type Socket } from 'node:net';
 import { validateExchange } from './contract.ts';
 
-/** An answer as it came over the wire. */
-export interface RawAnswer {
+/** A response as received over the connection. */
+export interface RawResponse {
   status: number;
   headers: Headers;
   body: string;
 }
 
-/** A connection that sends bytes as they are given. Close it with `using`. */
+/** A connection that sends bytes unchanged. Close it with `using`. */
 export interface RawConnection extends Disposable {
   socket: Socket;
-  /** Sends bytes. Resolves once more may be sent, or the connection has ended. */
+  /** Sends bytes. Resolves when the socket has drained or the connection has closed. */
   write(bytes: string | Buffer): Promise<void>;
-  /** The next answer; undefined where the connection ended without one. */
-  answer(): Promise<RawAnswer | undefined>;
+  /** Reads the next response. Resolves to undefined if the connection closes without one. */
+  readResponse(): Promise<RawResponse | undefined>;
   ended: Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // A connection that is cut off while sending is reset. What came before counts.
+  // The server resets a connection that is still sending. Keep what was received before.
   socket.on('error', () => {});
   await new Promise((resolve) => socket.once('connect', resolve));
 
@@ -40,12 +40,12 @@ export async function openRaw(url: string): Promise<RawConnection> {
       if (socket.destroyed || socket.write(bytes)) return;
       await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), ended]);
     },
-    async answer() {
+    async readResponse() {
       for (;;) {
-        const found = firstAnswer(received);
+        const found = parseResponse(received);
         if (found) {
           received = received.subarray(found.length);
-          return found.answer;
+          return found.response;
         }
         if (socket.destroyed) return undefined;
         await Promise.race([new Promise<void>((resolve) => (arrived = resolve)), ended]);
@@ -55,27 +55,32 @@ export async function openRaw(url: string): Promise<RawConnection> {
   };
 }
 
-/** Sends one request and resolves to its answer. */
-export async function sendRaw(url: string, bytes: string): Promise<RawAnswer | undefined> {
+/** Sends one request and returns its response. */
+export async function sendRaw(url: string, bytes: string): Promise<RawResponse | undefined> {
   using connection = await openRaw(url);
   await connection.write(bytes);
-  return await connection.answer();
+  return await connection.readResponse();
 }
 
-/** The head of an HTTP request for `path`, with a Host unless `headers` have one. */
+/** Returns the head of an HTTP request. `headers` may replace the default Host. */
 export function head(method: string, path: string, headers: Record<string, string | number> = {}) {
   const lines = Object.entries({ Host: 'localhost', ...headers });
   return `${method} ${path} HTTP/1.1\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n`;
 }
 
-/** Holds a raw answer against the contract. The request was refused, so its body does not matter. */
-export function validateRaw(method: string, url: string, answer: RawAnswer | undefined): RawAnswer {
-  if (!answer) throw new Error(`${method} ${url} got no answer.`);
-  validateExchange({ method, url, ...answer });
-  return answer;
+/** Validates the response to a rejected request against the contract. @throws Error if there is no response */
+export function validateRaw(
+  method: string,
+  url: string,
+  response: RawResponse | undefined,
+): RawResponse {
+  if (!response) throw new Error(`${method} ${url} got no response.`);
+  validateExchange({ method, url, ...response });
+  return response;
 }
 
-function firstAnswer(bytes: Buffer): { answer: RawAnswer; length: number } | undefined {
+/** Returns the first complete response and its length, or undefined if more bytes are needed. */
+function parseResponse(bytes: Buffer): { response: RawResponse; length: number } | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const [line = '', ...fields] = bytes.subarray(0, end).toString('latin1').split('\r\n');
@@ -87,5 +92,5 @@ function firstAnswer(bytes: Buffer): { answer: RawAnswer; length: number } | und
   const length = end + 4 + Number(headers.get('content-length') ?? 0);
   if (bytes.length < length) return undefined;
   const body = bytes.subarray(end + 4, length).toString();
-  return { answer: { status: Number(line.split(' ')[1]), headers, body }, length };
+  return { response: { status: Number(line.split(' ')[1]), headers, body }, length };
 }

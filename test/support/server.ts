@@ -8,7 +8,7 @@ import { insecureVersion } from '../../server/process/node-version.js';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
-/** The arguments that `npm start` passes to Node.js, the script last. */
+/** The arguments that `npm start` passes to Node.js, with the script last. */
 const startArguments = manifest.scripts.start.split(' ').slice(1);
 
 const nodeWarning = insecureVersion(process.versions.node);
@@ -25,15 +25,15 @@ export interface Server extends AsyncDisposable {
   unexpectedOutput(): string;
   /** Sends SIGTERM. Resolves to the exit code, or to the signal that ended it. */
   stop(): Promise<number | NodeJS.Signals>;
-  /** Kills it and its workers, as a crash of the machine would. */
+  /** Kills it and its workers without a chance to clean up, like a crash of the machine. */
   kill(): Promise<void>;
 }
 
 /**
  * Starts a server and waits until it is ready.
- * @param settings environment variables; without DATA_DIR, the server gets a temporary folder that is removed with it
- * @param command  what to put before the server's command line, such as strace
- * @param script   what to run instead of the service; it listens where the environment says
+ * @param settings environment variables; without DATA_DIR, the server uses a temporary folder that is deleted with it
+ * @param command  a prefix of the server's command line, such as strace
+ * @param script   the script to run instead of the service; it must listen on HOST and PORT
  */
 export async function startServer(
   settings: Record<string, string> = {},
@@ -71,9 +71,9 @@ export async function startServer(
     },
   };
   for (let i = 0; i < 6_000; i += 1) {
-    if (!started.isRunning()) throw new Error(`The server ended:\n${server.output()}`);
-    const answer = await fetch(`${server.url}/readyz`).catch(() => undefined);
-    if (answer?.ok) return server;
+    if (!started.isRunning()) throw new Error(`The server exited:\n${server.output()}`);
+    const response = await fetch(`${server.url}/readyz`).catch(() => undefined);
+    if (response?.ok) return server;
     await sleep(20);
   }
   await server[Symbol.asyncDispose]();

@@ -15,76 +15,76 @@ import { randomNumbers } from '../support/random.ts';
 import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
-import { mutate, soundImages } from './avatars/mutations.ts';
+import { mutate, validImages } from './avatars/mutations.ts';
 import { type Person, signUpAll } from './people.ts';
 import { CannotRun, type Scale, type Trial } from './trial.ts';
 
 const MB = 1024 * 1024;
 
-/** How many upload at once. */
-const PEOPLE = 4;
+/** Number of users who upload concurrently. */
+const USERS = 4;
 
-/** What the server may take at most, in bytes: half a gigabyte more than usual for the one image that is decoded. */
-const MOST_MEMORY = 1_000 * MB;
+/** Half a gigabyte more than the server usually needs, for the one image that is decoded. */
+const MAX_MEMORY_BYTES = 1_000 * MB;
 
-/** What it may keep of all that, in bytes. */
-const KEPT_MEMORY = 100 * MB;
+const MAX_MEMORY_GROWTH_BYTES = 100 * MB;
 
-/** How long any upload may take to be answered, in milliseconds: decoding alone is given up after 10 seconds. */
-const PATIENCE = 20_000;
+/** Longest time until the response to an upload. Decoding alone is aborted after 10 seconds. */
+const MAX_UPLOAD_MS = 20_000;
 
 const counts: Record<Scale, { mutated: number; uploads: number }> = {
   quick: { mutated: 60, uploads: 48 },
   full: { mutated: 10_000, uploads: 9_999 },
 };
 
-export const images: Trial = {
+export const avatars: Trial = {
   promise:
-    'No image crashes the server or costs more than its share, and no upload leaves a trace.',
+    'No uploaded image crashes the server or exceeds its limits, and no upload leaves files or memory behind.',
   async run(scale) {
     if (!existsSync('/proc/self/fd')) throw new CannotRun('needs /proc');
     const temporary = await mkdtemp(join(tmpdir(), 'space-service-uploads-'));
     try {
       await using server = await startServer({ TMPDIR: temporary });
-      const people = await signUpAll(server.url, PEOPLE);
-      const sound = await soundImages();
-      // What is loaded and allocated once is no growth.
-      await inTurns(people, sound.length * 3, (i, person, agent) =>
-        upload(server, person, agent, sound[i % sound.length] as Buffer),
+      const people = await signUpAll(server.url, USERS);
+      const valid = await validImages();
+      // Loads and allocates everything that is needed once, which is not growth.
+      await runForUsers(people, valid.length * 3, (i, person, agent) =>
+        upload(server, person, agent, valid[i % valid.length] as Buffer),
       );
-      const before = await rest(server);
+      const before = await measureIdle(server);
 
       let slowest = { name: '', milliseconds: 0 };
-      const judge = async (person: Person, agent: Agent, sample: Bomb) => {
-        const begun = performance.now();
+      const checkTime = async (person: Person, agent: Agent, sample: Bomb) => {
+        const start = performance.now();
         const status = await check(server, person, agent, sample);
-        const milliseconds = Math.round(performance.now() - begun);
+        const milliseconds = Math.round(performance.now() - start);
         if (milliseconds > slowest.milliseconds) slowest = { name: sample.name, milliseconds };
-        assert(milliseconds < PATIENCE, `${sample.name} took ${milliseconds} ms`);
+        assert(milliseconds < MAX_UPLOAD_MS, `${sample.name} took ${milliseconds} ms`);
         return status;
       };
       const seed = randomBytes(4).readUInt32LE();
-      const told = (i: number) => `image ${i} of seed ${seed}`;
-      const mutated = await inTurns(people, counts[scale].mutated, (i, person, agent) =>
-        judge(person, agent, {
-          ...{ name: told(i), bytes: mutate(sound, randomNumbers(seed + i)) },
+      const nameOf = (i: number) => `image ${i} of seed ${seed}`;
+      const mutated = await runForUsers(people, counts[scale].mutated, (i, person, agent) =>
+        checkTime(person, agent, {
+          name: nameOf(i),
+          bytes: mutate(valid, randomNumbers(seed + i)),
           statuses: [200, 400, 415, 422],
         }),
       );
-      const afterMutated = await rest(server);
+      const afterMutated = await measureIdle(server);
 
       const all = await bombs(scale);
-      // One person, so that none has to wait for another.
-      const bombed = await inTurns(people.slice(0, 1), all.length, (i, person, agent) =>
-        judge(person, agent, all[i] as Bomb),
+      // One user, because concurrent uploads would wait for each other.
+      const bombed = await runForUsers(people.slice(0, 1), all.length, (i, person, agent) =>
+        checkTime(person, agent, all[i] as Bomb),
       );
-      const afterBombs = await rest(server);
+      const afterBombs = await measureIdle(server);
 
       const large = await largeImage();
-      const uploaded = await inTurns(people, counts[scale].uploads, (i, person, agent) =>
+      const uploaded = await runForUsers(people, counts[scale].uploads, (i, person, agent) =>
         i % 3 === 0 ? abort(server, person, large) : upload(server, person, agent, large),
       );
-      const after = await rest(server);
+      const after = await measureIdle(server);
 
       const failed = server.output();
       assert.equal(server.child.exitCode, null, failed);
@@ -94,16 +94,21 @@ export const images: Trial = {
       assert(aborted === counts[scale].uploads / 3 && finished === 2 * aborted, tally(uploaded));
 
       for (const each of [afterMutated, afterBombs, after]) {
-        assert(each.peak <= MOST_MEMORY, `resident memory reached ${inMB(each.peak)}`);
-        const { descriptors } = before;
-        assert(each.descriptors <= descriptors, `descriptors ${descriptors}, ${each.descriptors}`);
+        assert(each.peak <= MAX_MEMORY_BYTES, `resident memory reached ${inMB(each.peak)}`);
+        assert(
+          each.descriptors <= before.descriptors,
+          `descriptors grew from ${before.descriptors} to ${each.descriptors}`,
+        );
       }
       const growth = after.memory - before.memory;
-      assert(growth <= KEPT_MEMORY, `memory grew from ${inMB(before.memory)} by ${inMB(growth)}`);
+      assert(
+        growth <= MAX_MEMORY_GROWTH_BYTES,
+        `memory grew from ${inMB(before.memory)} by ${inMB(growth)}`,
+      );
       assertNoLeftovers(server, temporary);
 
       const memory = [before, afterMutated, afterBombs, after].map((each) => inMB(each.memory));
-      return `${counts[scale].mutated} mutated images: ${tally(mutated)}; ${all.length} bombs and disguises: ${tally(bombed)}; the slowest took ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a bare WebP of 512 x 512. Memory at rest ${memory.join(', ')} (bound: ${inMB(KEPT_MEMORY)} more), at most ${inMB(after.peak)} (bound: ${inMB(MOST_MEMORY)}); descriptors ${before.descriptors}, then ${after.descriptors}; no file left`;
+      return `${counts[scale].mutated} mutated images: ${tally(mutated)}; ${all.length} bombs and disguised files: ${tally(bombed)}; slowest response ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a WebP of 512 x 512 without metadata. Idle memory ${memory.join(', ')} (limit: ${inMB(MAX_MEMORY_GROWTH_BYTES)} more), peak ${inMB(after.peak)} (limit: ${inMB(MAX_MEMORY_BYTES)}); descriptors ${before.descriptors} before and ${after.descriptors} after; no temporary files`;
     } finally {
       await rm(temporary, { recursive: true, force: true });
     }
@@ -112,8 +117,8 @@ export const images: Trial = {
 
 type Outcome = number | 'aborted';
 
-/** Has each person do one thing after another until all are done. Answers with how often each outcome came. */
-async function inTurns(
+/** Runs `act` `count` times, one at a time for each user. Returns the number of each outcome. */
+async function runForUsers(
   people: readonly Person[],
   count: number,
   act: (i: number, person: Person, agent: Agent) => Promise<Outcome>,
@@ -136,15 +141,15 @@ async function inTurns(
   return outcomes;
 }
 
-/** Uploads what may be refused, and looks at the avatar that it became if not. Keeps what breaks the promise. */
+/** Uploads a sample and checks the response and the avatar. Keeps the file if a check fails. */
 async function check(server: Server, person: Person, agent: Agent, sample: Bomb) {
   const { name, bytes, statuses } = sample;
   try {
     const status = await upload(server, person, agent, bytes);
-    assert(statuses.includes(status), `was answered ${status}`);
+    assert(statuses.includes(status), `unexpected status ${status}`);
     return status;
   } catch (cause) {
-    const file = join(tmpdir(), `space-service-picture-${Date.now()}`);
+    const file = join(tmpdir(), `space-service-avatar-${Date.now()}`);
     writeFileSync(file, bytes);
     throw new Error(`${name} (kept as ${file}): ${cause}\n${server.output()}`, { cause });
   }
@@ -153,13 +158,13 @@ async function check(server: Server, person: Person, agent: Agent, sample: Bomb)
 const BOUNDARY = 'boundary-of-an-image';
 const FORM = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
 
-function formOf(image: Buffer): Buffer {
+function createForm(image: Buffer): Buffer {
   const disposition = 'form-data; name="avatar"; filename="../../avatar.jpg"';
   const head = `--${BOUNDARY}\r\nContent-Disposition: ${disposition}\r\nContent-Type: image/jpeg\r\n\r\n`;
   return Buffer.concat([Buffer.from(head), image, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
 }
 
-/** Uploads an image, and holds the answer to the contract. Answers with its status. */
+/** Uploads an image and validates the response against the contract. Returns the status. */
 async function upload(
   { url }: Server,
   { token }: Person,
@@ -167,13 +172,13 @@ async function upload(
   image: Buffer,
 ): Promise<number> {
   const target = `${url}/api/profile/picture`;
-  const body = formOf(image);
+  const body = createForm(image);
   const headers = { ...FORM, authorization: `Bearer ${token}`, 'content-length': body.length };
-  const answer = await send(target, agent, { method: 'PUT', headers }, body);
-  const text = answer.body.toString();
-  validateExchange({ method: 'PUT', url: target, ...answer, body: text });
-  if (answer.status === 200) await checkAvatar(JSON.parse(text).profile_picture, agent);
-  return answer.status;
+  const response = await send(target, agent, { method: 'PUT', headers }, body);
+  const text = response.body.toString();
+  validateExchange({ method: 'PUT', url: target, ...response, body: text });
+  if (response.status === 200) await checkAvatar(JSON.parse(text).profile_picture, agent);
+  return response.status;
 }
 
 async function checkAvatar(url: string, agent: Agent): Promise<void> {
@@ -181,7 +186,7 @@ async function checkAvatar(url: string, agent: Agent): Promise<void> {
   assert.equal(status, 200);
   assert.equal(headers.get('content-type'), 'image/webp');
   assert.match(webpChunks(body).join(' '), /^(VP8X ALPH )?VP8 $/);
-  assert(!body.includes(PAYLOAD.slice(0, 20)), 'the avatar holds what was hidden in the upload');
+  assert(!body.includes(PAYLOAD.slice(0, 20)), 'the avatar contains data hidden in the upload');
   const { info } = await sharp(body, { failOn: 'warning' })
     .raw()
     .toBuffer({ resolveWithObject: true });
@@ -209,9 +214,9 @@ function send(
   });
 }
 
-/** Sends part of an upload, and cuts the connection. */
+/** Sends part of an upload and closes the connection. */
 async function abort({ url }: Server, { token }: Person, image: Buffer): Promise<'aborted'> {
-  const body = formOf(image);
+  const body = createForm(image);
   using connection = await openRaw(url);
   await connection.write(
     [
@@ -229,39 +234,41 @@ async function abort({ url }: Server, { token }: Person, image: Buffer): Promise
   return 'aborted';
 }
 
-/** About 200 kB, which are on their way for a while. */
+/** Returns a PNG of about 200 kB, large enough to be aborted while it is sent. */
 function largeImage(): Promise<Buffer> {
-  const [width, height] = [260, 260];
-  const pixels = randomBytes(width * height * 3);
-  return sharp(pixels, { raw: { width, height, channels: 3 } })
+  const edge = 260;
+  const pixels = randomBytes(edge * edge * 3);
+  return sharp(pixels, { raw: { width: edge, height: edge, channels: 3 } })
     .png()
     .toBuffer();
 }
 
-/** What the server holds, once it has nothing to do. */
-async function rest({ child }: Server) {
+/** Returns memory in bytes and open descriptors of the idle server. */
+async function measureIdle({ child }: Server) {
   const pid = child.pid as number;
-  const status = (name: string) => {
+  const readStatus = (name: string) => {
     const text = readFileSync(`/proc/${pid}/status`, 'utf8');
     return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]) * 1024;
   };
-  const descriptors = () => readdirSync(`/proc/${pid}/fd`).length;
-  // Connections are closed by now, though the server may not have noticed yet.
-  let least = descriptors();
+  const countDescriptors = () => readdirSync(`/proc/${pid}/fd`).length;
+  // The server may not have noticed yet that connections are closed.
+  let descriptors = countDescriptors();
   for (let i = 0; i < 20; i += 1) {
     await sleep(100);
-    least = Math.min(least, descriptors());
+    descriptors = Math.min(descriptors, countDescriptors());
   }
-  return { memory: status('VmRSS'), peak: status('VmHWM'), descriptors: least };
+  return { memory: readStatus('VmRSS'), peak: readStatus('VmHWM'), descriptors };
 }
 
-/** Of each person's images only the last is there, if any, and nothing that was on its way. */
+/** Asserts that only the current avatars remain, and no temporary files. */
 function assertNoLeftovers({ dataDir }: Server, temporary: string): void {
   const names = readdirSync(join(dataDir, 'avatars'));
-  const odd = names.filter((name) => name !== DEFAULT_AVATAR_NAME && !isAvatarName(name));
-  assert.deepEqual(odd, [], 'temporary files are left');
-  assert.equal(names.length, 1 + PEOPLE, `images are left: ${names}`);
-  assert.deepEqual(readdirSync(temporary), [], 'temporary files are left');
+  const temporaryNames = names.filter(
+    (name) => name !== DEFAULT_AVATAR_NAME && !isAvatarName(name),
+  );
+  assert.deepEqual(temporaryNames, [], 'temporary files remain');
+  assert.equal(names.length, 1 + USERS, `avatars that no user has remain: ${names}`);
+  assert.deepEqual(readdirSync(temporary), [], 'temporary files remain');
 }
 
 function tally(outcomes: Record<string, number>): string {

@@ -15,18 +15,25 @@ import type { Trial } from './trial.ts';
 
 const WRITERS = 3;
 
-/** What is searched for in the service and in what was restored from it. */
+/** Queries that must return the same results from the service and from a restored backup. */
 const SEARCHES = [
-  ...['tea', 'astronomy bread', 'ri', 'lantern harbour stone', 'space', 'jaz', 'chss', 'clouds'],
+  'tea',
+  'astronomy bread',
+  'ri',
+  'lantern harbour stone',
+  'space',
+  'jaz',
+  'chss',
+  'clouds',
 ].map((q) => `/api/spaces/search?${new URLSearchParams({ q, limit: '100' })}`);
 const TAGS = ['baking', 'C++', 'nachtmusik', '東京', 'a/b', 'node.js', 'nothing'].map(
   (tag) => `/api/spaces/tag/${encodeURIComponent(tag)}?limit=100`,
 );
 
-/** Avatars' URLs must not differ by where a server listens. */
+/** Avatar URLs must not depend on the address that a server listens on. */
 const settings = { PUBLIC_URL: 'https://spaces.example.org' };
 
-/** A way to make a data folder of another one while that is written to. */
+/** Copies a data folder while the service writes to it. */
 type Backup = (from: string, to: string) => Promise<void>;
 
 const run = promisify(execFile);
@@ -46,7 +53,7 @@ const backups: Record<string, Backup> = {
 };
 
 export const backup: Trial = {
-  promise: 'A backup made while others write is one moment of the service, and can be restored.',
+  promise: 'A backup taken during writes is a consistent snapshot, and can be restored.',
   async run(scale) {
     const rounds = scale === 'full' ? 20 : 1;
     const folder = await mkdtemp(join(tmpdir(), 'space-service-backup-'));
@@ -61,22 +68,22 @@ export const backup: Trial = {
       let made = 0;
       let during = 0;
       for (let i = 0; i < rounds; i += 1) {
-        for (const [name, make] of Object.entries(backups)) {
+        for (const [name, createBackup] of Object.entries(backups)) {
           const to = join(folder, `restored-${i}-${name.split(' ')[0]}`);
           const since = traffic.ledger.position();
           const before = load.acknowledged();
-          await Promise.race([make(dataDir, to), load.ended]);
+          await Promise.race([createBackup(dataDir, to), load.ended]);
           during += load.acknowledged() - before;
-          await assertMoment(name, to, traffic.ledger, since);
+          await assertSnapshot(name, to, traffic.ledger, since);
           await rm(to, { recursive: true });
           made += 1;
         }
       }
-      assert(during > made, 'there were writes during the backups');
+      assert(during > made, 'too few writes during the backups');
       await load.stop();
 
-      const searched = await assertSameAnswers(server.url, dataDir, folder);
-      return `${made} backups during ${during} acknowledged writes: each holds what was acknowledged before it began, and of every writer all up to one moment; of the last, ${searched.spaces} results of ${searched.requests} searches are the service's own`;
+      const searched = await assertSameResults(server.url, dataDir, folder);
+      return `${made} backups during ${during} acknowledged writes: each contains everything acknowledged before it began, and the writes of each writer up to one moment; the last ones return the same ${searched.spaces} results of ${searched.requests} searches as the service`;
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -90,7 +97,7 @@ async function runCommand(name: 'export' | 'import' | 'backup', file: string, da
   });
 }
 
-/** Has writers write until they are stopped. */
+/** Runs all writers until they are stopped. */
 function startWriting(writers: readonly (() => Promise<{ status: number | undefined }>)[]) {
   let acknowledged = 0;
   let isStopping = false;
@@ -98,14 +105,14 @@ function startWriting(writers: readonly (() => Promise<{ status: number | undefi
     writers.map(async (write) => {
       while (!isStopping) {
         const { status } = await write();
-        assert(status !== undefined && status < 500, `a write was answered ${status}`);
+        assert(status !== undefined && status < 500, `a write returned ${status}`);
         if (status < 300) acknowledged += 1;
         await sleep(5);
       }
     }),
   );
   return {
-    /** Fails when a writer does. */
+    /** Rejects if a writer fails. */
     ended,
     acknowledged: () => acknowledged,
     async stop() {
@@ -115,7 +122,8 @@ function startWriting(writers: readonly (() => Promise<{ status: number | undefi
   };
 }
 
-async function assertMoment(name: string, dataDir: string, ledger: Ledger, since: number[]) {
+/** Asserts that the backup contains everything acknowledged before `since`, and is consistent. */
+async function assertSnapshot(name: string, dataDir: string, ledger: Ledger, since: number[]) {
   try {
     ledger.check(readDataDir(dataDir).facts, since);
     assertIntact(dataDir);
@@ -125,37 +133,37 @@ async function assertMoment(name: string, dataDir: string, ledger: Ledger, since
   }
 }
 
-/** Restores the service as it is now, in each way, and holds the answers of what it gets against its own. */
-async function assertSameAnswers(url: string, dataDir: string, folder: string) {
+/** Restores the current data with each kind of backup, and compares the results of searches. */
+async function assertSameResults(url: string, dataDir: string, folder: string) {
   let requests = 0;
   let spaces = 0;
-  const here = readDataDir(dataDir).facts;
-  for (const [name, make] of Object.entries(backups)) {
+  const facts = readDataDir(dataDir).facts;
+  for (const [name, createBackup] of Object.entries(backups)) {
     const to = join(folder, `last-${name.split(' ')[0]}`);
-    await make(dataDir, to);
+    await createBackup(dataDir, to);
     await cp(join(dataDir, 'avatars'), join(to, 'avatars'), { recursive: true });
     await using restored = await startServer({ DATA_DIR: to, ...settings });
-    assert.deepEqual(sorted(readDataDir(to).facts), sorted(here));
+    assert.deepEqual(sorted(readDataDir(to).facts), sorted(facts));
     for (const path of [...SEARCHES, ...TAGS]) {
-      const [is, shouldBe] = await Promise.all([search(restored.url, path), search(url, path)]);
-      assert.deepEqual(is, shouldBe, `${path}, restored from ${name}`);
+      const [actual, expected] = await Promise.all([search(restored.url, path), search(url, path)]);
+      assert.deepEqual(actual, expected, `${path}, restored from ${name}`);
       requests += 1;
-      spaces += is.length;
+      spaces += actual.length;
     }
-    for (const [key, avatar] of here) {
+    for (const [key, avatar] of facts) {
       if (!key.startsWith('avatar ')) continue;
       assert.equal((await fetch(`${restored.url}/avatars/${avatar}`)).status, 200);
     }
   }
-  assert(spaces > 0, 'the searches find something');
+  assert(spaces > 0, 'the searches found nothing');
   return { requests, spaces };
 }
 
-/** Results without the numbers of their tags, which belong to the database at hand. */
+/** Returns the results without tag IDs, which differ between databases. */
 async function search(url: string, path: string): Promise<unknown[]> {
-  const answer = await fetch(url + path);
-  assert.equal(answer.status, 200);
-  const results = (await answer.json()) as { tags: { tag_name: string }[] }[];
+  const response = await fetch(url + path);
+  assert.equal(response.status, 200);
+  const results = (await response.json()) as { tags: { tag_name: string }[] }[];
   return results.map((each) => ({ ...each, tags: each.tags.map(({ tag_name }) => tag_name) }));
 }
 

@@ -15,21 +15,20 @@ import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic, type Writer } from './traffic.ts';
 import { CannotRun, type Trial } from './trial.ts';
 
-/** Makes the disk fail, and answers with what mends it. */
+/** Makes the disk fail. Returns a function that repairs it. */
 type Damage = (server: Server) => Promise<() => Promise<void>>;
 
-/** In bytes. */
-const SMALL = 24 * 1024 * 1024;
+const SMALL_DISK_BYTES = 24 * 1024 * 1024;
 
 export const disk: Trial = {
   promise:
-    'While the disk is full or fails, writes are answered 503 and reads go on; afterwards so do writes, and nothing is there in part.',
+    'While the disk is full or failing, writes return 503 and reads succeed; afterwards writes succeed again, and no write is stored partially.',
   async run(scale) {
     const rounds = scale === 'full' ? 5 : 1;
     const writes = scale === 'full' ? 100 : 20;
     const measured: string[] = [];
     const skipped: string[] = [];
-    const attempt = async (name: string, part: () => Promise<string>) => {
+    const runPart = async (name: string, part: () => Promise<string>) => {
       try {
         measured.push(`${name}: ${await part()}`);
       } catch (error) {
@@ -38,24 +37,24 @@ export const disk: Trial = {
       }
     };
 
-    await attempt('full file system', () => onSmallDisk('', rounds, writes));
-    await attempt('full folder of avatars', () => onSmallDisk('data/avatars', rounds, writes));
-    await attempt('full database file', () => atLastPage());
+    await runPart('full file system', () => runOnSmallDisk('', rounds, writes));
+    await runPart('full avatar folder', () => runOnSmallDisk('data/avatars', rounds, writes));
+    await runPart('full database file', fillDatabaseFile);
     const failures: Record<string, string> = {
       'failing syncs': 'fsync,fdatasync:error=EIO',
       'failing writes': 'pwrite64:error=EIO',
-      'failing writes and syncs now and then': 'pwrite64,fsync,fdatasync:error=EIO:when=3+7',
+      'occasionally failing writes and syncs': 'pwrite64,fsync,fdatasync:error=EIO:when=3+7',
     };
     for (const [name, failure] of Object.entries(failures)) {
-      await attempt(name, () => onFailingDisk(failure, rounds, writes));
+      await runPart(name, () => runOnFailingDisk(failure, rounds, writes));
     }
     if (measured.length === 1) throw new CannotRun(skipped.join('; '));
     return [...measured, ...skipped.map((each) => `not run: ${each}`)].join('; ');
   },
 };
 
-/** With this part of a folder on a file system that another file fills up. */
-async function onSmallDisk(part: string, rounds: number, writes: number): Promise<string> {
+/** Runs with `part` of the folder on a small file system that another file fills. */
+async function runOnSmallDisk(part: string, rounds: number, writes: number): Promise<string> {
   await using folder = await mountSmallDisk(part);
   const ballast = openSync(join(folder.path, part, 'ballast'), 'w');
   let size = 0;
@@ -73,9 +72,9 @@ async function onSmallDisk(part: string, rounds: number, writes: number): Promis
     }
   };
   try {
-    return await damage(join(folder.path, 'data'), rounds, writes, async () => {
+    return await runRounds(join(folder.path, 'data'), rounds, writes, async () => {
       fill();
-      // What the service itself gives back is taken at once.
+      // Immediately fills any space that the service frees.
       const timer = setInterval(fill, 10);
       return async () => {
         clearInterval(timer);
@@ -93,12 +92,12 @@ async function mountSmallDisk(part: string): Promise<AsyncDisposable & { path: s
   const place = join(path, part);
   await mkdir(place, { recursive: true });
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SMALL}`, 'tmpfs', place], {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SMALL_DISK_BYTES}`, 'tmpfs', place], {
       stdio: 'ignore',
     });
   } catch {
     await rm(path, { recursive: true });
-    throw new CannotRun('needs the right to mount a tmpfs');
+    throw new CannotRun('needs permission to mount a tmpfs');
   }
   return {
     path,
@@ -109,11 +108,11 @@ async function mountSmallDisk(part: string): Promise<AsyncDisposable & { path: s
   };
 }
 
-/** Where system calls of the server fail. */
-async function onFailingDisk(failure: string, rounds: number, writes: number): Promise<string> {
+/** Runs with failing system calls of the server. */
+async function runOnFailingDisk(failure: string, rounds: number, writes: number): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-failing-'));
   try {
-    return await damage(join(folder, 'data'), rounds, writes, async ({ child }) => {
+    return await runRounds(join(folder, 'data'), rounds, writes, async ({ child }) => {
       const tracer = await inject(failure, child.pid as number);
       return async () => {
         const exited = once(tracer, 'exit');
@@ -126,7 +125,7 @@ async function onFailingDisk(failure: string, rounds: number, writes: number): P
   }
 }
 
-/** Lets system calls of a running process fail until strace, with which this answers, is ended. */
+/** Makes system calls of a running process fail until the returned strace process ends. */
 async function inject(failure: string, pid: number): Promise<ChildProcess> {
   const calls = failure.split(':')[0] as string;
   const options = ['-f', '-e', `trace=${calls}`, '-e', `inject=${failure}`, '-o', '/dev/null'];
@@ -142,12 +141,12 @@ async function inject(failure: string, pid: number): Promise<ChildProcess> {
     tracer.on('error', () => resolve(false));
     tracer.on('exit', () => resolve(false));
   });
-  if (!(await attached)) throw new CannotRun('needs strace, and the right to attach it');
+  if (!(await attached)) throw new CannotRun('needs strace and permission to attach it');
   return tracer;
 }
 
-/** Writes to a server while the disk is as it should be, then while it is not, and again: so many times. */
-async function damage(
+/** In each round, writes to a server before, during and after the damage. */
+async function runRounds(
   dataDir: string,
   rounds: number,
   writes: number,
@@ -157,26 +156,27 @@ async function damage(
   const traffic = openTraffic();
   traffic.goTo(server.url);
   const write = traffic.writer();
-  const counts = { refused: 0, acknowledged: 0, reads: 0, avatars: 0, recovery: 0 };
-  const must = (isTrue: boolean, what: string) => assert(isTrue, `${what}\n${server.output()}`);
+  const counts = { rejected: 0, acknowledged: 0, reads: 0, avatars: 0, recoveryMs: 0 };
+  const must = (condition: boolean, message: string) =>
+    assert(condition, `${message}\n${server.output()}`);
 
   for (let round = 0; round < rounds; round += 1) {
     for (let i = 0; i < writes / 2; i += 1) {
       const { operation, status } = await write();
-      must(status !== undefined && status < 500, `${operation} was answered ${status}`);
+      must(status !== undefined && status < 500, `${operation} returned ${status}`);
     }
-    // Somebody has to be there, or the damage would only ever meet those who sign up.
+    // Ensures that a user exists, because otherwise every further write is a registration.
     await write('changeBio');
-    const mend = await doDamage(server);
+    const repair = await doDamage(server);
     try {
       for (let i = 0; i < writes; i += 1) {
-        // Every tenth is an avatar, which needs room in the folder too.
-        const answer = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined);
-        const { operation, status, contentType } = answer;
-        must(status === 503 || Number(status) < 500, `${operation} was answered ${status}`);
+        // Every tenth write is an avatar, which also needs space in the avatar folder.
+        const response = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined);
+        const { operation, status, contentType } = response;
+        must(status === 503 || Number(status) < 500, `${operation} returned ${status}`);
         if (status === 503) {
           assert.equal(contentType, 'application/problem+json');
-          counts.refused += 1;
+          counts.rejected += 1;
           if (operation === 'changeProfilePicture') counts.avatars += 1;
         } else if (Number(status) < 300) counts.acknowledged += 1;
         const read = await traffic.read();
@@ -190,85 +190,86 @@ async function damage(
       assertNoLeftovers(dataDir);
       traffic.ledger.check(readDataDir(dataDir).facts);
     } finally {
-      await mend();
+      await repair();
     }
-    counts.recovery = Math.max(counts.recovery, await recover(write, must));
+    const recoveryMs = await recover(write, must);
+    counts.recoveryMs = Math.max(counts.recoveryMs, recoveryMs);
     traffic.ledger.check(readDataDir(dataDir).facts);
     await assertSound(dataDir);
   }
   await assertIndexed(dataDir);
-  assert(counts.avatars >= rounds, `only ${counts.avatars} avatars were refused`);
+  assert(counts.avatars >= rounds, `only ${counts.avatars} avatars were rejected`);
 
-  // What could not be synced may be no more than a rumour: what holds is what a new process reads.
+  // Unsynced data may be visible to this server only, so check what a new process reads.
   await server.kill();
-  await using again = await startServer({ DATA_DIR: dataDir });
-  assert(again.url);
+  await using restarted = await startServer({ DATA_DIR: dataDir });
+  assert(restarted.url);
   traffic.ledger.check(readDataDir(dataDir).facts);
   await assertSound(dataDir);
-  return `${counts.refused} writes refused (${counts.avatars} avatars), ${counts.acknowledged} acknowledged, ${counts.reads} reads answered in ${rounds} rounds, writes again after at most ${counts.recovery} ms`;
+  return `${counts.rejected} writes rejected (${counts.avatars} avatars), ${counts.acknowledged} acknowledged, ${counts.reads} reads succeeded in ${rounds} rounds, writes succeeded again after at most ${counts.recoveryMs} ms`;
 }
 
-/** How long it takes until writes succeed again, in milliseconds. From then on, all must. */
+/** Returns the time until writes succeed again, in milliseconds. From then on, all must succeed. */
 async function recover(
   write: Writer,
-  must: (isTrue: boolean, what: string) => void,
+  must: (condition: boolean, message: string) => void,
 ): Promise<number> {
-  const begun = performance.now();
+  const start = performance.now();
   for (;;) {
     const { operation, status } = await write();
     if (Number(status) < 300) break;
-    const isPatient = performance.now() - begun < 10_000;
-    must(isPatient, `10 s later, ${operation} is answered ${status}`);
+    const isInTime = performance.now() - start < 10_000;
+    must(isInTime, `${operation} still returns ${status} after 10 s`);
     await sleep(20);
   }
-  const passed = Math.round(performance.now() - begun);
+  const elapsedMs = Math.round(performance.now() - start);
   for (let i = 0; i < 10; i += 1) {
     const { operation, status } = await write();
-    must(Number(status) < 500, `${operation} was answered ${status}`);
+    must(Number(status) < 500, `${operation} returned ${status}`);
   }
-  return passed;
+  return elapsedMs;
 }
 
-/** Nothing half-written may stay among the avatars. */
+/** Asserts that no temporary files remain in the avatar folder. */
 function assertNoLeftovers(dataDir: string): void {
   const leftovers = readdirSync(join(dataDir, 'avatars')).filter((name) => name.endsWith('.tmp'));
   assert.deepEqual(leftovers, [], 'temporary files of avatars');
 }
 
-/** Without a disk to fill: a database that may not grow takes nothing in part, and goes on when it may. */
-async function atLastPage(): Promise<string> {
+/** Limits the size of the database file. Asserts that transactions then fail as a whole, and later succeed again. */
+async function fillDatabaseFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-pages-'));
   try {
     await using engine = await openDatabase({ dataDir: folder }, { runsMaintenance: false });
-    const note = (length: number) =>
+    const insertRows = (length: number) =>
       transact(engine.db, async (trx) => {
         for (const half of ['first', 'second']) {
-          const avatar = `${half} ${'x'.repeat(length)} ${notes}`;
+          const avatar = `${half} ${'x'.repeat(length)} ${committed}`;
           await trx.insertInto('discarded_avatars').values({ avatar, remove_after: '' }).execute();
         }
       });
     const limit = (pages: number) =>
       transact(engine.db, (trx) => sql.raw(`PRAGMA max_page_count = ${pages}`).execute(trx));
-    let notes = 0;
-    let refused = 0;
+    let committed = 0;
+    let rejected = 0;
     await limit(1);
     for (let i = 0; i < 200; i += 1) {
       try {
-        await note(1000);
-        notes += 1;
+        await insertRows(1000);
+        committed += 1;
       } catch (error) {
         assert(engine.isUnavailable(error), String(error));
-        refused += 1;
+        rejected += 1;
       }
     }
-    assert(refused > 0, 'the database was full');
+    assert(rejected > 0, 'the database never became full');
     await limit(1_000_000);
-    await note(1000);
+    await insertRows(1000);
     const { rows } = await sql<{
       count: number;
     }>`SELECT count(*) AS count FROM discarded_avatars`.execute(engine.db);
-    assert.deepEqual(rows, [{ count: 2 * (notes + 1) }]);
-    return `${refused} transactions refused, none kept in part`;
+    assert.deepEqual(rows, [{ count: 2 * (committed + 1) }]);
+    return `${rejected} transactions rejected, none stored partially`;
   } finally {
     await rm(folder, { recursive: true });
   }

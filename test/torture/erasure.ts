@@ -41,7 +41,7 @@ const notRacing: Readonly<Record<string, string>> = {
 const DICTIONARY_TIMEOUT_MS = 60_000;
 
 export const erasure: Trial = {
-  promise: 'A deleted account is gone to the last byte, and nobody else notices.',
+  promise: 'No byte of a deleted account remains, and other users are not affected.',
   async run(scale) {
     const forgotten = await eraseLargeAccount(scale === 'full' ? 100_000 : 1_000);
     const raced = await raceDeletions(scale === 'full' ? 100 : 5);

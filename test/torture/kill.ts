@@ -14,21 +14,21 @@ import type { Trial } from './trial.ts';
 
 const WRITERS = 6;
 
-/** The longest that the writers go on before a kill, in milliseconds. */
-const LONGEST = 1500;
+/** Longest time that the writers run before a kill. */
+const MAX_WRITING_MS = 1500;
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
 
 export const kill: Trial = {
   promise:
-    'Acknowledged writes survive kill -9 of all processes; others are there wholly or not at all.',
+    'Acknowledged writes survive kill -9 of all processes; other writes are stored completely or not at all.',
   async run(scale) {
     const kills = scale === 'full' ? 200 : 4;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-kill-'));
     const settings = { DATA_DIR: dataDir, WORKERS: '2' };
     const traffic = openTraffic();
     const writers = Array.from({ length: WRITERS }, () => traffic.writer());
-    const counts = { acknowledged: 0, unanswered: 0, starts: 0 };
+    const counts = { acknowledged: 0, withoutResponse: 0, starts: 0 };
     try {
       for (let i = 1; ; i += 1) {
         await using server = await startServer(settings);
@@ -38,7 +38,7 @@ export const kill: Trial = {
         if (i % 20 === 0 || i > kills) await assertIndexed(dataDir);
         if (i > kills) {
           const rows = actual.facts.size;
-          return `${kills} kills under ${WRITERS} writers, ${counts.starts} more in the middle of a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.unanswered} without an answer, none in part; ${rows} facts in the end`;
+          return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${rows} facts at the end`;
         }
         traffic.settle(actual);
         traffic.goTo(server.url);
@@ -48,21 +48,21 @@ export const kill: Trial = {
           for (;;) {
             const { status, operation } = await write();
             if (status === undefined) {
-              assert(isKilled, `${operation} had no answer from a running server`);
-              counts.unanswered += 1;
+              assert(isKilled, `${operation} got no response from a running server`);
+              counts.withoutResponse += 1;
               return;
             }
-            assert(status < 500, `${operation} was answered ${status}:\n${server.output()}`);
+            assert(status < 500, `${operation} returned ${status}:\n${server.output()}`);
             if (status < 300) counts.acknowledged += 1;
           }
         });
         const written = Promise.all(writing);
-        await Promise.race([written, sleep(Math.random() * LONGEST)]);
+        await Promise.race([written, sleep(Math.random() * MAX_WRITING_MS)]);
         isKilled = true;
         await server.kill();
         await written;
         if (i % 4 === 0) {
-          await killAtStart(settings);
+          await killDuringStart(settings);
           counts.starts += 1;
         }
       }
@@ -72,8 +72,8 @@ export const kill: Trial = {
   },
 };
 
-/** Kills a server that has only just been started and may be reading the log that the last one left. */
-async function killAtStart(settings: Record<string, string>): Promise<void> {
+/** Kills a server during its start, possibly while it reads the write-ahead log of the previous one. */
+async function killDuringStart(settings: Record<string, string>): Promise<void> {
   const env = { ...settings, PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent' };
   const child = spawn(process.execPath, [main], { env, detached: true, stdio: 'ignore' });
   const exited = once(child, 'exit');

@@ -3,7 +3,7 @@ import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { avatarFile } from '../support/avatar.ts';
 
-/** A request to be made. */
+/** A request. */
 export interface Call {
   name: string;
   method: string;
@@ -12,44 +12,51 @@ export interface Call {
   body?: Buffer | undefined;
 }
 
-/** What became of a request. Times are in milliseconds, as `performance.now()` has them. */
+/** The outcome of a request. Times are values of `performance.now()`. */
 export interface Outcome {
   name: string;
   path: string;
-  begun: number;
-  ended: number;
-  /** Undefined where no complete answer came. */
+  startedAt: number;
+  endedAt: number;
+  /** Undefined without a complete response. */
   status: number | undefined;
   retryAfter: string | undefined;
-  /** Why no answer came: the code of the connection's error, or `hung`. */
+  /** The code of the connection error, or `hung` after a timeout. Undefined after a response. */
   error: string | undefined;
   /** Whether the connection had carried a request before. */
   isReused: boolean;
 }
 
-/** How long to wait for an answer before it counts as hung, in milliseconds. */
-const PATIENCE = 20_000;
+const RESPONSE_TIMEOUT_MS = 20_000;
 
-/** Sends a request. Never fails: what went wrong is in the outcome. */
+/** Sends a request. Never rejects: errors are part of the outcome. */
 export function send(url: string, call: Call, agent: Agent): Promise<Outcome> {
   const { name, method, path, headers, body } = call;
-  const begun = performance.now();
+  const startedAt = performance.now();
   return new Promise((resolve) => {
     let sent: ClientRequest | undefined;
-    const end = (answer: Partial<Outcome>) => {
+    const end = (result: Partial<Outcome>) => {
       clearTimeout(deadline);
-      const rest = { status: undefined, retryAfter: undefined, error: undefined, ...answer };
-      const isReused = sent?.reusedSocket ?? false;
-      resolve({ name, path, begun, ended: performance.now(), isReused, ...rest });
+      resolve({
+        name,
+        path,
+        startedAt,
+        endedAt: performance.now(),
+        status: undefined,
+        retryAfter: undefined,
+        error: undefined,
+        isReused: sent?.reusedSocket ?? false,
+        ...result,
+      });
     };
     const deadline = setTimeout(() => {
       end({ error: 'hung' });
       sent?.destroy();
-    }, PATIENCE);
+    }, RESPONSE_TIMEOUT_MS);
     sent = request(url + path, { method, headers, agent }, (response) => {
-      const { statusCode: status, headers: answered } = response;
+      const retryAfter = response.headers['retry-after'];
       response.resume();
-      response.on('end', () => end({ status, retryAfter: answered['retry-after'] }));
+      response.on('end', () => end({ status: response.statusCode, retryAfter }));
       response.on('error', (error: NodeJS.ErrnoException) => end({ error: error.code }));
     });
     sent.on('error', (error: NodeJS.ErrnoException) => end({ error: error.code ?? error.message }));
@@ -57,11 +64,11 @@ export function send(url: string, call: Call, agent: Agent): Promise<Outcome> {
   });
 }
 
-/** A client that makes one request after another, for as long as it is let, on one connection where it can. */
+/** Sends one request after another on a single connection until it is stopped or `continues` returns false. */
 export function keepSending(
   url: string,
   next: () => Call,
-  { goesOn = () => true }: { goesOn?: (outcome: Outcome) => boolean } = {},
+  { continues = () => true }: { continues?: (outcome: Outcome) => boolean } = {},
 ): { outcomes: Outcome[]; stop(): Promise<Outcome[]> } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const outcomes: Outcome[] = [];
@@ -70,7 +77,7 @@ export function keepSending(
     while (!isStopping) {
       const outcome = await send(url, next(), agent);
       outcomes.push(outcome);
-      if (!goesOn(outcome)) break;
+      if (!continues(outcome)) break;
     }
     agent.destroy();
   })();
@@ -84,8 +91,8 @@ export function keepSending(
   };
 }
 
-/** Requests of each kind that somebody with an account makes. */
-export interface Person {
+/** Creates requests of each kind for an account. */
+export interface AccountRequests {
   token: string;
   search(): Call;
   profile(): Call;
@@ -94,8 +101,8 @@ export interface Person {
   upload(): Call;
 }
 
-/** Signs somebody up and gives them some spaces to be found. No two requests for searches are alike. */
-export async function settle(url: string, spaces = 50): Promise<Person> {
+/** Registers an account and creates spaces that searches find. Each search request has a different query. */
+export async function prepareAccount(url: string, spaces = 50): Promise<AccountRequests> {
   const client = createClient(createConfig({ baseUrl: url }));
   const account = { email: 'ada@example.org', password: 'correct horse battery' };
   const { data } = await api.register({
@@ -113,57 +120,71 @@ export async function settle(url: string, spaces = 50): Promise<Person> {
     };
     await api.createSpace({ client, auth: token, body, throwOnError: true });
   }
-  const form = new Response(
-    await (async () => {
-      const parts = new FormData();
-      parts.append('avatar', await avatarFile(), 'avatar.png');
-      return parts;
-    })(),
-  );
+  const parts = new FormData();
+  parts.append('avatar', await avatarFile(), 'avatar.png');
+  // A Response encodes the form, so that its bytes can be sent repeatedly.
+  const form = new Response(parts);
   const formType = form.headers.get('content-type') ?? '';
   const formBody = Buffer.from(await form.arrayBuffer());
 
   const authorization = `Bearer ${token}`;
   const json = (name: string, method: string, path: string, content: object, headers = {}) => {
     const body = Buffer.from(JSON.stringify(content));
-    const length = { 'content-length': String(body.length) };
     return {
-      ...{ name, method, path, body },
-      headers: { 'content-type': 'application/json', ...length, ...headers },
+      name,
+      method,
+      path,
+      body,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': String(body.length),
+        ...headers,
+      },
     };
   };
   let count = 0;
-  const next = () => {
+  const nextNumber = () => {
     count += 1;
     return count;
   };
   return {
     token,
     search: () => ({
-      ...{ name: 'search', method: 'GET', headers: {} },
-      path: `/api/spaces/search?q=bread%20${next()}`,
+      name: 'search',
+      method: 'GET',
+      path: `/api/spaces/search?q=bread%20${nextNumber()}`,
+      headers: {},
     }),
     profile: () => ({
-      ...{ name: 'profile', method: 'GET', path: '/api/profile/me', headers: { authorization } },
+      name: 'profile',
+      method: 'GET',
+      path: '/api/profile/me',
+      headers: { authorization },
     }),
     bio: () =>
-      json('bio', 'PUT', '/api/profile/bio', { bio: `The bio no. ${next()}` }, { authorization }),
+      json('bio', 'PUT', '/api/profile/bio', { bio: `Bio no. ${nextNumber()}` }, { authorization }),
     login: () => json('login', 'POST', '/api/auth/login', account),
     upload: () => ({
-      ...{ name: 'upload', method: 'PUT', path: '/api/profile/picture', body: formBody },
+      name: 'upload',
+      method: 'PUT',
+      path: '/api/profile/picture',
+      body: formBody,
       headers: {
-        ...{ authorization, 'content-type': formType, 'content-length': String(formBody.length) },
+        authorization,
+        'content-type': formType,
+        'content-length': String(formBody.length),
       },
     }),
   };
 }
 
-/** The smallest value that at least `share` of the values do not exceed. */
+/** Returns the smallest value that at least `share` of the values do not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
-export function duration({ begun, ended }: Outcome): number {
-  return ended - begun;
+/** Returns the duration of a request in milliseconds. */
+export function duration({ startedAt, endedAt }: Outcome): number {
+  return endedAt - startedAt;
 }

@@ -5,102 +5,108 @@ import { startServer } from '../support/server.ts';
 import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
 import type { Trial } from './trial.ts';
 
-/** More would wait for each other to be verified. */
-const AT_ONCE = 4;
+/** More attempts would only wait for password hashing. */
+const MAX_CONCURRENT_ATTEMPTS = 4;
 
-/** Wrong passwords that a session may send before it has to wait between them. */
-const FREE = 100;
+/** Number of wrong passwords that a session may send before it must wait between them. */
+const BURST = 100;
 
-/** The longest that it may have to wait, in seconds. */
-const WAIT = 5;
+const MAX_WAIT_SECONDS = 5;
 
 export const lockout: Trial = {
-  promise: 'Wrong passwords lock nobody out: not the account, and the session not for long.',
+  promise: 'Wrong current passwords never lock the account, and delay the session by seconds only.',
   async run(scale) {
     const tries = scale === 'full' ? 1000 : 105;
     await using server = await startServer({ RATE_LIMITS: 'on' });
     const person = await signUp(server.url, 'ada');
-    const begun = performance.now();
+    const start = performance.now();
 
-    const outcomes = await tryWrongOnes(person, tries, () => assertUsable(server.url, person));
+    const outcomes = await tryWrongPasswords(person, tries, () => assertUsable(server.url, person));
     const wrong = outcomes.filter(({ status }) => status === 403).length;
     const waiting = outcomes.filter(({ status }) => status === 429).length;
     assert.equal(wrong + waiting, tries, tally(outcomes));
-    // After the free ones there is one every few seconds.
-    const most = FREE + 1 + Math.ceil((performance.now() - begun) / 1000 / WAIT);
-    assert(wrong >= FREE && wrong <= most, `${tally(outcomes)}, not ${FREE} to ${most} x 403`);
-    assert(waiting > 0, 'the limit was reached');
+    // After the burst, one attempt is accepted every few seconds.
+    const maxWrong = BURST + 1 + Math.ceil((performance.now() - start) / 1000 / MAX_WAIT_SECONDS);
+    assert(
+      wrong >= BURST && wrong <= maxWrong,
+      `${tally(outcomes)}, not ${BURST} to ${maxWrong} x 403`,
+    );
+    assert(waiting > 0, 'the limit was never reached');
 
-    // This session: once it has waited as long as it was told to, and no longer.
-    let waited = 0;
+    // This session succeeds after waiting for Retry-After once.
+    let waitedSeconds = 0;
     for (let i = 0; ; i += 1) {
       const newPassword = 'staple of the north wind';
-      const { response, error } = await change(person, newPassword);
+      const { response, error } = await changePassword(person, newPassword);
       if (response?.ok) {
         person.password = newPassword;
         break;
       }
       assert.equal(response?.status, 429, JSON.stringify(error));
-      assert.equal(i, 0, 'one wait was enough');
+      assert.equal(i, 0, 'a second wait was necessary');
       const seconds = Number(response?.headers.get('retry-after'));
-      assert(seconds >= 1 && seconds <= WAIT, `Retry-After: ${seconds}`);
+      assert(seconds >= 1 && seconds <= MAX_WAIT_SECONDS, `Retry-After: ${seconds}`);
       await sleep(seconds * 1000);
-      waited += seconds;
+      waitedSeconds += seconds;
     }
     await assertUsable(server.url, person);
 
-    // Another session, while this one is held back.
-    await tryWrongOnes(person, FREE + 5, async () => {});
-    assert.equal((await change(person, 'a password too many')).response?.status, 429);
+    // Another session succeeds while this one must wait.
+    await tryWrongPasswords(person, BURST + 5, async () => {});
+    assert.equal((await changePassword(person, 'a password too many')).response?.status, 429);
     const other = {
       ...person,
       client: clientOf(server.url, await assertUsable(server.url, person)),
     };
     const newPassword = 'changed from elsewhere';
-    assert.equal((await change(other, newPassword)).response?.status, 200, 'another session');
+    assert.equal(
+      (await changePassword(other, newPassword)).response?.status,
+      200,
+      'another session',
+    );
     other.password = newPassword;
     await assertUsable(server.url, other);
 
-    return `${tries} wrong passwords in one session: ${tally(outcomes)}; meanwhile profile, bio and login worked; this session's change worked ${waited} s later, another session's at once`;
+    return `${tries} wrong passwords in one session: ${tally(outcomes)}; meanwhile profile, bio and login succeeded; the session changed its password after ${waitedSeconds} s, another session immediately`;
   },
 };
 
-/** Sends so many wrong passwords, and has a look at the account now and then. */
-async function tryWrongOnes({ client }: Person, tries: number, look: () => Promise<unknown>) {
+/** Sends wrong current passwords. Calls `check` after every 50 of them. */
+async function tryWrongPasswords({ client }: Person, tries: number, check: () => Promise<unknown>) {
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
   const body = { currentPassword: 'not the password', newPassword: 'staple of the north wind' };
-  let looked = 0;
+  let checks = 0;
   while (outcomes.length < tries) {
-    const many = Math.min(AT_ONCE, tries - outcomes.length);
-    const answers = Array.from({ length: many }, () =>
+    const count = Math.min(MAX_CONCURRENT_ATTEMPTS, tries - outcomes.length);
+    const attempts = Array.from({ length: count }, () =>
       insist(() => api.changePassword({ client, body })),
     );
-    outcomes.push(...(await Promise.all(answers)).map(outcomeOf));
-    if (outcomes.length < (looked + 1) * 50) continue;
-    await look();
-    looked += 1;
+    outcomes.push(...(await Promise.all(attempts)).map(outcomeOf));
+    if (outcomes.length < (checks + 1) * 50) continue;
+    await check();
+    checks += 1;
   }
   return outcomes;
 }
 
-/** Holds that the account can be used as ever. Answers with the token of a session opened to see it. */
+/** Asserts that profile, bio and login work. Returns the token of a new session. */
 async function assertUsable(url: string, { client, email, password }: Person): Promise<string> {
   assert.equal(
     (await insist(() => api.getProfile({ client }))).response?.status,
     200,
-    'the profile',
+    'getProfile',
   );
   const bio = await insist(() => api.changeBio({ client, body: { bio: 'Here.' } }));
-  assert.equal(bio.response?.status, 200, 'a change of the bio');
+  assert.equal(bio.response?.status, 200, 'changeBio');
   const { data, response } = await insist(() =>
     api.login({ client: clientOf(url), body: { email, password } }),
   );
-  assert(data && response, `a login, answered ${response?.status}`);
+  assert(data && response, `login returned ${response?.status}`);
   assert.equal(
     (await api.getProfile({ client: clientOf(url, data.access_token) })).response?.status,
     200,
   );
-  // Wrong current passwords are no failed logins.
+  // Wrong current passwords must not count as failed logins.
   const { headers } = response;
   assert.equal(
     headers.get('ratelimit-remaining'),
@@ -109,6 +115,6 @@ async function assertUsable(url: string, { client, email, password }: Person): P
   return data.access_token;
 }
 
-function change({ client, password: currentPassword }: Person, newPassword: string) {
+function changePassword({ client, password: currentPassword }: Person, newPassword: string) {
   return insist(() => api.changePassword({ client, body: { currentPassword, newPassword } }));
 }

@@ -10,30 +10,30 @@ import { CannotRun, type Trial } from './trial.ts';
 const READERS = 4;
 const WRITERS = 2;
 
-/** How long everybody thinks between two requests, in milliseconds. */
-const THINKING = 10;
+/** Pause of each client between two requests. */
+const THINK_TIME_MS = 10;
 
-/** How often memory and files are looked at, if that is not more often than every 100 ms. */
+/** Number of samples in a full run. Samples are at least 100 ms apart. */
 const SAMPLES = 1000;
 
 const MB = 1024 * 1024;
 
-/** What a server holds: bytes of memory and of write-ahead log, and open descriptors. */
-interface Holding {
+/** Resources of a server: bytes of memory and of the write-ahead log, and open descriptors. */
+interface ResourceUsage {
   memory: number;
   log: number;
   descriptors: number;
 }
 
-/** What the median of the last third may be, given that of the third before it. */
-const ceilings: Record<keyof Holding, (before: number) => number> = {
+/** Maximum median of the last third of the samples, given the median of the middle third. */
+const limits: Record<keyof ResourceUsage, (before: number) => number> = {
   memory: (before) => before * 1.15 + 20 * MB,
   log: (before) => before * 1.15 + 8 * MB,
   descriptors: (before) => before + 8,
 };
 
 export const longRun: Trial = {
-  promise: 'Memory, open files and the write-ahead log do not grow with the time that it serves.',
+  promise: 'Memory, open files and the write-ahead log do not grow while the service runs.',
   async run(scale) {
     if (!existsSync('/proc/self/fd')) throw new CannotRun('needs /proc');
     const seconds = scale === 'full' ? 30 * 60 : 20;
@@ -43,62 +43,62 @@ export const longRun: Trial = {
     const deadline = performance.now() + seconds * 1000;
     const counts = { reads: 0, writes: 0, shed: 0 };
 
-    const serve = async (ask: () => Promise<{ operation: string; status: number | undefined }>) => {
-      let answered = 0;
+    const sendRequests = async (
+      send: () => Promise<{ operation: string; status: number | undefined }>,
+    ) => {
+      let count = 0;
       while (performance.now() < deadline) {
-        const { operation, status } = await ask();
-        // What else runs on the machine may make the service late.
+        const { operation, status } = await send();
+        // Other programs on the machine may make the service shed load.
         if (status === 503) counts.shed += 1;
         const isFine = status !== undefined && (status < 500 || status === 503);
-        assert(isFine, `${operation} was answered ${status}\n${server.output()}`);
-        answered += 1;
-        await sleep(THINKING);
+        assert(isFine, `${operation} returned ${status}\n${server.output()}`);
+        count += 1;
+        await sleep(THINK_TIME_MS);
       }
-      return answered;
+      return count;
     };
     const serving = Promise.all([
       ...Array.from({ length: WRITERS }, async () => {
-        counts.writes += await serve(traffic.writer());
+        counts.writes += await sendRequests(traffic.writer());
       }),
       ...Array.from({ length: READERS }, async () => {
-        counts.reads += await serve(() => traffic.read());
+        counts.reads += await sendRequests(() => traffic.read());
       }),
     ]);
 
-    const samples: Holding[] = [];
+    const samples: ResourceUsage[] = [];
     const sampling = (async () => {
       while (performance.now() < deadline) {
-        samples.push(holdingOf(server.child.pid as number, server.dataDir));
+        samples.push(measureUsage(server.child.pid as number, server.dataDir));
         await sleep(Math.max(100, (seconds * 1000) / SAMPLES));
       }
     })();
     await Promise.all([serving, sampling]);
 
     const share = counts.shed / (counts.reads + counts.writes);
-    assert(
-      share < 0.001,
-      `${counts.shed} requests were turned away, although there was little to do`,
-    );
+    assert(share < 0.001, `${counts.shed} requests were shed at a low load`);
 
     const third = Math.floor(samples.length / 3);
-    const [middle, last] = [samples.slice(third, 2 * third), samples.slice(2 * third)];
-    const measured = (Object.keys(ceilings) as (keyof Holding)[]).map((name) => {
+    const middle = samples.slice(third, 2 * third);
+    const last = samples.slice(2 * third);
+    const measured = (Object.keys(limits) as (keyof ResourceUsage)[]).map((name) => {
       const before = median(middle.map((each) => each[name]));
       const after = median(last.map((each) => each[name]));
-      const ceiling = ceilings[name](before);
-      assert(after <= ceiling, `${name} went from ${before} to ${after}, above ${ceiling}`);
-      const show = (value: number) =>
+      const limit = limits[name](before);
+      assert(after <= limit, `${name} grew from ${before} to ${after}, more than ${limit}`);
+      const format = (value: number) =>
         name === 'descriptors' ? `${value}` : `${(value / MB).toFixed(1)} MB`;
-      return `${name} ${show(before)}, then ${show(after)}`;
+      return `${name} ${format(before)}, then ${format(after)}`;
     });
     traffic.ledger.check(readDataDir(server.dataDir).facts);
     await assertSound(server.dataDir);
     await assertIndexed(server.dataDir);
-    return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, ${counts.shed} of them turned away with 503, no other 5xx; medians of the middle and the last third: ${measured.join('; ')}`;
+    return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, ${counts.shed} of them shed with 503, no other 5xx; medians of the middle and the last third: ${measured.join('; ')}`;
   },
 };
 
-function holdingOf(pid: number, dataDir: string): Holding {
+function measureUsage(pid: number, dataDir: string): ResourceUsage {
   const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   const log = `${databaseFile(dataDir)}-wal`;
   return {

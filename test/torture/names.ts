@@ -9,101 +9,120 @@ import type { Trial } from './trial.ts';
 
 const CLAIMS = 50;
 
-/** How many of the claims are registrations. Each costs a hash, so they need a start to win. */
+/** Number of registrations among the claims. They hash a password first, so they need a head start to win. */
 const REGISTRATIONS = 5;
 
-/** How much later the changes come at most, in milliseconds. */
-const START = 150;
+/** Maximum head start of the registrations. */
+const MAX_HEAD_START_MS = 150;
 
 /**
- * What each letter of a name may be written as, and still be that letter to whoever looks: capitals, full width,
- * look-alikes by UTS 39, marks composed and not.
+ * The spellings of each letter that a reader takes for the same letter: capitals, full width, confusables of UTS 39,
+ * composed and decomposed marks.
  */
 type Alphabet = readonly (readonly string[])[];
 
 const LATIN_LETTERS: Alphabet = [
-  ...['a A ａ Ａ', 'c C ｃ Ｃ', 'e E ｅ Ｅ', 'p P ｐ Ｐ', 'x X ｘ Ｘ', 'y Y ｙ Ｙ', 's S ｓ Ｓ'],
-  ...['o O 0 ｏ ０', 'é É e\u0301 E\u0301 ｅ\u0301', 'ö Ö o\u0308 O\u0308 0\u0308'],
-].map((forms) => forms.split(' '));
+  'a A ａ Ａ',
+  'c C ｃ Ｃ',
+  'e E ｅ Ｅ',
+  'p P ｐ Ｐ',
+  'x X ｘ Ｘ',
+  'y Y ｙ Ｙ',
+  's S ｓ Ｓ',
+  'o O 0 ｏ ０',
+  'é É e\u0301 E\u0301 ｅ\u0301',
+  'ö Ö o\u0308 O\u0308 0\u0308',
+].map((spellings) => spellings.split(' '));
 
-/** In the order of the Latin ones. A name is in one script, or else it is refused before it is compared. */
+/**
+ * Confusable with the Latin letters at the same positions. A username is in one script, because the service rejects
+ * mixed scripts before it compares usernames.
+ */
 const CYRILLIC_LETTERS: Alphabet = [
-  ...['а А', 'с С', 'е Е', 'р Р', 'х Х', 'у У', 'ѕ Ѕ'],
-  ...['о О 0 ０', 'е\u0301 Е\u0301', 'ӧ Ӧ о\u0308 О\u0308 0\u0308'],
-].map((forms) => forms.split(' '));
+  'а А',
+  'с С',
+  'е Е',
+  'р Р',
+  'х Х',
+  'у У',
+  'ѕ Ѕ',
+  'о О 0 ０',
+  'е\u0301 Е\u0301',
+  'ӧ Ӧ о\u0308 О\u0308 0\u0308',
+].map((spellings) => spellings.split(' '));
 
-/** Those that look like other Latin ones. */
-const LATIN_ALONE: Alphabet = [
-  ...['m M ｍ rn Rn rN RN', 'l L 1 I ｌ １'].map((forms) => forms.split(' ')),
+/** Latin letters, including those that are confusable with other Latin letters only. */
+const ALL_LATIN_LETTERS: Alphabet = [
+  ['m', 'M', 'ｍ', 'rn', 'Rn', 'rN', 'RN'],
+  ['l', 'L', '1', 'I', 'ｌ', '１'],
   ...LATIN_LETTERS,
 ];
 
 export const names: Trial = {
-  promise: 'However many claim a name at once, in whatever form, it has one owner.',
+  promise: 'Of many concurrent claims to a username, in any spelling, exactly one succeeds.',
   async run(scale) {
     const rounds = scale === 'full' ? 200 : 5;
     await using server = await startServer({ WORKERS: '2' });
     const people = await signUpAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
-    const strangers = clientOf(server.url);
+    const anonymous = clientOf(server.url);
     const used = new Set<string>();
     let registered = 0;
-    let forms = 0;
+    let spellings = 0;
 
     for (let round = 0; round < rounds; round += 1) {
       const before = readOwners(server.dataDir);
-      const claimed = drawForms(used, round % 3 !== 0);
-      forms += new Set(claimed).size;
+      const claimed = drawSpellings(used, round % 3 !== 0);
+      spellings += new Set(claimed).size;
       const claims = claimed.map(async (username, i): Promise<[string, Outcome]> => {
         const person = people[i - REGISTRATIONS];
         if (person) {
-          await sleep(Math.random() * START * (round % 2));
+          await sleep(Math.random() * MAX_HEAD_START_MS * (round % 2));
           const { client } = person;
-          const answer = await insist(() => api.changeUsername({ client, body: { username } }));
-          return [username, outcomeOf(answer)];
+          const response = await insist(() => api.changeUsername({ client, body: { username } }));
+          return [username, outcomeOf(response)];
         }
-        const body = { email: `r${round}.${i}@example.org`, password: 'correct horse battery' };
-        const answer = await insist(() =>
-          api.register({ client: strangers, body: { username, ...body } }),
-        );
-        return [username, outcomeOf(answer)];
+        const email = `r${round}.${i}@example.org`;
+        const body = { username, email, password: 'correct horse battery' };
+        const response = await insist(() => api.register({ client: anonymous, body }));
+        return [username, outcomeOf(response)];
       });
       const outcomes = await Promise.all(claims);
 
-      const told = `round ${round}, ${tally(outcomes.map(([, outcome]) => outcome))}`;
+      const summary = `round ${round}, ${tally(outcomes.map(([, outcome]) => outcome))}`;
       const won = outcomes.filter(([, { status }]) => status === 200 || status === 201);
       const lost = outcomes.filter(
         ([, { status, code }]) => status === 409 && code === 'username_taken',
       );
       const winners = won.map(([username]) => username);
-      assert.equal(won.length, 1, `${told}: ${JSON.stringify(winners)}`);
-      assert.equal(lost.length, CLAIMS - 1, told);
+      assert.equal(won.length, 1, `${summary}: ${JSON.stringify(winners)}`);
+      assert.equal(lost.length, CLAIMS - 1, summary);
       if (won[0]?.[1].status === 201) registered += 1;
 
-      // What is stored is what was answered: the winner's name is there, and nothing else has changed.
+      // Only the username of the successful claim is stored, and no other username has changed.
       const after = readOwners(server.dataDir);
       const changed = [...after].filter(([user, name]) => before.get(user) !== name);
       const names = changed.map(([, name]) => name);
-      assert.deepEqual(names, [winners[0]?.normalize('NFC')], told);
+      assert.deepEqual(names, [winners[0]?.normalize('NFC')], summary);
     }
     const byChange = rounds - registered;
-    return `${rounds} names, each claimed ${CLAIMS} times at once through 2 workers in ${Math.round(forms / rounds)} forms: one owner each (${byChange} by a change, ${registered} by registering), 409 for the other ${rounds * (CLAIMS - 1)}`;
+    return `${rounds} names, each claimed ${CLAIMS} times concurrently through 2 workers in ${Math.round(spellings / rounds)} spellings: one owner each (${byChange} by changing, ${registered} by registering), 409 for the other ${rounds * (CLAIMS - 1)}`;
   },
 };
 
-/** The forms of a name that was not used before, one for each claim. */
-function drawForms(used: Set<string>, inTwoScripts: boolean): string[] {
-  const first = inTwoScripts ? LATIN_LETTERS : LATIN_ALONE;
+/** Returns random spellings of a new username, one for each claim. */
+function drawSpellings(used: Set<string>, inTwoScripts: boolean): string[] {
+  const first = inTwoScripts ? LATIN_LETTERS : ALL_LATIN_LETTERS;
   let letters: number[];
   do letters = Array.from({ length: 8 }, () => Math.floor(Math.random() * first.length));
   while (used.has(letters.join(' ')));
   used.add(letters.join(' '));
   return Array.from({ length: CLAIMS }, () => {
     const alphabet = inTwoScripts && Math.random() < 0.5 ? CYRILLIC_LETTERS : first;
-    return letters.map((letter) => oneOf(alphabet[letter] ?? [])).join('');
+    return letters.map((letter) => pickOne(alphabet[letter] ?? [])).join('');
   });
 }
 
-function oneOf(items: readonly string[]): string {
+function pickOne(items: readonly string[]): string {
   return items[Math.floor(Math.random() * items.length)] ?? '';
 }
 

@@ -6,79 +6,95 @@ import { startServer } from '../support/server.ts';
 import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
 import type { Trial } from './trial.ts';
 
-/** Logins with the old password around one change, and other sessions that claim to change it. */
-const LOGINS = 3;
-const CHANGES = 50;
+/** Number of logins with the old password during each change. */
+const LOGINS_PER_CHANGE = 3;
+
+/** Number of concurrent changes of one password. */
+const CONCURRENT_CHANGES = 50;
 
 export const passwords: Trial = {
-  promise: 'Once a password is changed, whatever the old one opened or opens is shut.',
+  promise:
+    'After a password change, every session of the old password has ended, and no login with it succeeds.',
   async run(scale) {
     const interleavings = scale === 'full' ? 500 : 10;
     await using server = await startServer({ WORKERS: '2' });
     const person = await signUp(server.url, 'ada');
     await assertOthersEnd(server.url, person);
-    const seen = await interleave(server.url, person, interleavings);
+    const counts = await interleave(server.url, person, interleavings);
     const others = await raceChanges(server.url, await signUp(server.url, 'grace'));
-    return `${interleavings} changes under ${interleavings * LOGINS} logins with the old password: ${seen.ended} sessions opened before the change and ended by it, ${seen.refused} logins refused, none alive afterwards; ${CHANGES} changes of one account at once: one done, ${others}`;
+    return `${interleavings} changes during ${interleavings * LOGINS_PER_CHANGE} logins with the old password: ${counts.ended} sessions created before the change and ended by it, ${counts.rejected} logins rejected, no session left; ${CONCURRENT_CHANGES} concurrent changes of one password: one succeeded, ${others}`;
   },
 };
 
-/** The plain case: the caller's session stays, the others end. */
+/** Asserts that a change keeps the caller's session and ends the others. */
 async function assertOthersEnd(url: string, person: Person): Promise<void> {
   const others = [await openSession(url, person), await openSession(url, person)];
-  for (const token of [person.token, ...others]) assert.equal(await statusOf(url, token), 200);
-  await change(person, randomUUID());
-  assert.equal(await statusOf(url, person.token), 200, 'the session that made the change');
-  for (const token of others) assert.equal(await statusOf(url, token), 401, 'another session');
+  for (const token of [person.token, ...others])
+    assert.equal(await getProfileStatus(url, token), 200);
+  await changePassword(person, randomUUID());
+  assert.equal(await getProfileStatus(url, person.token), 200, 'the session that made the change');
+  for (const token of others)
+    assert.equal(await getProfileStatus(url, token), 401, 'another session');
 }
 
-/** Changes the password again and again, while others log in with the one before. */
+/** Changes the password repeatedly during logins with the previous one. */
 async function interleave(url: string, person: Person, times: number) {
-  const seen = { ended: 0, refused: 0 };
-  let span = 100;
+  const counts = { ended: 0, rejected: 0 };
+  let windowMs = 100;
   for (let i = 0; i < times; i += 1) {
     const { email, password } = person;
-    const logins = Array.from({ length: LOGINS }, async () => {
-      await sleep(Math.random() * span);
+    const logins = Array.from({ length: LOGINS_PER_CHANGE }, async () => {
+      await sleep(Math.random() * windowMs);
       return insist(() => api.login({ client: clientOf(url), body: { email, password } }));
     });
-    const begun = performance.now();
-    await sleep(Math.random() * span * 0.5);
-    const asked = performance.now();
-    await change(person, randomUUID());
-    // Both take as long as the machine lets them: what matters is that they overlap.
-    span = Math.min(1000, 1.5 * (performance.now() - asked));
+    const start = performance.now();
+    await sleep(Math.random() * windowMs * 0.5);
+    const changeStart = performance.now();
+    await changePassword(person, randomUUID());
+    // Adapts to the speed of the machine, so that logins and change overlap.
+    windowMs = Math.min(1000, 1.5 * (performance.now() - changeStart));
     for (const { data, error, response } of await Promise.all(logins)) {
-      const told = `interleaving ${i}, after ${Math.round(performance.now() - begun)} ms`;
+      const context = `interleaving ${i}, after ${Math.round(performance.now() - start)} ms`;
       if (data) {
-        assert.equal(await statusOf(url, data.access_token), 401, `${told}: opened by the old one`);
-        seen.ended += 1;
+        assert.equal(
+          await getProfileStatus(url, data.access_token),
+          401,
+          `${context}: session of the old password`,
+        );
+        counts.ended += 1;
       } else {
-        assert.equal(response?.status, 401, `${told}: ${JSON.stringify(error)}`);
-        seen.refused += 1;
+        assert.equal(response?.status, 401, `${context}: ${JSON.stringify(error)}`);
+        counts.rejected += 1;
       }
     }
-    assert.equal(await statusOf(url, person.token), 200, 'the session that made the change');
+    assert.equal(
+      await getProfileStatus(url, person.token),
+      200,
+      'the session that made the change',
+    );
     const late = await insist(() =>
       api.login({ client: clientOf(url), body: { email, password } }),
     );
     assert.equal(late.response?.status, 401, 'a login with the old password after the change');
   }
-  assert(times < 100 || (seen.ended > 0 && seen.refused > 0), 'logins came before and after');
-  return seen;
+  assert(
+    times < 100 || (counts.ended > 0 && counts.rejected > 0),
+    'logins did not overlap with the changes',
+  );
+  return counts;
 }
 
-/** Has many change one password at once, from one session and from others. Answers with what the losers got. */
+/** Changes one password concurrently from several sessions. Returns the outcomes of the rejected changes. */
 async function raceChanges(url: string, person: Person): Promise<string> {
   const { email, password: currentPassword } = person;
   const others: string[] = [];
   for (let i = 0; i < 4; i += 1) others.push(await openSession(url, person));
   const tokens = [person.token, ...others];
-  const attempts = Array.from({ length: CHANGES }, (_, i) => ({
+  const attempts = Array.from({ length: CONCURRENT_CHANGES }, (_, i) => ({
     token: tokens[i % tokens.length] as string,
-    newPassword: `one of the fifty, ${i}`,
+    newPassword: `concurrent password ${i}`,
   }));
-  const answers = await Promise.all(
+  const outcomes = await Promise.all(
     attempts.map(async ({ token, newPassword }) => {
       const client = clientOf(url, token);
       return outcomeOf(
@@ -86,40 +102,44 @@ async function raceChanges(url: string, person: Person): Promise<string> {
       );
     }),
   );
-  const told = tally(answers);
-  const winners = attempts.filter((_, i) => answers[i]?.status === 200);
-  assert.equal(winners.length, 1, told);
-  const losers = answers.filter(({ status }) => status !== 200);
-  for (const { status } of losers) assert(status === 401 || status === 403, told);
+  const summary = tally(outcomes);
+  const accepted = attempts.filter((_, i) => outcomes[i]?.status === 200);
+  assert.equal(accepted.length, 1, summary);
+  const rejected = outcomes.filter(({ status }) => status !== 200);
+  for (const { status } of rejected) assert(status === 401 || status === 403, summary);
 
   for (const { token, newPassword } of attempts) {
-    const isWinner = newPassword === winners[0]?.newPassword;
+    const isAccepted = newPassword === accepted[0]?.newPassword;
     const login = await insist(() =>
       api.login({ client: clientOf(url), body: { email, password: newPassword } }),
     );
-    assert.equal(login.response?.status, isWinner ? 200 : 401, `a login with ${newPassword}`);
-    const isAlive = token === winners[0]?.token;
-    assert.equal(await statusOf(url, token), isAlive ? 200 : 401, 'a session of one that changed');
+    assert.equal(login.response?.status, isAccepted ? 200 : 401, `a login with ${newPassword}`);
+    const isActive = token === accepted[0]?.token;
+    assert.equal(
+      await getProfileStatus(url, token),
+      isActive ? 200 : 401,
+      'a session that tried a change',
+    );
   }
-  return tally(losers);
+  return tally(rejected);
 }
 
-async function change(person: Person, newPassword: string): Promise<void> {
+async function changePassword(person: Person, newPassword: string): Promise<void> {
   const { client, password: currentPassword } = person;
   const body = { currentPassword, newPassword };
   const { response, error } = await insist(() => api.changePassword({ client, body }));
-  assert.equal(response?.status, 200, `a change: ${JSON.stringify(error)}`);
+  assert.equal(response?.status, 200, `changePassword: ${JSON.stringify(error)}`);
   person.password = newPassword;
 }
 
 async function openSession(url: string, { email, password }: Person): Promise<string> {
   const body = { email, password };
   const { data, error } = await insist(() => api.login({ client: clientOf(url), body }));
-  assert(data, `a login: ${JSON.stringify(error)}`);
+  assert(data, `login: ${JSON.stringify(error)}`);
   return data.access_token;
 }
 
-/** What the session's profile is answered with: 200 while it lives. */
-async function statusOf(url: string, token: string): Promise<number | undefined> {
+/** Returns 200 while the session is active. */
+async function getProfileStatus(url: string, token: string): Promise<number | undefined> {
   return (await insist(() => api.getProfile({ client: clientOf(url, token) }))).response?.status;
 }

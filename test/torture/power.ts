@@ -11,24 +11,24 @@ import { startServer } from '../support/server.ts';
 import { type Answer, openTraffic } from './traffic.ts';
 import { CannotRun, type Trial } from './trial.ts';
 
-/** When it was sent and answered, in milliseconds since 1970. */
+/** A write with the times of its request and response, in milliseconds since 1970. */
 interface TimedWrite extends Answer {
-  sent: number;
-  answered: number;
+  sentAt: number;
+  receivedAt: number;
 }
 
-/** A system call that succeeded, with the file or folder it was about. */
+/** A successful system call with its file or folder. */
 interface Call {
   thread: string;
   name: string;
   path: string;
-  /** When it had ended, in milliseconds since 1970. */
-  at: number;
+  /** The end of the call in milliseconds since 1970. */
+  endedAt: number;
 }
 
 export const power: Trial = {
   promise:
-    'Acknowledged writes survive a loss of power: each is synced to the disk before its answer.',
+    'Acknowledged writes survive a power failure: each is synced to disk before its response.',
   async run(scale) {
     await assertSettings();
     requireStrace();
@@ -38,31 +38,33 @@ export const power: Trial = {
     try {
       const timed = await writeTraced(trace, join(folder, 'data'), writes);
       const calls = parseTrace(await readFile(trace, 'utf8'));
-      // The first to write is the thread that answers requests. Another one erases, and merges indexes now and then.
+      // The main thread writes first. Another thread deletes accounts and spaces, and merges indexes.
       const main = calls.find(isLogSync)?.thread;
       let syncs = 0;
       let avatars = 0;
-      for (const { operation, sent, answered } of timed) {
-        const isErasure = operation === 'deleteAccount' || operation === 'deleteSpace';
-        const during = calls.filter(({ at }) => at >= sent && at <= answered);
+      for (const { operation, sentAt, receivedAt } of timed) {
+        const isDeletion = operation === 'deleteAccount' || operation === 'deleteSpace';
+        const during = calls.filter(({ endedAt }) => endedAt >= sentAt && endedAt <= receivedAt);
         const own = during.filter(
-          (call) => isLogSync(call) && (call.thread === main) !== isErasure,
+          (call) => isLogSync(call) && (call.thread === main) !== isDeletion,
         );
-        assert(own.length > 0, `${operation} was answered before it was synced`);
+        assert(own.length > 0, `${operation} responded before it was synced`);
         syncs += own.length;
         if (operation !== 'changeProfilePicture') continue;
-        assertAvatarComesFirst(during.filter((call) => call.thread === main || !isLogSync(call)));
+        assertAvatarIsSyncedFirst(
+          during.filter((call) => call.thread === main || !isLogSync(call)),
+        );
         avatars += 1;
       }
-      assert(avatars > 0, 'avatars were among the writes');
-      return `${timed.length} acknowledged writes, one after another: each had the log synced between request and answer, ${syncs} syncs in all; ${avatars} avatars: file, then folder, then row; WAL, synchronous=FULL, foreign keys and secure deletion on`;
+      assert(avatars > 0, 'no write was an avatar');
+      return `${timed.length} sequential acknowledged writes: the log was synced between each request and its response, ${syncs} syncs in total; ${avatars} avatars synced in the order file, folder, row; WAL, synchronous=FULL, foreign keys and secure deletion are on`;
     } finally {
       await rm(folder, { recursive: true });
     }
   },
 };
 
-/** The settings that durability rests on, on the connection that writes: SQLite may change one with the first write. */
+/** Asserts the settings of the writing connection after a write, because SQLite may change one at the first write. */
 async function assertSettings(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-settings-'));
   try {
@@ -90,11 +92,11 @@ function requireStrace(): void {
   try {
     execFileSync('strace', ['-qq', '-e', 'trace=none', 'true'], { stdio: 'ignore' });
   } catch {
-    throw new CannotRun('needs strace, and the right to trace processes');
+    throw new CannotRun('needs strace and permission to trace processes');
   }
 }
 
-/** Does so many acknowledged writes, one at a time, on a server whose syncs go into the trace. */
+/** Makes acknowledged writes, one at a time, on a server whose syncs are recorded in the trace. */
 async function writeTraced(trace: string, dataDir: string, count: number): Promise<TimedWrite[]> {
   const calls = 'trace=fsync,fdatasync,rename,renameat,renameat2';
   const command = ['strace', '-f', '-qq', '-y', '-ttt', '-T', '-e', calls, '-o', trace];
@@ -104,36 +106,36 @@ async function writeTraced(trace: string, dataDir: string, count: number): Promi
   const write = traffic.writer();
   const timed: TimedWrite[] = [];
   while (timed.length < count) {
-    // A pause, so that the clocks of two processes cannot take one write's sync for the next one's.
+    // Separates the writes by more than the clock difference of the two processes.
     await sleep(2);
-    const sent = Date.now();
-    const answer = await write();
-    assert(answer.status !== undefined && answer.status < 500, server.output());
-    if (answer.status < 300 && answer.isChange)
-      timed.push({ ...answer, sent, answered: Date.now() + 1 });
+    const sentAt = Date.now();
+    const result = await write();
+    assert(result.status !== undefined && result.status < 500, server.output());
+    if (result.status < 300 && result.isChange)
+      timed.push({ ...result, sentAt, receivedAt: Date.now() + 1 });
   }
   return timed;
 }
 
-/** What strace wrote: the calls that succeeded. One that another thread interrupts takes two lines. */
+/** Returns the successful calls of an strace log. A call interrupted by another thread spans two lines. */
 function parseTrace(trace: string): Call[] {
-  const begun = new Map<string, string>();
+  const unfinishedCalls = new Map<string, string>();
   const calls: Call[] = [];
   for (const line of trace.split('\n')) {
     const [, thread = '', time = '', rest = ''] = /^(\d+) +([\d.]+) (.*)$/.exec(line) ?? [];
     const unfinished = /^(.*) <unfinished \.\.\.>$/.exec(rest)?.[1];
     if (unfinished !== undefined) {
-      begun.set(thread, unfinished);
+      unfinishedCalls.set(thread, unfinished);
       continue;
     }
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest)?.[1];
-    const text = resumed === undefined ? rest : `${begun.get(thread)}${resumed}`;
+    const text = resumed === undefined ? rest : `${unfinishedCalls.get(thread)}${resumed}`;
     const call = /^(\w+)\((?:\d+<(.+)>|.*"(.+)")\) += 0(?: <([\d.]+)>)?$/.exec(text);
     if (!call) continue;
-    const [, name = '', file, renamed, lasted = '0'] = call;
-    // A line bears the time at which the call began, or at which it was resumed: that is its end.
-    const end = Number(time) + (resumed === undefined ? Number(lasted) : 0);
-    calls.push({ thread, name, path: file ?? renamed ?? '', at: end * 1000 });
+    const [, name = '', file, renamed, duration = '0'] = call;
+    // The timestamp is the start of a call, but the end of a resumed call.
+    const end = Number(time) + (resumed === undefined ? Number(duration) : 0);
+    calls.push({ thread, name, path: file ?? renamed ?? '', endedAt: end * 1000 });
   }
   return calls;
 }
@@ -142,15 +144,15 @@ function isLogSync({ name, path }: Call): boolean {
   return /^f(?:data)?sync$/.test(name) && path.endsWith('.sqlite-wal');
 }
 
-/** A row may name an avatar only once the file, and then its name in the folder, cannot get lost. */
-function assertAvatarComesFirst(calls: readonly Call[]): void {
+/** Asserts that the file and then its folder entry are synced before a row refers to the avatar. */
+function assertAvatarIsSyncedFirst(calls: readonly Call[]): void {
   const order = calls.flatMap((call) => {
     if (isLogSync(call)) return ['row'];
     if (/^rename/.test(call.name)) return ['rename'];
     if (call.path.endsWith('.webp.tmp')) return ['file'];
     return call.path.endsWith('/avatars') ? ['folder'] : [];
   });
-  // The row before notes the file before it exists. All else is the removal of earlier avatars, which nobody waits for.
+  // The row before the file records the name as discarded. Later calls delete earlier avatars.
   const file = order.indexOf('file');
   assert.deepEqual(order.slice(file - 1, file + 4), ['row', 'file', 'rename', 'folder', 'row']);
 }

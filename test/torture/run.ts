@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 import { CannotRun, type Trial } from './trial.ts';
 
-const USAGE = `Tries to break what the service promises, and prints what it measured.
+const USAGE = `Tries to break the promises of the service, and prints measurements.
 
-  npm run torture [-- NAME…]             everything, or the trials named, in full: this takes hours
-  npm run torture -- --quick [NAME…]     the same attempts, fewer of each: minutes
+  npm run torture [-- NAME…]             run all trials, or the named ones, at full scale (hours)
+  npm run torture -- --quick [NAME…]     run the same trials with fewer attempts (minutes)
 `;
 
-/** By name, in the order of the table. */
+/** The trials by name, in the order in which they run. */
 const trials: Record<string, () => Promise<Trial>> = {
   kill: async () => (await import('./kill.ts')).kill,
   power: async () => (await import('./power.ts')).power,
@@ -26,7 +26,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   secrets: async () => (await import('./secrets.ts')).secrets,
   strangers: async () => (await import('./strangers.ts')).strangers,
   queries: async () => (await import('./queries.ts')).queries,
-  pictures: async () => (await import('./avatars.ts')).images,
+  avatars: async () => (await import('./avatars.ts')).avatars,
 };
 
 const { positionals, values } = parseArgs({
@@ -35,29 +35,29 @@ const { positionals, values } = parseArgs({
 });
 const unknown = positionals.filter((name) => !trials[name]);
 if (values.help || unknown.length > 0) {
-  if (unknown.length > 0) console.error(`There is no trial named ${unknown.join(', ')}.\n`);
+  if (unknown.length > 0) console.error(`Unknown trials: ${unknown.join(', ')}.\n`);
   console.log(`${USAGE}\nTrials: ${Object.keys(trials).join(', ')}`);
   process.exit(unknown.length > 0 ? 1 : 0);
 }
 
-// Servers are ended when this process exits, which a signal alone would not have it do.
+// Exit normally on a signal, because the exit handler ends the servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, load] of Object.entries(trials)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
-  const begun = performance.now();
+  const start = performance.now();
   const { promise, run } = await load();
   console.log(`\n${name}: ${promise}`);
   const outcome = await run(values.quick ? 'quick' : 'full').then(
-    (measured) => ({ verdict: 'passed', detail: measured }) as const,
+    (measurements) => ({ verdict: 'passed', detail: measurements }) as const,
     (error: Error) =>
       error instanceof CannotRun
         ? ({ verdict: 'skipped', detail: error.message } as const)
         : ({ verdict: 'failed', detail: error.stack ?? String(error) } as const),
   );
   counts[outcome.verdict] += 1;
-  const seconds = Math.round((performance.now() - begun) / 1000);
+  const seconds = Math.round((performance.now() - start) / 1000);
   console.log(`  ${outcome.verdict} in ${seconds} s: ${outcome.detail}`);
 }
 console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);

@@ -11,30 +11,30 @@ import { startServer } from '../support/server.ts';
 import { clientOf, signUp } from './people.ts';
 import type { Trial } from './trial.ts';
 
-/** More passwords at once than the service lets wait. */
-const TOO_MANY = 240;
+/** More concurrent logins than the service queues. */
+const OVERLOAD_LOGINS = 240;
 
-/** What only a statement has: its words around a quoted name, or its placeholders. */
+/** Matches SQL statements: keywords before a quoted name, or placeholders. */
 const SQL =
   /\b(select|insert into|update|delete from|from|where|join|returning)\b[^a-z]{0,3}"|\bvalues \(\?|= \?/i;
 
-/** Headers that tell what the server is made of. */
-const TELLING = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
+/** Headers that reveal the software of the server. */
+const REVEALING_HEADERS = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
 
-/** All that came back, and the secrets that went there. */
+/** Records the secrets that were sent and what the responses revealed. */
 interface Exchanges {
   secrets: Map<string, string>;
-  /** A new secret of a kind, remembered. */
+  /** Returns a new secret and records it. */
   secret(kind: string): string;
-  /** Sends a request, and keeps its answer, which is for the caller alone if there is one. Answers with the status. */
-  send(path: string, init: RequestInit, isForOne?: boolean): Promise<number>;
-  /** What was told to those who were refused, and in headers. */
-  refusals: string[];
+  /** Sends a request and records error bodies and headers. Returns the status. */
+  send(path: string, init: RequestInit, isPrivate?: boolean): Promise<number>;
+  /** The bodies of errors and the headers of all responses. */
+  visibleTexts: string[];
   statuses: Map<number, number>;
 }
 
 export const secrets: Trial = {
-  promise: 'No log, no error and no figure holds a password, a token, a body or SQL.',
+  promise: 'Logs, errors and metrics contain no password, token, body or SQL.',
   async run(scale) {
     const passes = scale === 'full' ? 10 : 1;
     const metricsToken = randomBytes(16).toString('hex');
@@ -53,58 +53,65 @@ export const secrets: Trial = {
     const metrics = await fetch(`${server.url}/metrics`, {
       headers: { authorization: `Bearer ${metricsToken}` },
     });
-    const figures = await metrics.text();
+    const metricsText = await metrics.text();
     assert.equal(metrics.status, 200);
-    assert.match(figures, /http_request_duration_seconds_count\{[^}]*status="500"/);
+    assert.match(metricsText, /http_request_duration_seconds_count\{[^}]*status="500"/);
     const closed = once(server.child, 'close');
     await server.stop();
     await closed;
     const log = server.output();
-    assert.match(log, /"level":50/, 'failures were logged');
+    assert.match(log, /"level":50/, 'no errors were logged');
 
-    const places = { 'the log': log, 'a refusal': record.refusals.join('\n'), '/metrics': figures };
+    const places = {
+      'the log': log,
+      'an error or header': record.visibleTexts.join('\n'),
+      '/metrics': metricsText,
+    };
     for (const [place, text] of Object.entries(places)) {
       for (const [kind, secret] of record.secrets) {
         const at = text.indexOf(secret);
-        assert(at < 0, `${place} holds ${kind}: …${text.slice(Math.max(0, at - 300), at + 100)}`);
+        assert(
+          at < 0,
+          `${place} contains ${kind}: …${text.slice(Math.max(0, at - 300), at + 100)}`,
+        );
       }
       const sql = SQL.exec(text);
-      assert(!sql, `${place} holds SQL: …${text.slice((sql?.index ?? 0) - 300).slice(0, 400)}`);
+      assert(!sql, `${place} contains SQL: …${text.slice((sql?.index ?? 0) - 300).slice(0, 400)}`);
     }
     for (const status of [400, 401, 403, 404, 405, 409, 413, 415, 422, 500, 503]) {
-      assert(record.statuses.has(status), `${status} was provoked`);
+      assert(record.statuses.has(status), `no response had status ${status}`);
     }
-    const answers = [...record.statuses].sort(([a], [b]) => a - b);
-    const told = answers.map(([status, count]) => `${status} x ${count}`).join(', ');
+    const statuses = [...record.statuses].sort(([a], [b]) => a - b);
+    const summary = statuses.map(([status, count]) => `${status} x ${count}`).join(', ');
     const lines = log.split('\n').length - 1;
-    return `${record.secrets.size} secrets sent, answers ${told}: none in ${lines} lines of the log at trace, in ${record.refusals.length} refusals or in /metrics; what is for one caller says no-store, nothing tells what the server is made of`;
+    return `${record.secrets.size} secrets sent, responses ${summary}: none in ${lines} lines of the log at level trace, in ${record.visibleTexts.length} errors and headers or in /metrics; private responses are no-store, no header reveals the software`;
   },
 };
 
 function openRecord(url: string): Exchanges {
   const secrets = new Map<string, string>();
-  const refusals: string[] = [];
+  const visibleTexts: string[] = [];
   const statuses = new Map<number, number>();
   return {
     secrets,
-    refusals,
+    visibleTexts,
     statuses,
     secret(kind) {
       const secret = `zq${randomBytes(9).toString('hex')}`;
       secrets.set(`${kind} ${secrets.size}`, secret);
       return secret;
     },
-    async send(path, init, isForOne = new Headers(init.headers).has('authorization')) {
+    async send(path, init, isPrivate = new Headers(init.headers).has('authorization')) {
       const response = await fetch(url + path, init);
       const { status, headers } = response;
       const text = await response.text();
-      const told = `${init.method ?? 'GET'} ${path}, answered ${status}`;
-      if (status >= 400) refusals.push(text);
-      refusals.push([...headers].map((header) => header.join(': ')).join('\n'));
+      const context = `${init.method ?? 'GET'} ${path} returned ${status}`;
+      if (status >= 400) visibleTexts.push(text);
+      visibleTexts.push([...headers].map((header) => header.join(': ')).join('\n'));
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      for (const name of TELLING) assert(!headers.has(name), `${told}: ${name}`);
-      if (status >= 400 || isForOne) {
-        assert.equal(headers.get('cache-control'), 'no-store', told);
+      for (const name of REVEALING_HEADERS) assert(!headers.has(name), `${context}: ${name}`);
+      if (status >= 400 || isPrivate) {
+        assert.equal(headers.get('cache-control'), 'no-store', context);
       }
       return status;
     },
@@ -116,12 +123,12 @@ async function useAccount(url: string, { secrets, secret, send }: Exchanges, pas
   const name = `person-${secret('a username')}`;
   const person = await signUp(url, name, secret('a password'));
   const { email } = person;
-  const keep = (token: string) => {
+  const recordToken = (token: string) => {
     secrets.set(`a token ${secrets.size}`, token);
     return token;
   };
-  keep(person.token);
-  secrets.set(`an address ${pass}`, email);
+  recordToken(person.token);
+  secrets.set(`an email address ${pass}`, email);
   const json = (method: string, path: string, body: object, token = person.token) =>
     send(path, {
       method,
@@ -135,13 +142,13 @@ async function useAccount(url: string, { secrets, secret, send }: Exchanges, pas
     throwOnError: true,
   });
   assert.equal(login.response.headers.get('cache-control'), 'no-store');
-  const token = keep(login.data.access_token);
+  const token = recordToken(login.data.access_token);
   const newPassword = secret('a new password');
-  const right = { currentPassword: person.password, newPassword };
+  const correct = { currentPassword: person.password, newPassword };
   const wrong = { currentPassword: secret('a wrong password'), newPassword: secret('a password') };
   assert.equal(await json('PUT', '/api/profile/password', wrong, token), 403);
-  assert.equal(await json('PUT', '/api/profile/password', right, token), 200);
-  assert.equal(await json('PUT', '/api/profile/password', right, person.token), 401);
+  assert.equal(await json('PUT', '/api/profile/password', correct, token), 200);
+  assert.equal(await json('PUT', '/api/profile/password', correct, person.token), 401);
   assert.equal(await json('PUT', '/api/profile/bio', { bio: secret('a bio') }, token), 200);
   const weak = { currentPassword: newPassword, newPassword: email };
   assert.equal(await json('PUT', '/api/profile/password', weak, token), 400);
@@ -252,14 +259,14 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
   }
 }
 
-/** What no operation sees: unknown paths and methods, and what is no HTTP. */
+/** Sends requests that reach no operation: unknown paths and methods, and malformed HTTP. */
 async function provokeOutsideOperations(
   url: string,
-  { secret, send, refusals }: Exchanges,
+  { secret, send, visibleTexts }: Exchanges,
   token: string,
 ) {
   const headers = () => ({ authorization: `Bearer ${secret('a token')}` });
-  const body = () => secret('a body for nobody');
+  const body = () => secret('an ignored body');
   assert.equal(await send('/api/nothing', { headers: headers() }), 404);
   assert.equal(
     await send('/api/nothing', { method: 'POST', headers: headers(), body: body() }),
@@ -278,19 +285,22 @@ async function provokeOutsideOperations(
     head('GET', '/api/profile/me', { Authorization: `Bearer ${token}`, Expect: body() }),
     `${head('POST', '/api/auth/login', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' })}${body()}\r\n`,
   ]) {
-    const answer = await sendRaw(url, bytes);
-    assert(answer && answer.status >= 400, `${bytes.slice(0, 200)}, answered ${answer?.status}`);
-    refusals.push(JSON.stringify([...answer.headers]), answer.body);
-    for (const name of TELLING) assert(!answer.headers.has(name), name);
+    const response = await sendRaw(url, bytes);
+    assert(
+      response && response.status >= 400,
+      `${bytes.slice(0, 200)} returned ${response?.status}`,
+    );
+    visibleTexts.push(JSON.stringify([...response.headers]), response.body);
+    for (const name of REVEALING_HEADERS) assert(!response.headers.has(name), name);
   }
 }
 
-/** Breaks the database in ways in which it cannot break by itself, so that requests fail in the middle. */
+/** Damages the schema and the data, so that requests fail with an internal error. */
 async function provokeFailures(url: string, dataDir: string, record: Exchanges, pass: number) {
   const { secrets, secret, send } = record;
   const password = secret('a password');
-  const { email, token } = await signUp(url, `unlucky-${pass}`, password);
-  secrets.set(`the token of the unlucky ${pass}`, token);
+  const { email, token } = await signUp(url, `failing-${pass}`, password);
+  secrets.set(`the token of failing-${pass}`, token);
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const put = (path: string, body: object) =>
     send(path, { method: 'PUT', headers, body: JSON.stringify(body) });
@@ -301,7 +311,7 @@ async function provokeFailures(url: string, dataDir: string, record: Exchanges, 
     assert.equal(await send('/api/profile/me', { headers }), 500);
     sqlite.exec('ALTER TABLE users RENAME COLUMN biography TO bio');
 
-    // A constraint that the service knows nothing of, whose failure tells what it was about.
+    // A trigger that the service does not know. Its error contains SQL details.
     sqlite.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON users BEGIN
       SELECT RAISE(ABORT, 'refused'); END`);
     assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
@@ -310,7 +320,7 @@ async function provokeFailures(url: string, dataDir: string, record: Exchanges, 
     assert.equal(await put('/api/profile/password', change), 500);
     sqlite.exec('DROP TRIGGER refuse');
 
-    // A stored hash that is none.
+    // A malformed password hash.
     const hash = `$argon2id$${secret('a broken hash')}`;
     sqlite.prepare('UPDATE users SET password_hash = ? WHERE email = ?').run(hash, email);
     assert.equal(await put('/api/profile/password', change), 500);
@@ -321,11 +331,11 @@ async function provokeFailures(url: string, dataDir: string, record: Exchanges, 
   }
 }
 
-/** Has more passwords verified at once than can be. */
+/** Sends more concurrent logins than the service can verify. */
 async function provokeOverload({ secret, send }: Exchanges): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const statuses = await Promise.all(
-    Array.from({ length: TOO_MANY }, () => {
+    Array.from({ length: OVERLOAD_LOGINS }, () => {
       const body = JSON.stringify({ email: 'x@example.org', password: secret('a password') });
       return send('/api/auth/login', { method: 'POST', headers, body });
     }),

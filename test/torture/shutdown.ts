@@ -3,95 +3,97 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { head, openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { keepSending, type Outcome, quantile, send, settle } from './load.ts';
+import { keepSending, type Outcome, prepareAccount, quantile, send } from './load.ts';
 import type { Trial } from './trial.ts';
 
-/** The longest that a stop may take, in milliseconds. */
-const LONGEST = 10_000;
+const MAX_STOP_MS = 10_000;
 
-/** How long the service still takes new connections, in milliseconds. */
-const DRAIN = 1_000;
+/** Time during which the stopping service accepts new connections. */
+const DRAIN_MS = 1_000;
 
 export const shutdown: Trial = {
   promise:
-    'On SIGTERM the service says so at /readyz, answers all it has begun, and ends with code 0 within 10 seconds.',
+    'On SIGTERM, /readyz returns 503, every accepted request gets its response, and the service exits with code 0 within 10 seconds.',
   async run(scale) {
     const stops = scale === 'full' ? 100 : 4;
-    const sum = { answered: 0, refused: 0, atTheDoor: 0, notReady: 0 };
-    const taken: number[] = [];
-    const takenByHalves: number[] = [];
+    const sum = { responses: 0, refused: 0, unaccepted: 0, notReady: 0 };
+    const times: number[] = [];
+    const timesWithUnfinished: number[] = [];
     for (let i = 0; i < stops; i += 1) {
-      const hasHalf = i % 5 < 2 && i % 10 < 5;
-      const stop = await stopUnderLoad(String(1 + (i % 2)), hasHalf);
-      (hasHalf ? takenByHalves : taken).push(stop.milliseconds);
-      sum.answered += stop.answered;
+      const hasUnfinished = i % 5 < 2 && i % 10 < 5;
+      const stop = await stopUnderLoad(String(1 + (i % 2)), hasUnfinished);
+      (hasUnfinished ? timesWithUnfinished : times).push(stop.milliseconds);
+      sum.responses += stop.responses;
       sum.refused += stop.refused;
-      sum.atTheDoor += stop.atTheDoor;
+      sum.unaccepted += stop.unaccepted;
       sum.notReady += stop.notReady;
     }
-    const longest = (times: number[]) => (quantile(times, 1) / 1000).toFixed(1);
-    return `${stops} stops, half of them of two workers, all with code 0, in ${longest(taken)} s at most (${longest(takenByHalves)} s where a request was never finished); ${sum.answered} requests answered, of which none was lost once begun; ${sum.atTheDoor} connections met the closing door, ${sum.refused} were refused; /readyz said 503 ${sum.notReady} times before`;
+    const maxSeconds = (values: number[]) => (quantile(values, 1) / 1000).toFixed(1);
+    return `${stops} stops, half of them with two workers, all with code 0, within ${maxSeconds(times)} s (${maxSeconds(timesWithUnfinished)} s with an unfinished request); ${sum.responses} responses, no accepted request lost; ${sum.unaccepted} connections were closed before they were accepted, ${sum.refused} were refused; /readyz returned 503 ${sum.notReady} times`;
   },
 };
 
 interface Stop {
   milliseconds: number;
-  answered: number;
-  /** Connections that nobody took. */
+  responses: number;
+  /** Connections that the operating system refused. */
   refused: number;
-  /** Connections that the system had taken for the service, but the service had not. */
-  atTheDoor: number;
-  /** How often `/readyz` said 503. */
+  /** Connections that the operating system queued, but the service never accepted. */
+  unaccepted: number;
+  /** How often `/readyz` returned 503. */
   notReady: number;
 }
 
-async function stopUnderLoad(workers: string, hasHalf: boolean): Promise<Stop> {
+async function stopUnderLoad(workers: string, hasUnfinished: boolean): Promise<Stop> {
   await using server = await startServer({ WORKERS: workers, LOG_LEVEL: 'info' });
-  const { search, profile, bio, login, upload } = await settle(server.url, 5);
-  const goesOn = ({ error }: Outcome) => error !== 'ECONNREFUSED';
+  const { search, profile, bio, login, upload } = await prepareAccount(server.url, 5);
+  const continues = ({ error }: Outcome) => error !== 'ECONNREFUSED';
   const clients = [search, search, search, profile, profile, bio, login, upload].map((next) =>
-    keepSending(server.url, next, { goesOn }),
+    keepSending(server.url, next, { continues }),
   );
-  using half = hasHalf ? await openRaw(server.url) : undefined;
-  await half?.write(head('GET', '/healthz').slice(0, -2));
+  using unfinished = hasUnfinished ? await openRaw(server.url) : undefined;
+  await unfinished?.write(head('GET', '/healthz').slice(0, -2));
   await sleep(200 + Math.random() * 600);
 
-  const asked = askReadiness(server);
-  const told = performance.now();
+  const polling = pollReadiness(server);
+  const signalledAt = performance.now();
   const code = await server.stop();
-  const milliseconds = performance.now() - told;
+  const milliseconds = performance.now() - signalledAt;
   const outcomes = (await Promise.all(clients.map((client) => client.stop()))).flat();
-  const readiness = await asked;
+  const readiness = await polling;
 
   assert.equal(code, 0, server.output());
-  assert(milliseconds <= LONGEST, `it took ${milliseconds} ms`);
-  if (hasHalf) assert(milliseconds > 5_000, 'the request that was never finished did not count');
+  assert(milliseconds <= MAX_STOP_MS, `the stop took ${milliseconds} ms`);
+  if (hasUnfinished)
+    assert(milliseconds > 5_000, 'the service did not wait for the unfinished request');
   const notReady = readiness.filter(({ status }) => status === 503).length;
-  assert(notReady > 0, '/readyz never said that the service stops');
-  const begun = [...server.output().matchAll(/"url":"([^"]+)"/g)].map(([, path]) => path);
-  for (const [path, those] of Map.groupBy(outcomes, (each) => each.path)) {
-    const answered = those.filter(({ status }) => status !== undefined).length;
-    const logged = begun.filter((each) => each === path).length;
-    assert.equal(answered, logged, `of ${logged} requests for ${path}, ${answered} were answered`);
+  assert(notReady > 0, '/readyz never returned 503');
+  const loggedPaths = [...server.output().matchAll(/"url":"([^"]+)"/g)].map(([, path]) => path);
+  for (const [path, samePath] of Map.groupBy(outcomes, (each) => each.path)) {
+    const responses = samePath.filter(({ status }) => status !== undefined).length;
+    const logged = loggedPaths.filter((each) => each === path).length;
+    assert.equal(responses, logged, `${responses} responses to ${logged} requests for ${path}`);
   }
-  const unanswered = outcomes.filter(({ status }) => status === undefined);
-  for (const { error, isReused, path, ended } of unanswered) {
-    const when = `${Math.round(ended - told)} ms after the signal: ${error}`;
-    assert(ended - told > DRAIN, `${path} got no answer, ${when}`);
-    assert(!isReused, `${path} got no answer on a connection that was open, ${when}`);
+  const withoutResponse = outcomes.filter(({ status }) => status === undefined);
+  for (const { error, isReused, path, endedAt } of withoutResponse) {
+    const when = `${Math.round(endedAt - signalledAt)} ms after the signal: ${error}`;
+    assert(endedAt - signalledAt > DRAIN_MS, `${path} got no response, ${when}`);
+    assert(!isReused, `${path} got no response on an open connection, ${when}`);
   }
   const statuses = outcomes.flatMap(({ status }) => status ?? []);
   assert.deepEqual([...new Set(statuses)], [200]);
-  const refused = unanswered.filter(({ error }) => error === 'ECONNREFUSED').length;
+  const refused = withoutResponse.filter(({ error }) => error === 'ECONNREFUSED').length;
   return {
-    ...{ milliseconds, notReady, refused },
-    answered: statuses.length,
-    atTheDoor: unanswered.length - refused,
+    milliseconds,
+    notReady,
+    refused,
+    responses: statuses.length,
+    unaccepted: withoutResponse.length - refused,
   };
 }
 
-/** Asks whether the service is ready, on ever new connections, until there is no answer. */
-async function askReadiness({ url }: Server): Promise<Outcome[]> {
+/** Requests `/readyz` on new connections until there is no response. */
+async function pollReadiness({ url }: Server): Promise<Outcome[]> {
   const call = { name: 'readyz', method: 'GET', path: '/readyz', headers: {} };
   const outcomes: Outcome[] = [];
   for (;;) {

@@ -1,4 +1,4 @@
-/** How much is done: all that the table in run.ts promises, or in seconds enough to notice that something broke. */
+/** `full` makes as many attempts as the trial declares. `quick` makes enough to notice a defect within seconds. */
 export type Scale = 'quick' | 'full';
 
 /** An attempt to break a promise of the service. */
@@ -6,8 +6,8 @@ export interface Trial {
   /** The promise, as a sentence. */
   promise: string;
   /**
-   * Tries to break it. Answers with what was measured, in one line.
-   * @throws CannotRun where this machine lacks what it takes; anything else means that the promise was broken
+   * Tries to break the promise. Returns the measurements in one line.
+   * @throws CannotRun if this machine lacks a requirement; any other error means that the promise is broken
    */
   run(scale: Scale): Promise<string>;
 }

@@ -4,63 +4,66 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Server, startServer } from '../support/server.ts';
-import { duration, keepSending, type Outcome, quantile, send, settle } from './load.ts';
+import { duration, keepSending, type Outcome, prepareAccount, quantile, send } from './load.ts';
 import { CannotRun, type Trial } from './trial.ts';
 
 const run = promisify(execFile);
 
-/** How soon a killed worker must have been replaced, and the workers of a killed supervisor be gone, in milliseconds. */
-const SOON = 20_000;
+/** Time limit for replacing a killed worker and for the exit of orphaned workers. */
+const MAX_WAIT_MS = 20_000;
 
 export const workers: Trial = {
   promise:
-    'A worker that is killed is replaced, and only the requests in its hands are lost; without their supervisor, workers end.',
+    'A killed worker is replaced, and only the requests that it was serving are lost; workers exit without their supervisor.',
   async run(scale) {
     const kills = scale === 'full' ? 30 : 3;
     await run('pgrep', ['-V']).catch(() => {
-      throw new CannotRun('it takes pgrep to find the workers');
+      throw new CannotRun('needs pgrep');
     });
     const settings = { WORKERS: '2' };
     await using server = await startServer({ ...settings, LOG_LEVEL: 'info' });
-    const person = await settle(server.url);
-    const listening = () => server.output().split('Server listening').length - 1;
-    await until(() => listening() === 2, 'there are no two workers');
+    const requests = await prepareAccount(server.url);
+    const countListening = () => server.output().split('Server listening').length - 1;
+    await waitUntil(() => countListening() === 2, 'two workers did not start');
     const clients = Array.from({ length: 6 }, (_, i) =>
-      keepSending(server.url, i % 2 === 0 ? person.search : person.profile),
+      keepSending(server.url, i % 2 === 0 ? requests.search : requests.profile),
     );
-    const knocking = keepKnocking(server);
-    const times: { at: number; replacedAfter: number }[] = [];
+    const connecting = keepConnecting(server);
+    const times: { killedAt: number; replacedAfter: number }[] = [];
     for (let i = 0; i < kills; i += 1) {
       await sleep(300 + Math.random() * 700);
       const before = await workersOf(server);
       assert.equal(before.length, 2);
       const isNew = (pid: number) => !before.includes(pid);
-      const victim = before[i % 2] as number;
+      const killed = before[i % 2] as number;
       const { length } = server.output();
       const logged = (line: string) => server.output().slice(length).includes(line);
-      const at = performance.now();
-      process.kill(victim, 'SIGKILL');
-      await until(() => logged('worker exited, starting another one'), 'the log has no line');
-      await until(
+      const killedAt = performance.now();
+      process.kill(killed, 'SIGKILL');
+      await waitUntil(
+        () => logged('worker exited, starting another one'),
+        'the log does not mention the exited worker',
+      );
+      await waitUntil(
         async () =>
           (await workersOf(server)).some((each) => isNew(each) && logged(`"pid":${each},`)),
-        'no new worker serves',
+        'no new worker served a request',
       );
-      times.push({ at, replacedAfter: performance.now() - at });
+      times.push({ killedAt, replacedAfter: performance.now() - killedAt });
     }
     await sleep(500);
     const outcomes = [
-      ...(await knocking.stop()),
+      ...(await connecting.stop()),
       ...(await Promise.all(clients.map((client) => client.stop()))).flat(),
     ];
 
     const failed = outcomes.filter(({ status }) => status !== 200);
-    for (const { begun, ended, status, error, name, isReused } of failed) {
-      const kill = times.findLast(({ at }) => at < ended)?.at ?? 0;
-      const what = `${name} failed with ${status ?? error}, ${Math.round(begun - kill)} to ${Math.round(ended - kill)} ms after a kill, reused: ${isReused}`;
-      assert(status === undefined && error === 'ECONNRESET', what);
-      // The worker had the connection, or was being handed it.
-      assert(begun - kill < 100, what);
+    for (const { startedAt, endedAt, status, error, name, isReused } of failed) {
+      const killedAt = times.findLast((each) => each.killedAt < endedAt)?.killedAt ?? 0;
+      const context = `${name} failed with ${status ?? error}, ${Math.round(startedAt - killedAt)} to ${Math.round(endedAt - killedAt)} ms after a kill, reused: ${isReused}`;
+      assert(status === undefined && error === 'ECONNRESET', context);
+      // Only requests that the killed worker had accepted or was about to accept may fail.
+      assert(startedAt - killedAt < 100, context);
     }
     assert.equal(await server.stop(), 0);
     const slowest = quantile(
@@ -68,36 +71,41 @@ export const workers: Trial = {
       1,
     );
     const p99 = quantile(outcomes.map(duration), 0.99);
-    const orphaned = [await orphan(settings, false), await orphan(settings, true)];
-    return `${kills} workers killed and replaced within ${(slowest / 1000).toFixed(1)} s, a line in the log for each; of ${outcomes.length} requests, ${failed.length} were in the hands of a killed worker and lost, none else failed, p99 ${p99.toFixed(1)} ms; without their supervisor, workers were gone after ${orphaned.map(Math.round).join(' ms, and under load after ')} ms`;
+    const idleExit = await killSupervisor(settings, false);
+    const busyExit = await killSupervisor(settings, true);
+    return `${kills} workers killed and replaced within ${(slowest / 1000).toFixed(1)} s, each with a line in the log; of ${outcomes.length} requests, ${failed.length} were lost with a killed worker and no others failed, p99 ${p99.toFixed(1)} ms; without their supervisor, workers exited after ${Math.round(idleExit)} ms, and after ${Math.round(busyExit)} ms under load`;
   },
 };
 
-/** Kills the supervisor alone. Answers with how long its workers outlive it, in milliseconds. */
-async function orphan(settings: Record<string, string>, underLoad: boolean): Promise<number> {
+/** Kills the supervisor only. Returns the milliseconds until its workers have exited. */
+async function killSupervisor(
+  settings: Record<string, string>,
+  isUnderLoad: boolean,
+): Promise<number> {
   await using server = await startServer(settings);
-  const { search } = await settle(server.url, 5);
-  await until(async () => (await workersOf(server)).length === 2, 'there are no two workers');
+  const { search } = await prepareAccount(server.url, 5);
+  await waitUntil(async () => (await workersOf(server)).length === 2, 'two workers did not start');
   const pids = await workersOf(server);
-  const goesOn = ({ status }: Outcome) => status === 200;
-  const clients = underLoad ? Array.from({ length: 8 }, () => 0) : [];
-  const sending = clients.map(() => keepSending(server.url, search, { goesOn }));
+  const continues = ({ status }: Outcome) => status === 200;
+  const sending = Array.from({ length: isUnderLoad ? 8 : 0 }, () =>
+    keepSending(server.url, search, { continues }),
+  );
   await sleep(300);
-  const begun = performance.now();
+  const start = performance.now();
   server.child.kill('SIGKILL');
   try {
-    await until(() => !pids.some(isAlive), 'the workers live on');
-    return performance.now() - begun;
+    await waitUntil(() => !pids.some(isAlive), 'the workers did not exit');
+    return performance.now() - start;
   } finally {
     for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL');
     await Promise.all(sending.map((client) => client.stop()));
   }
 }
 
-/** Asks on ever new connections. */
-function keepKnocking({ url }: Server) {
+/** Requests `/healthz` on new connections until it is stopped. */
+function keepConnecting({ url }: Server) {
   const outcomes: Promise<Outcome>[] = [];
-  const call = { name: 'knock', method: 'GET', path: '/healthz', headers: {} };
+  const call = { name: 'health', method: 'GET', path: '/healthz', headers: {} };
   const timer = setInterval(() => {
     outcomes.push(send(url, call, new Agent({ keepAlive: false })));
   }, 20);
@@ -123,10 +131,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function until(isDone: () => boolean | Promise<boolean>, otherwise: string): Promise<void> {
-  const deadline = performance.now() + SOON;
+async function waitUntil(isDone: () => boolean | Promise<boolean>, message: string): Promise<void> {
+  const deadline = performance.now() + MAX_WAIT_MS;
   while (!(await isDone())) {
-    assert(performance.now() < deadline, otherwise);
+    assert(performance.now() < deadline, message);
     await sleep(20);
   }
 }

@@ -3,22 +3,22 @@ import sharp from 'sharp';
 import { pngChunk } from '../../support/image-chunks.ts';
 import type { Scale } from '../trial.ts';
 
-/** What is made to hurt whoever opens it. */
+/** A file that is built to exhaust or deceive a decoder. */
 export interface Bomb {
   name: string;
   bytes: Buffer;
-  /** What its upload may be answered with. */
+  /** The allowed statuses of its upload. */
   statuses: readonly number[];
 }
 
-/** What no avatar may hold of an upload. */
-export const PAYLOAD = '<script>alert("from inside the picture")</script>';
+/** Text hidden in uploads, which no avatar may contain. */
+export const PAYLOAD = '<script>alert("from inside the image")</script>';
 
 const MB = 1024 * 1024;
 const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9" height="9">${PAYLOAD}<image width="9" height="9" xlink:href="file:///etc/passwd"/></svg>`;
 
-/** The largest only in full: they take longer to make than to refuse. */
+/** Returns all bombs. The quick scale makes them smaller, because creating them takes longer than rejecting them. */
 export async function bombs(scale: Scale): Promise<Bomb[]> {
   const size = scale === 'full' ? 1 : 0.1;
   const image = sharp({ create: { width: 32, height: 32, channels: 3, background: 'teal' } });
@@ -29,11 +29,11 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
   const png = await image.png().toBuffer();
   const webp = await image.webp().toBuffer();
   const gif = await image.gif().toBuffer();
-  const behind = (...parts: (Buffer | string)[]) =>
+  const concat = (...parts: (Buffer | string)[]) =>
     Buffer.concat(parts.map((part) => Buffer.from(part as string)));
   const insert = (...chunks: Buffer[]) =>
     Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)]);
-  const inflating = deflateSync(Buffer.alloc(100 * MB * size));
+  const compressed = deflateSync(Buffer.alloc(100 * MB * size));
   const segment = (code: number, content: Buffer) => {
     const head = Buffer.from([0xff, code, 0, 0]);
     head.writeUInt16BE(content.length + 2, 2);
@@ -44,7 +44,7 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
   const scans = progressive.indexOf(Buffer.from([0xff, 0xda]));
   const emptyScan = Buffer.from([0xff, 0xda, 0, 8, 1, 1, 0, 1, 1, 0x10, 0]);
 
-  const refused: [string, Buffer][] = [
+  const rejected: [string, Buffer][] = [
     ['a PNG of 16,000 x 16,000', blankPng(16_000, 16_000)],
     ['a PNG of 2,147,483,647 x 1', blankPng(2 ** 31 - 1, 1, Buffer.alloc(9))],
     ['a PNG of 65,000 x 65,000 without pixels', blankPng(65_000, 65_000, Buffer.alloc(0))],
@@ -52,37 +52,40 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
     ['a WebP of 16,384 x 16,384', animatedWebp(webp, 1, 16_383)],
     ['a GIF of 65,535 x 65,535', animatedGif(1, 65_535)],
     [
-      'a progressive JPEG of scans without end',
+      'a progressive JPEG with a very large number of scans',
       Buffer.concat([progressive.subarray(0, scans), ...Array(40_000 * size).fill(emptyScan)]),
     ],
   ];
-  const eitherWay: [string, Buffer][] = [
-    ['a GIF of 8,000 x 8,000 that ends early', animatedGif(1, 8_000)],
+  const acceptedOrRejected: [string, Buffer][] = [
+    ['a truncated GIF of 8,000 x 8,000', animatedGif(1, 8_000)],
     ['a PNG of 8,000 x 8,000', blankPng(8_000, 8_000)],
     ['a PNG of one pixel that inflates to 100 MB', blankPng(1, 1, Buffer.alloc(100 * MB * size))],
     [
-      'a PNG with a text of 100 MB, compressed',
-      insert(pngChunk('zTXt', behind('a\0\0', inflating))),
+      'a PNG with a compressed text of 100 MB',
+      insert(pngChunk('zTXt', concat('a\0\0', compressed))),
     ],
     [
-      'a PNG with a text of 100 MB, international',
-      insert(pngChunk('iTXt', behind('a\0\x01\0\0\0', inflating))),
+      'a PNG with an international text of 100 MB',
+      insert(pngChunk('iTXt', concat('a\0\x01\0\0\0', compressed))),
     ],
-    ['a PNG with a colour profile of 100 MB', insert(pngChunk('iCCP', behind('a\0\0', inflating)))],
+    [
+      'a PNG with a colour profile of 100 MB',
+      insert(pngChunk('iCCP', concat('a\0\0', compressed))),
+    ],
     [
       'a PNG of 100,000 chunks',
-      insert(...Array(100_000 * size).fill(pngChunk('tEXt', behind('a\0b')))),
+      insert(...Array(100_000 * size).fill(pngChunk('tEXt', concat('a\0b')))),
     ],
-    ['a PNG whose EXIF names itself', insert(pngChunk('eXIf', loopingExif()))],
+    ['a PNG with a self-referencing EXIF directory', insert(pngChunk('eXIf', loopingExif()))],
     [
-      'a JPEG whose EXIF names itself',
-      withSegments(segment(0xe1, behind('Exif\0\0', loopingExif()))),
+      'a JPEG with a self-referencing EXIF directory',
+      withSegments(segment(0xe1, concat('Exif\0\0', loopingExif()))),
     ],
     [
       'a JPEG of 70 colour profiles',
       withSegments(
         ...Array(70).fill(
-          segment(0xe2, behind('ICC_PROFILE\0\x01\x46', Buffer.alloc(60_000 * size))),
+          segment(0xe2, concat('ICC_PROFILE\0\x01\x46', Buffer.alloc(60_000 * size))),
         ),
       ),
     ],
@@ -92,45 +95,45 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
     ],
     ['a GIF of 300,000 frames', animatedGif(300_000 * size, 1)],
     ['a WebP of 40,000 frames', animatedWebp(webp, 40_000 * size, 31)],
-    ['a JPEG that is a ZIP, too', behind(jpeg, 'PK\x03\x04', PAYLOAD)],
+    ['a JPEG that is also a ZIP', concat(jpeg, 'PK\x03\x04', PAYLOAD)],
     [
-      'a PNG that is a page, too',
-      behind(insert(pngChunk('tEXt', behind('Comment\0', PAYLOAD))), PAYLOAD),
+      'a PNG that is also an HTML page',
+      concat(insert(pngChunk('tEXt', concat('Comment\0', PAYLOAD))), PAYLOAD),
     ],
     [
-      'a GIF that is a script, too',
-      behind(gif.subarray(0, 6), '/*', gif.subarray(8, -1), `*/=1;${PAYLOAD}`),
+      'a GIF that is also a script',
+      concat(gif.subarray(0, 6), '/*', gif.subarray(8, -1), `*/=1;${PAYLOAD}`),
     ],
-    ['a WebP that is a page, too', behind(webp, PAYLOAD)],
+    ['a WebP that is also an HTML page', concat(webp, PAYLOAD)],
     [
-      'a JPEG that is a program, too',
-      withSegments(segment(0xfe, behind(`<?php echo 1; ?>${PAYLOAD}`))),
+      'a JPEG that is also a program',
+      withSegments(segment(0xfe, concat(`<?php echo 1; ?>${PAYLOAD}`))),
     ],
   ];
-  if (scale === 'full') eitherWay.push(['the largest image possible', deepPng(8_000)]);
-  const other: [string, Buffer | string][] = [
+  if (scale === 'full') acceptedOrRejected.push(['the largest allowed image', deepPng(8_000)]);
+  const unsupported: [string, Buffer | string][] = [
     ['an SVG', SVG],
     ['an SVG with a byte order mark', `\ufeff${SVG}`],
-    ['an SVG behind a declaration and a comment', `<?xml version="1.0"?><!-- \x89PNG -->${SVG}`],
-    ['an SVG, zipped', gzipSync(SVG)],
-    ['a PDF with a JPEG in it', behind('%PDF-1.7\n', jpeg)],
-    ['a list of drawing commands', 'push graphic-context\nimage over 0,0 0,0 "/etc/passwd"'],
+    ['an SVG after a declaration and a comment', `<?xml version="1.0"?><!-- \x89PNG -->${SVG}`],
+    ['a gzipped SVG', gzipSync(SVG)],
+    ['a PDF with a JPEG in it', concat('%PDF-1.7\n', jpeg)],
+    ['an ImageMagick script', 'push graphic-context\nimage over 0,0 0,0 "/etc/passwd"'],
     ['a TIFF', await image.tiff().toBuffer()],
     ['an AVIF', await image.avif().toBuffer()],
-    ['a bitmap', behind('BM', Buffer.alloc(100, 1))],
+    ['a bitmap', concat('BM', Buffer.alloc(100, 1))],
     ['an icon', Buffer.concat([Buffer.from([0, 0, 1, 0, 1, 0]), png])],
-    ['a sound', 'RIFF\x24\0\0\0WAVEfmt '],
+    ['a WAVE file', 'RIFF\x24\0\0\0WAVEfmt '],
   ];
-  const dressed = [SIGNATURE, 'GIF89a', '\xff\xd8\xff\xe0', 'RIFF\xff\xff\0\0WEBP'].map(
-    (beginning, i): [string, Buffer] => [
-      `an SVG in disguise (${i + 1})`,
-      Buffer.concat([Buffer.from(beginning as string, 'latin1'), Buffer.from(SVG)]),
+  const disguised = [SIGNATURE, 'GIF89a', '\xff\xd8\xff\xe0', 'RIFF\xff\xff\0\0WEBP'].map(
+    (signature, i): [string, Buffer] => [
+      `an SVG with the signature of another type (${i + 1})`,
+      Buffer.concat([Buffer.from(signature as string, 'latin1'), Buffer.from(SVG)]),
     ],
   );
   return [
-    ...[...refused, ...dressed].map(([name, bytes]) => ({ name, bytes, statuses: [422] })),
-    ...eitherWay.map(([name, bytes]) => ({ name, bytes, statuses: [200, 422] })),
-    ...other.map(([name, bytes]) => ({
+    ...[...rejected, ...disguised].map(([name, bytes]) => ({ name, bytes, statuses: [422] })),
+    ...acceptedOrRejected.map(([name, bytes]) => ({ name, bytes, statuses: [200, 422] })),
+    ...unsupported.map(([name, bytes]) => ({
       name,
       bytes: Buffer.from(bytes as string),
       statuses: [415],
@@ -138,42 +141,54 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
   ];
 }
 
-function pngOf(width: number, height: number, kind: readonly number[], pixels: Buffer): Buffer {
+/** @param format bit depth, colour type, compression, filter and interlace method, as in IHDR */
+function createPng(
+  width: number,
+  height: number,
+  format: readonly number[],
+  pixels: Buffer,
+): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  header.set(kind, 8);
-  const [start, end] = [pngChunk('IHDR', header), pngChunk('IEND', Buffer.alloc(0))];
-  return Buffer.concat([SIGNATURE, start, pngChunk('IDAT', deflateSync(pixels)), end]);
+  header.set(format, 8);
+  return Buffer.concat([
+    SIGNATURE,
+    pngChunk('IHDR', header),
+    pngChunk('IDAT', deflateSync(pixels)),
+    pngChunk('IEND', Buffer.alloc(0)),
+  ]);
 }
 
-/** One bit a pixel, all black, unless the pixels are others than that. */
+/** Returns a PNG with one bit per pixel. The default pixels are black. */
 function blankPng(width: number, height: number, pixels?: Buffer): Buffer {
-  const whole = pixels ?? Buffer.alloc(height * (1 + Math.ceil(width / 8)));
-  return pngOf(width, height, [1, 0, 0, 0, 0], whole);
+  const black = () => Buffer.alloc(height * (1 + Math.ceil(width / 8)));
+  return createPng(width, height, [1, 0, 0, 0, 0], pixels ?? black());
 }
 
-/** Four channels of 16 bits, interlaced. */
+/** Returns an interlaced PNG with four channels of 16 bits. */
 function deepPng(edge: number): Buffer {
-  // Where each of the seven passes begins, and how far it steps: across, then down.
+  // The seven passes of Adam7 interlacing (PNG specification, 8.1).
   const passes = [
-    ...[
-      [0, 8, 0, 8],
-      [4, 8, 0, 8],
-      [0, 4, 4, 8],
-      [2, 4, 0, 4],
-    ],
-    ...[
-      [0, 2, 2, 4],
-      [1, 2, 0, 2],
-      [0, 1, 1, 2],
-    ],
-  ] as [number, number, number, number][];
-  const bytes = passes.map(
-    ([x, across, y, down]) =>
-      Math.ceil((edge - y) / down) * (1 + 8 * Math.ceil((edge - x) / across)),
+    { left: 0, stepX: 8, top: 0, stepY: 8 },
+    { left: 4, stepX: 8, top: 0, stepY: 8 },
+    { left: 0, stepX: 4, top: 4, stepY: 8 },
+    { left: 2, stepX: 4, top: 0, stepY: 4 },
+    { left: 0, stepX: 2, top: 2, stepY: 4 },
+    { left: 1, stepX: 2, top: 0, stepY: 2 },
+    { left: 0, stepX: 1, top: 1, stepY: 2 },
+  ];
+  const bytes = passes.map(({ left, stepX, top, stepY }) => {
+    const columns = Math.ceil((edge - left) / stepX);
+    const rows = Math.ceil((edge - top) / stepY);
+    return rows * (1 + 8 * columns);
+  });
+  return createPng(
+    edge,
+    edge,
+    [16, 6, 0, 0, 1],
+    Buffer.alloc(bytes.reduce((sum, each) => sum + each)),
   );
-  return pngOf(edge, edge, [16, 6, 0, 0, 1], Buffer.alloc(bytes.reduce((sum, each) => sum + each)));
 }
 
 function resizeJpeg(jpeg: Buffer, edge: number): Buffer {
@@ -184,7 +199,7 @@ function resizeJpeg(jpeg: Buffer, edge: number): Buffer {
   return bytes;
 }
 
-/** Frames of one pixel each. */
+/** Returns a GIF of one-pixel frames, or of a single full-size frame. */
 function animatedGif(frames: number, edge: number): Buffer {
   const head = Buffer.from('GIF89a\0\0\0\0\x80\0\0\0\0\0\xff\xff\xff', 'latin1');
   head.writeUInt16LE(edge, 6);
@@ -197,7 +212,7 @@ function animatedGif(frames: number, edge: number): Buffer {
   return Buffer.concat([head, ...Array(frames).fill(frame), Buffer.from([0x3b])]);
 }
 
-/** @param edge of the canvas, less one */
+/** @param edge edge length of the canvas minus one, as the format stores it */
 function animatedWebp(webp: Buffer, frames: number, edge: number): Buffer {
   const chunk = (type: string, data: Buffer) => {
     const head = Buffer.from(`${type}\0\0\0\0`, 'latin1');
@@ -207,18 +222,20 @@ function animatedWebp(webp: Buffer, frames: number, edge: number): Buffer {
   const canvas = Buffer.from([2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   canvas.writeUIntLE(edge, 4, 3);
   canvas.writeUIntLE(edge, 7, 3);
-  const place = Buffer.alloc(16);
-  place.writeUIntLE(31, 6, 3);
-  place.writeUIntLE(31, 9, 3);
-  const frame = chunk('ANMF', Buffer.concat([place, webp.subarray(12)]));
+  const frameHeader = Buffer.alloc(16);
+  frameHeader.writeUIntLE(31, 6, 3);
+  frameHeader.writeUIntLE(31, 9, 3);
+  const frame = chunk('ANMF', Buffer.concat([frameHeader, webp.subarray(12)]));
   const content = Buffer.concat([
-    ...[Buffer.from('WEBP'), chunk('VP8X', canvas), chunk('ANIM', Buffer.alloc(6))],
+    Buffer.from('WEBP'),
+    chunk('VP8X', canvas),
+    chunk('ANIM', Buffer.alloc(6)),
     ...Array(frames).fill(frame),
   ]);
   return chunk('RIFF', content);
 }
 
-/** A directory of 5,400 entries, each of which says that the EXIF directory is this very one. */
+/** Returns a TIFF directory that refers to itself as the EXIF directory in each of its 5,400 entries. */
 function loopingExif(): Buffer {
   const entries = 5_400;
   const tiff = Buffer.alloc(10 + entries * 12 + 4);

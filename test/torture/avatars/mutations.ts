@@ -2,8 +2,8 @@ import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
 import { type Random, randomNumbers } from '../../support/random.ts';
 
-/** Small sound images of every type and of every kind that a type has. */
-export async function soundImages(): Promise<Buffer[]> {
+/** Returns small valid images of every type and variant. */
+export async function validImages(): Promise<Buffer[]> {
   const random = randomNumbers(1);
   const image = (channels: 3 | 4, width = 24, height = 20) => {
     const pixels = Buffer.from(
@@ -11,7 +11,7 @@ export async function soundImages(): Promise<Buffer[]> {
     );
     return sharp(pixels, { raw: { width, height, channels } });
   };
-  const labelled = () =>
+  const withMetadata = () =>
     image(3)
       .withIccProfile('p3')
       .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/">Somewhere</x:xmpmeta>')
@@ -21,37 +21,46 @@ export async function soundImages(): Promise<Buffer[]> {
   const animation = () => sharp(frames, { join: { animated: true } });
   return Promise.all(
     [
-      ...[image(3).jpeg(), image(3).jpeg({ progressive: true }), image(3).greyscale().jpeg()],
-      ...[image(3).toColourspace('cmyk').jpeg(), labelled().jpeg()],
-      ...[image(3).png(), image(4).png({ progressive: true }), image(3).png({ palette: true })],
-      ...[image(4).toColourspace('rgb16').png(), image(3).greyscale().png(), labelled().png()],
-      ...[image(3).webp(), image(4).webp(), image(4).webp({ lossless: true }), labelled().webp()],
-      ...[
-        animation().webp(),
-        image(3).gif(),
-        image(4).gif({ progressive: true }),
-        animation().gif(),
-      ],
+      image(3).jpeg(),
+      image(3).jpeg({ progressive: true }),
+      image(3).greyscale().jpeg(),
+      image(3).toColourspace('cmyk').jpeg(),
+      withMetadata().jpeg(),
+      image(3).png(),
+      image(4).png({ progressive: true }),
+      image(3).png({ palette: true }),
+      image(4).toColourspace('rgb16').png(),
+      image(3).greyscale().png(),
+      withMetadata().png(),
+      image(3).webp(),
+      image(4).webp(),
+      image(4).webp({ lossless: true }),
+      withMetadata().webp(),
+      animation().webp(),
+      image(3).gif(),
+      image(4).gif({ progressive: true }),
+      animation().gif(),
     ].map((each) => each.toBuffer()),
   );
 }
 
-/** Damages an image, at times with parts of another. What it declares of itself may be made right again. */
+/** Damages an image, sometimes with parts of another one. Repairs the checksums of half of the PNGs. */
 export function mutate(images: readonly Buffer[], random: Random): Buffer {
-  const any = () => images[random(images.length)] as Buffer;
-  let bytes: Buffer = Buffer.from(any());
-  for (let i = random(4); i >= 0; i -= 1) bytes = change(bytes, any(), random);
+  const pickImage = () => images[random(images.length)] as Buffer;
+  let bytes: Buffer = Buffer.from(pickImage());
+  const changes = 1 + random(4);
+  for (let i = 0; i < changes; i += 1) bytes = change(bytes, pickImage(), random);
   return random(2) === 0 ? repairPng(bytes) : bytes;
 }
 
-const EXTREMES = [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff];
+const EXTREME_VALUES = [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff];
 
 function change(bytes: Buffer, other: Buffer, random: Random): Buffer {
   if (bytes.length < 16) return Buffer.from(other);
-  // Most of what matters stands near the beginning.
-  const somewhere = () => random(random(2) === 0 ? bytes.length : Math.min(64, bytes.length));
-  const [from, to] = [somewhere(), somewhere()].sort((a, b) => a - b) as [number, number];
-  const extreme = EXTREMES[random(EXTREMES.length)] ?? 0;
+  // Headers are at the beginning, so damage it more often.
+  const pickOffset = () => random(random(2) === 0 ? bytes.length : Math.min(64, bytes.length));
+  const [from, to] = [pickOffset(), pickOffset()].sort((a, b) => a - b) as [number, number];
+  const extreme = EXTREME_VALUES[random(EXTREME_VALUES.length)] ?? 0;
   const at = Math.min(from, bytes.length - 4);
   switch (random(9)) {
     case 0:
@@ -84,7 +93,7 @@ function change(bytes: Buffer, other: Buffer, random: Random): Buffer {
   }
 }
 
-/** Makes the checksums of a PNG right, so that its decoder goes on to what they guard. */
+/** Corrects the checksums of a PNG, so that its decoder continues with the damaged chunks. */
 function repairPng(bytes: Buffer): Buffer {
   if (bytes.toString('latin1', 1, 4) !== 'PNG') return bytes;
   const png = Buffer.from(bytes);
