@@ -7,6 +7,7 @@ import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { nextRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
+import { updateTagKeys } from './tag-keys.ts';
 
 /** Updates the indexes for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
@@ -174,6 +175,7 @@ export async function updateSearchIndex(
     await trx.deleteFrom('tag_hits').execute();
     await trx.deleteFrom('public_spaces').execute();
     await trx.deleteFrom('spaces_to_index').execute();
+    await updateTagKeys(trx);
     await trx
       .insertInto('spaces_to_index')
       .columns(['space_pk'])

@@ -43,11 +43,11 @@ function textMatcher(text: string): Matcher {
 }
 
 function wordMatcher(word: QueryWord): Matcher {
-  const lists = word.anyOf.map((terms) => ({
-    allOf: terms.map(({ text, isPrefix }) => ({ term: text, isPrefix })),
-  }));
+  const lists = word.anyOf.map((terms) =>
+    allOfPatterns(terms.map(({ text, isPrefix }) => ({ term: text, isPrefix }))),
+  );
   return {
-    pattern: { anyOf: lists },
+    pattern: anyOfPatterns(lists),
     mustVerify: word.mustVerify,
     matches: (text) => matches([word], text),
   };
@@ -55,7 +55,7 @@ function wordMatcher(word: QueryWord): Matcher {
 
 function allOf(matchers: Matcher[]): Matcher {
   return {
-    pattern: { allOf: matchers.map(({ pattern }) => pattern) },
+    pattern: allOfPatterns(matchers.map(({ pattern }) => pattern)),
     mustVerify: matchers.some(({ mustVerify }) => mustVerify),
     matches: (text) => matchers.every((each) => each.matches(text)),
   };
@@ -63,8 +63,17 @@ function allOf(matchers: Matcher[]): Matcher {
 
 function anyOf(matchers: Matcher[]): Matcher {
   return {
-    pattern: { anyOf: matchers.map(({ pattern }) => pattern) },
+    pattern: anyOfPatterns(matchers.map(({ pattern }) => pattern)),
     mustVerify: matchers.some(({ mustVerify }) => mustVerify),
     matches: (text) => matchers.some((each) => each.matches(text)),
   };
+}
+
+// The cost of a single list is bounded by a limit, so that patterns of one part are that part.
+function allOfPatterns(patterns: WordPattern[]): WordPattern {
+  return patterns.length === 1 ? (patterns[0] as WordPattern) : { allOf: patterns };
+}
+
+function anyOfPatterns(patterns: WordPattern[]): WordPattern {
+  return patterns.length === 1 ? (patterns[0] as WordPattern) : { anyOf: patterns };
 }

@@ -19,6 +19,7 @@ export interface FoundKeys {
 /**
  * Finds keys of matching documents after a key, with one statement of bounded cost. It may find none although there are
  * some further on.
+ * @param isForced whether to overdraw the budget rather than find nothing
  * @returns undefined if the budget does not suffice
  */
 export async function findKeys(
@@ -27,13 +28,14 @@ export async function findKeys(
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
   budget: Budget,
+  isForced = false,
 ): Promise<FoundKeys | undefined> {
   const { pattern, except = [] } = query;
   // Every entry of a single list is a match, so that the limit bounds the cost.
   const isSingleList = 'term' in pattern && except.length === 0;
   const entries = isSingleList ? limit : entriesOf(dictionary, query, dictionary.spaces);
   if (entries <= MAX_ENTRIES_OF_STATEMENT) {
-    if (!spend(budget, entries)) return undefined;
+    if (!spend(budget, entries, isForced)) return undefined;
     const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit });
     return { keys, reached: lastOf(keys, limit) ?? Infinity };
   }
@@ -42,17 +44,16 @@ export async function findKeys(
   const slices = slicesAfter(dictionary, after, await maxSpacePk(engine), sliceSize);
   const { value: slice } = slices.next();
   if (!slice) return { keys: [], reached: Infinity };
-  if (!spend(budget, Math.min(entries, (slice.documents / dictionary.spaces) * entries))) {
-    return undefined;
-  }
+  const entriesOfSlice = Math.min(entries, (slice.documents / dictionary.spaces) * entries);
+  if (!spend(budget, entriesOfSlice, isForced)) return undefined;
   const within = slice.prefixes;
   const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit, within });
   await yieldToEventLoop();
   return { keys, reached: lastOf(keys, limit) ?? (slice.isLast ? Infinity : slice.until) };
 }
 
-function spend(budget: Budget, entries: number): boolean {
-  if (entries > budget.entries) return false;
+function spend(budget: Budget, entries: number, isForced: boolean): boolean {
+  if (entries > budget.entries && !isForced) return false;
   budget.entries -= entries;
   return true;
 }

@@ -70,7 +70,8 @@ function* partsAfter(
   maxSpacePk: number,
   maxDocuments: number,
 ): Generator<Part> {
-  const firstStep = Math.max(0, stepOf(after));
+  const first = after + 1;
+  const firstStep = stepOf(first);
   for (let step = firstStep; step <= LAST_STEP; step += 1) {
     const lastOfTen = Math.min(LAST_STEP, step - (step % 10) + 9);
     const ten = partOf(dictionary, stepPrefix(step).slice(0, -1), endOfStep(lastOfTen));
@@ -85,8 +86,8 @@ function* partsAfter(
       continue;
     }
     const newest = blockOf(maxSpacePk);
-    const isFirst = step === firstStep && after >= 0;
-    const firstBlock = isFirst ? Math.min(newest, blockOf(spacePkOf(after))) : newest;
+    const isFirst = step === firstStep;
+    const firstBlock = isFirst ? Math.min(newest, blockOf(spacePkOf(first))) : newest;
     for (let block = firstBlock; block >= 0; block -= 1) {
       const until = endOfStep(step) - block * SPACES_PER_BLOCK;
       yield partOf(dictionary, blockPrefix(step, block), until);

@@ -291,7 +291,16 @@ async function readMatches(
       // Some of what must be verified is rejected.
       const limit = (wanted - hits.length) * (matcher.mustVerify ? 2 : 1);
       const range = { after: behind.reached, limit };
-      const found = await findKeys(stores.engine, dictionary, behind.query, range, budget);
+      // A page that gets no further than it began would link to itself.
+      const isForced = reached === after;
+      const found = await findKeys(
+        stores.engine,
+        dictionary,
+        behind.query,
+        range,
+        budget,
+        isForced,
+      );
       if (!found) return { hits, cut: { section, after: reached } };
       behind.keys.push(...found.keys);
       behind.reached = found.reached;

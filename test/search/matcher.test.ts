@@ -63,6 +63,23 @@ describe('alternativesMatcher', () => {
   });
 });
 
+describe('The pattern of one word', () => {
+  test('is a single term, whose cost a limit bounds', () => {
+    const term = { term: 'bread', isPrefix: true };
+    expect(typed('bread').pattern).toEqual(term);
+    expect(alternativesMatcher([['bread']]).pattern).toEqual(term);
+  });
+
+  test('has all parts and alternatives of the word', () => {
+    expect(typed('wi-fi').pattern).toEqual({
+      anyOf: [
+        { term: 'wifi', isPrefix: true },
+        { allOf: ['wi', 'fi'].map((part) => ({ term: part, isPrefix: true })) },
+      ],
+    });
+  });
+});
+
 describe('The pattern of a matcher', () => {
   let folder: string;
   let engine: Engine;

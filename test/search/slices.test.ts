@@ -60,8 +60,8 @@ describe('slicesAfter', () => {
         const slices = [...slicesAfter(dictionary, after, maxSpacePk, maxDocuments)];
 
         const bounds = [after, ...slices.map(({ until }) => until)];
-        expect(bounds).toEqual([...bounds].sort((a, b) => a - b));
-        expect(new Set(bounds).size).toBeGreaterThanOrEqual(slices.length);
+        for (const [i, { until }] of slices.entries())
+          expect(until).toBeGreaterThan(bounds[i] as number);
         expect(slices.map(({ isLast }) => isLast)).toEqual(
           slices.map((_, i) => i === slices.length - 1),
         );
@@ -107,7 +107,7 @@ describe('slicesAfter', () => {
     const slices = [...slicesAfter(dictionary, keyOf(37, 0), 2 * SPACES_PER_BLOCK, 10)];
     const blocks = keys.map(sliceTerm).reverse();
     expect(slices.map(({ prefixes }) => prefixes)).toEqual([
-      ['#37', blocks[0]],
+      [blocks[0]],
       [blocks[1]],
       [blocks[2], '#39', '#4'],
     ]);

@@ -1,0 +1,56 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { WordPattern, WordQuery } from '../../server/database/engine.ts';
+import { entriesOf } from '../../server/search/budget.ts';
+import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
+import { dictionaryOf } from './dictionary/dictionary-of.ts';
+
+let dictionary: Dictionary;
+
+beforeAll(async () => {
+  const documents = { bread: 600, breads: 300, oven: 90, rye: 30 };
+  dictionary = await dictionaryOf(documents, { spaces: 10_000, minDocuments: 5 });
+});
+
+const word = (term: string): WordPattern => ({ term, isPrefix: false });
+const prefix = (term: string): WordPattern => ({ term, isPrefix: true });
+const cost = (pattern: WordPattern, rest: Partial<WordQuery> = {}, documents = 10_000) =>
+  entriesOf(dictionary, { pattern, scope: 'all', ...rest }, documents);
+
+describe('entriesOf', () => {
+  test('counts the documents with a word, or with any word that begins with it', () => {
+    expect(cost(word('bread'))).toBe(600);
+    expect(cost(prefix('bread'))).toBe(900);
+  });
+
+  test('counts a word that the dictionary lacks like the rarest one that it could have', () => {
+    expect(cost(prefix('zuk'))).toBe(5);
+  });
+
+  test('counts each part of a conjunction for the documents with the rarest one', () => {
+    expect(cost({ allOf: [word('bread'), word('oven'), word('rye')] })).toBe(3 * 30);
+  });
+
+  test('counts each part of an alternative', () => {
+    expect(cost({ anyOf: [word('bread'), word('oven')] })).toBe(600 + 90);
+  });
+
+  test('counts nested parts', () => {
+    const either: WordPattern = { anyOf: [word('bread'), word('oven')] };
+    expect(cost({ allOf: [either, word('rye')] })).toBe(30 + 30 + 30);
+  });
+
+  test('counts no more documents than there are to search', () => {
+    expect(cost(word('bread'), {}, 100)).toBe(100);
+    expect(cost({ allOf: [word('bread'), word('oven')] }, {}, 10)).toBe(20);
+  });
+
+  test('counts a third of the documents for a word in the title', () => {
+    expect(cost(word('bread'), { scope: 'title' })).toBe(200);
+  });
+
+  test('counts exceptions for the documents that could match', () => {
+    const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
+    expect(cost(word('rye'), { except })).toBe(30 + 30);
+    expect(cost(word('bread'), { except: [{ pattern: word('rye'), scope: 'title' }] })).toBe(610);
+  });
+});

@@ -1,0 +1,80 @@
+import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
+import { documentKey, KEYS_PER_STEP } from '../../server/search/keys.ts';
+import {
+  type Alternatives,
+  alternativesMatcher,
+  typedMatcher,
+} from '../../server/search/matcher.ts';
+import {
+  documentsOf,
+  dropWords,
+  findJoins,
+  findOtherQuery,
+} from '../../server/search/other-query.ts';
+import { queryWords } from '../../server/text/words/query.ts';
+import { titleKey } from '../../server/text/words/tokenize.ts';
+import type { IndexedSpace } from './generated-index.ts';
+
+export interface Expected {
+  /** The ids of the spaces as typed, and after them those of the other query. */
+  typed: string[];
+  other: string[];
+  answeredQuery: string | null;
+}
+
+/** What a search finds by its documented rules, from looking at every space. */
+export function expectedResults(
+  spaces: readonly IndexedSpace[],
+  dictionary: Dictionary,
+  query: string,
+  asTyped: boolean,
+): Expected {
+  const words = queryWords(query);
+  if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
+  const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
+  const equal = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
+  const typedOne = typedMatcher(words, findJoins(dictionary, words));
+  const matched = spaces.filter((space) => typedOne.matches(textOf(space)));
+  const rest = matched.filter((space) => !equal.includes(space));
+  const typed = [
+    ...inOrder(equal, () => false),
+    ...inOrder(rest, (title) => typedOne.matches(title)),
+  ];
+  const none = { typed, other: [], answeredQuery: null };
+  if (asTyped || typed.length >= 10) return none;
+
+  const find = (alternatives: Alternatives): Expected => {
+    const one = alternativesMatcher(alternatives);
+    const others = spaces.filter(
+      (space) => one.matches(textOf(space)) && !matched.includes(space) && !equal.includes(space),
+    );
+    return {
+      typed,
+      other: inOrder(others, (title) => one.matches(title)),
+      answeredQuery: alternatives.map(([text]) => text).join(' '),
+    };
+  };
+  const other = findOtherQuery(dictionary, words);
+  const base = other ?? words.map(({ word }) => [word]);
+  const documents = base.map((texts) => {
+    const known = Math.max(...texts.map((text) => documentsOf(dictionary, text)));
+    // Of words that the dictionary lacks, it counts only whether there is a space with them.
+    const isFound = spaces.some((space) => alternativesMatcher([texts]).matches(textOf(space)));
+    return known > 0 ? known : Number(isFound);
+  });
+  const tries = [
+    ...(other ? [other] : []),
+    ...(typed.length > 0 ? [] : dropWords(base, documents)),
+  ];
+  return tries.map(find).find((found) => found.other.length > 0) ?? none;
+}
+
+/** The ids of spaces, popular ones first, and of those as popular the newest first. A title counts as six steps. */
+function inOrder(spaces: IndexedSpace[], isTitleMatch: (title: string) => boolean): string[] {
+  const rankOf = ({ pk, participants, title }: IndexedSpace) =>
+    documentKey(pk, participants) - (isTitleMatch(title) ? 6 * KEYS_PER_STEP : 0);
+  return spaces
+    .map((space) => ({ id: String(space.pk), rank: rankOf(space) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ id }) => id);
+}

@@ -1,0 +1,75 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { avatarUrls } from '../../server/avatars/store.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
+import {
+  type Dictionary,
+  readDictionary,
+  refreshDictionary,
+} from '../../server/search/dictionary/dictionary.ts';
+import { indexSpaces, noteSpaceToIndex } from '../../server/search/documents.ts';
+import type { Stores } from '../../server/stores.ts';
+import { userRow } from '../database/users.ts';
+
+/** A public space, with its primary key and its number of participants. */
+export interface IndexedSpace {
+  pk: number;
+  title: string;
+  description: string;
+  participants: number;
+}
+
+/** A database with an index of spaces, and the dictionary of their words. */
+export interface GeneratedIndex extends AsyncDisposable {
+  stores: Stores;
+  dictionary: Dictionary;
+}
+
+export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<GeneratedIndex> {
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-index-'));
+  const options = { runsMaintenance: false, migrate: true };
+  const engine = await openSqlite(join(folder, 'index.sqlite'), options);
+  await engine.db.transaction().execute(async (trx) => {
+    const { pk: creator_pk } = await trx
+      .insertInto('users')
+      .values(userRow('creator'))
+      .returning('pk')
+      .executeTakeFirstOrThrow();
+    for (const { pk, title, description, participants } of spaces) {
+      const space = {
+        pk,
+        space_id: String(pk),
+        creator_pk,
+        title,
+        description,
+        visibility: 'public' as const,
+        invitation_code: null,
+        participant_count: participants,
+        created_at: '2026-01-01T00:00:00.000Z',
+      };
+      await trx.insertInto('spaces').values(space).execute();
+      await noteSpaceToIndex(engine, trx, pk);
+    }
+    await indexSpaces(engine, trx);
+  });
+  await refreshDictionary(engine);
+  return {
+    stores: { engine, avatars: avatarUrls('http://127.0.0.1/avatars') },
+    dictionary: await readDictionary(engine),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** The dictionary of an index with `factor` times as many spaces of the same words. */
+export function scaleDictionary({ trie, spaces, ...rest }: Dictionary, factor: number): Dictionary {
+  const scale = (counts: Uint32Array) => counts.map((count) => count * factor);
+  return {
+    ...rest,
+    spaces: spaces * factor,
+    trie: { ...trie, documents: scale(trie.documents), total: scale(trie.total) },
+  };
+}

@@ -1,0 +1,336 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
+import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
+import {
+  documentsOf,
+  dropWords,
+  findJoins,
+  findOtherQuery,
+} from '../../server/search/other-query.ts';
+import { queryWords } from '../../server/text/words/query.ts';
+import { dictionaryOf } from './dictionary/dictionary-of.ts';
+
+const joins = (dictionary: Dictionary, query: string) => findJoins(dictionary, queryWords(query));
+const other = (dictionary: Dictionary, query: string) =>
+  findOtherQuery(dictionary, queryWords(query));
+
+describe('findJoins', () => {
+  test('finds pairs of neighbours that are a known word, or the beginning of one', async () => {
+    const dictionary = await dictionaryOf({ sourdough: 5, fastapis: 3 });
+    expect(joins(dictionary, 'bake sour dough')).toEqual([1]);
+    expect(joins(dictionary, 'fast api')).toEqual([0]);
+    expect(joins(dictionary, 'dough sour')).toEqual([]);
+    expect(joins(dictionary, 'sour sweet dough')).toEqual([]);
+    expect(joins(dictionary, 'sourdough')).toEqual([]);
+  });
+
+  test('finds the two most frequent pairs, in their order; the earlier ones if they are as frequent', async () => {
+    const dictionary = await dictionaryOf({ aabb: 1, ccdd: 9, eeff: 5, gghh: 5 });
+    expect(joins(dictionary, 'aa bb cc dd ee ff gg hh')).toEqual([2, 4]);
+    expect(joins(dictionary, 'gg hh ee ff aa bb')).toEqual([0, 2]);
+  });
+
+  test('joins nothing to less than four letters', async () => {
+    const dictionary = await dictionaryOf({ nomad: 9, noma: 9 });
+    expect(joins(dictionary, 'no m')).toEqual([]);
+    expect(joins(dictionary, 'no ma')).toEqual([0]);
+  });
+
+  test('joins nothing with a script without spaces', async () => {
+    const dictionary = await dictionaryOf({ 东京: 9, 京都: 9 });
+    expect(joins(dictionary, '東 京 都')).toEqual([]);
+  });
+});
+
+describe('findOtherQuery', () => {
+  test('has none for known words', async () => {
+    const dictionary = await dictionaryOf({ bread: 100, oven: 10, breed: 100 });
+    expect(other(dictionary, 'bread')).toBeUndefined();
+    expect(other(dictionary, 'bread oven')).toBeUndefined();
+  });
+
+  test('has none for unknown words without similar ones', async () => {
+    const dictionary = await dictionaryOf({ bread: 100 });
+    expect(other(dictionary, 'zuk')).toBeUndefined();
+    expect(other(dictionary, 'zuk bread')).toBeUndefined();
+  });
+
+  test('leaves out stop words, unless nothing is left', async () => {
+    const dictionary = await dictionaryOf({ bread: 100, the: 900 });
+    expect(other(dictionary, 'the bread')).toEqual([['bread']]);
+    expect(other(dictionary, 'the who')).toBeUndefined();
+  });
+
+  describe('corrects', () => {
+    test('a word within one edit, and keeps it as the last alternative', async () => {
+      const dictionary = await dictionaryOf({ crumb: 100 });
+      for (const typed of ['curmb', 'crub', 'crumbb', 'crulb']) {
+        expect([typed, other(dictionary, typed)]).toEqual([typed, [['crumb', typed]]]);
+      }
+      expect(other(dictionary, 'crb')).toBeUndefined();
+      expect(other(dictionary, 'cxulb')).toBeUndefined();
+    });
+
+    test('a word of eight letters or more within two edits', async () => {
+      const dictionary = await dictionaryOf({ sourdough: 100, kitchen: 100 });
+      expect(other(dictionary, 'soudrouhg')).toEqual([['sourdough', 'soudrouhg']]);
+      expect(other(dictionary, 'sourduff')).toBeUndefined();
+      expect(other(dictionary, 'ktichem')).toBeUndefined();
+    });
+
+    test('the first letter only as two edits', async () => {
+      const dictionary = await dictionaryOf({ bread: 100, sourdough: 100 });
+      expect(other(dictionary, 'dread')).toBeUndefined();
+      expect(other(dictionary, 'zourdough')).toEqual([['sourdough', 'zourdough']]);
+      expect(other(dictionary, 'zourdougx')).toBeUndefined();
+    });
+
+    test('words with digits, but not numbers, short words and other scripts', async () => {
+      const dictionary = await dictionaryOf({ covid19: 100, '20261': 100, abc: 100, 东京都: 100 });
+      expect(other(dictionary, 'covid18')).toEqual([['covid19', 'covid18']]);
+      expect(other(dictionary, '20262')).toBeUndefined();
+      expect(other(dictionary, 'abd')).toBeUndefined();
+      expect(other(dictionary, '东京郡')?.flat()).not.toContain('东京都');
+    });
+
+    test('a known word only to one in twenty times as many spaces', async () => {
+      const known = (bread: number) => dictionaryOf({ bread, bresd: 5 });
+      expect(other(await known(99), 'bresd')).toBeUndefined();
+      expect(other(await known(100), 'bresd')).toEqual([['bread', 'bresd']]);
+    });
+
+    test('counts the words that begin with a word as that word', async () => {
+      expect(
+        other(await dictionaryOf({ bread: 1, breads: 99, bresd: 2, bresds: 3 }), 'bresd'),
+      ).toEqual([['bread', 'bresd']]);
+      expect(
+        other(await dictionaryOf({ bread: 50, bresd: 2, bresds: 3 }), 'bresd'),
+      ).toBeUndefined();
+    });
+
+    test('to the nearest word, however frequent others are', async () => {
+      const dictionary = await dictionaryOf({ sourdough: 1, sourdoughs: 1, soundough: 900 });
+      expect(other(dictionary, 'sourdouhg')?.[0]?.[0]).toBe('sourdough');
+    });
+
+    test('a single word to the most frequent of the nearest ones, or the first by its letters', async () => {
+      const known = (clamp: number, clump: number) => dictionaryOf({ clamp, clump });
+      expect(other(await known(10, 30), 'clxmp')).toEqual([['clump', 'clxmp']]);
+      expect(other(await known(10, 10), 'clxmp')).toEqual([['clamp', 'clxmp']]);
+    });
+
+    test('one of several words to the three most frequent of the nearest ones', async () => {
+      const dictionary = await dictionaryOf({
+        clamp: 90,
+        clemp: 60,
+        climp: 80,
+        clomp: 70,
+        clump: 100,
+      });
+      expect(other(dictionary, 'clxmp oven')).toEqual([
+        ['clump', 'clamp', 'climp', 'clxmp'],
+        ['oven'],
+      ]);
+    });
+
+    test('not to a word in less than a tenth of the spaces of the most frequent one', async () => {
+      const known = (clamp: number) => dictionaryOf({ clamp, clump: 100 });
+      expect(other(await known(10), 'clxmp oven')?.[0]).toEqual(['clump', 'clamp', 'clxmp']);
+      expect(other(await known(9), 'clxmp oven')?.[0]).toEqual(['clump', 'clxmp']);
+    });
+  });
+
+  describe('splits', () => {
+    test('a word into two known ones', async () => {
+      const dictionary = await dictionaryOf({ fast: 10, api: 20 });
+      expect(other(dictionary, 'fastapi')).toEqual([['fast api', 'fastapi']]);
+      expect(other(dictionary, 'fastapx')).toBeUndefined();
+    });
+
+    test('where the rarer part is the most frequent', async () => {
+      const dictionary = await dictionaryOf({ nigh: 90, tclub: 5, night: 20, club: 30 });
+      expect(other(dictionary, 'nightclub')).toEqual([['night club', 'nightclub']]);
+    });
+
+    test('a known word only if both parts are in twenty times as many spaces', async () => {
+      const known = (fast: number) => dictionaryOf({ fast, api: 500, fastapi: 5 });
+      expect(other(await known(99), 'fastapi')).toBeUndefined();
+      expect(other(await known(100), 'fastapi')).toEqual([['fast api', 'fastapi']]);
+    });
+
+    test('no single letter off a word', async () => {
+      const dictionary = await dictionaryOf({ a: 500, tom: 500, at: 500, om: 500 });
+      expect(other(dictionary, 'atom')).toEqual([['at om', 'atom']]);
+      expect(other(dictionary, 'tom')).toBeUndefined();
+    });
+
+    test('no word that was typed in parts, which are looked for anyway', async () => {
+      const dictionary = await dictionaryOf({ fast: 10, api: 20 });
+      expect(other(dictionary, 'fast-api')).toBeUndefined();
+    });
+
+    test('no word into parts that too few spaces have', async () => {
+      const dictionary = await dictionaryOf({ fast: 10, api: 20 }, { minDocuments: 11 });
+      expect(other(dictionary, 'fastapi')).toBeUndefined();
+    });
+  });
+
+  test('adds the beginning that the forms of a word share', async () => {
+    const dictionary = await dictionaryOf({});
+    expect(other(dictionary, 'libraries')).toEqual([['librar', 'libraries']]);
+    expect(other(dictionary, 'книгами')).toEqual([['книг', 'книгами']]);
+  });
+
+  test('puts corrections first, then parts, then the beginning, then the word as typed', async () => {
+    const dictionary = await dictionaryOf({ sourdoughs: 100, sour: 100, doughes: 100 });
+    expect(other(dictionary, 'sourdoughes')).toEqual([
+      ['sourdoughs', 'sour doughes', 'sourdough', 'sourdoughes'],
+    ]);
+  });
+
+  test('splits a text without spaces into its words', async () => {
+    const dictionary = await dictionaryOf({});
+    expect(other(dictionary, '東京公園')).toEqual([['东京 公园', '东京公园']]);
+    expect(other(dictionary, '公園')).toBeUndefined();
+  });
+
+  test('keeps the parts of a joined word together, though they may stand apart', async () => {
+    const dictionary = await dictionaryOf({ crumb: 100 });
+    expect(other(dictionary, 'wi-fi curmb')).toEqual([['wi-fi'], ['crumb', 'curmb']]);
+    expect(other(dictionary, 'c++17 curmb')).toEqual([['c++-17'], ['crumb', 'curmb']]);
+  });
+
+  test('corrects the rarest words first, and no more of them than its cost allows', async () => {
+    // All words of eight of these letters: correcting twelve of them would visit too many.
+    const letters = [...'abcd'];
+    let words = [''];
+    for (let i = 0; i < 8; i += 1)
+      words = words.flatMap((word) => letters.map((each) => word + each));
+    const typed = words
+      .filter((_, i) => i % 5_000 === 0)
+      .slice(0, 12)
+      .map((word) => `${word}x`);
+    const [known = ''] = typed;
+    const dictionary = await dictionaryOf({
+      ...Object.fromEntries(words.map((word) => [word, 100])),
+      [known]: 1,
+    });
+    const corrected = other(dictionary, typed.join(' '))?.map(({ length }) => length > 1);
+    expect(corrected?.slice(0, 2)).toEqual([false, true]);
+    expect(other(dictionary, known)?.[0]?.length).toBeGreaterThan(1);
+  });
+
+  const unit = fc.constantFrom(
+    'bread',
+    'braed',
+    'the',
+    'sour',
+    'dough',
+    'sourdough',
+    'a',
+    '東京都',
+    'wi-fi',
+    'x',
+    'libraries',
+    'brad',
+    'boxts',
+    'covid18',
+  );
+  const query = fc.array(unit, { minLength: 1, maxLength: 8 }).map((units) => units.join(' '));
+
+  test('is the same for the same words and dictionary, and always includes what was typed', async () => {
+    const dictionary = await dictionaryOf({
+      bread: 90,
+      brand: 80,
+      sour: 30,
+      dough: 40,
+      boats: 9,
+      boots: 9,
+    });
+    const stored = { ...dictionary, trie: trieFromBytes(trieToBytes(dictionary.trie)) };
+    fc.assert(
+      fc.property(query, (text) => {
+        const found = other(dictionary, text);
+        expect(other(stored, text)).toEqual(found);
+        expect(other(dictionary, text.toUpperCase())).toEqual(found);
+        if (!found) return;
+        expect(found.length).toBeGreaterThan(0);
+        const typed = queryWords(text).map(({ word }) => word);
+        for (const texts of found) {
+          expect(new Set(texts).size).toBe(texts.length);
+          expect(typed).toContain(queryWords(texts.at(-1) as string)[0]?.word);
+        }
+      }),
+    );
+  });
+});
+
+describe('dropWords', () => {
+  const texts = (...words: string[]) => words.map((word) => [word]);
+
+  test('leaves out first the words that no space has', () => {
+    expect(dropWords(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
+      texts('bread', 'oven'),
+      texts('oven'),
+    ]);
+  });
+
+  test('then the most frequent ones', () => {
+    expect(dropWords(texts('bread', 'oven', 'rye'), [90, 50, 10])).toEqual([
+      texts('oven', 'rye'),
+      texts('rye'),
+    ]);
+  });
+
+  test('leaves out the later one of two that are as frequent', () => {
+    expect(dropWords(texts('boats', 'boots'), [1, 1])).toEqual([texts('boats')]);
+  });
+
+  test('has nothing to leave out of one word, and nothing left of unknown ones', () => {
+    expect(dropWords(texts('bread'), [90])).toEqual([]);
+    expect(dropWords(texts('bread', 'oven'), [0, 0])).toEqual([]);
+  });
+
+  test('returns few queries, each shorter than the one before and of rarer words, in their order', () => {
+    const frequencies = fc.array(fc.oneof(fc.nat(5), fc.nat(1_000_000)), {
+      minLength: 1,
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(frequencies, (documents) => {
+        const alternatives = documents.map((_, i) => [`word${i}`, `other${i}`]);
+        const shorter = dropWords(alternatives, documents);
+        const known = documents.filter((each) => each > 0);
+        expect(shorter.length).toBeLessThanOrEqual(6);
+        expect(shorter.length > 0).toBe(known.length > 0 && documents.length > 1);
+        if (known.length > 0 && known.length < documents.length) {
+          expect(shorter[0]).toEqual(alternatives.filter((_, i) => (documents[i] as number) > 0));
+        }
+        if (shorter.length > 0) expect(shorter.at(-1)).toHaveLength(1);
+        let length = documents.length;
+        for (const each of shorter) {
+          expect(each.length).toBeLessThan(length);
+          length = each.length;
+          const places = each.map((kept) => alternatives.indexOf(kept as string[]));
+          expect(places).toEqual([...places].sort((a, b) => a - b));
+          const kept = places.map((i) => documents[i] as number);
+          const dropped = known.length - kept.length;
+          expect(Math.min(...kept)).toBeGreaterThan(0);
+          expect([...kept].sort((a, b) => a - b)).toEqual(
+            [...known].sort((a, b) => a - b).slice(0, known.length - dropped),
+          );
+        }
+      }),
+    );
+  });
+});
+
+describe('documentsOf', () => {
+  test('goes by the rarest word of a text', async () => {
+    const dictionary = await dictionaryOf({ bread: 90, breads: 5, oven: 10 });
+    expect(documentsOf(dictionary, 'bread')).toBe(95);
+    expect(documentsOf(dictionary, 'bread oven')).toBe(10);
+    expect(documentsOf(dictionary, 'bread zuk')).toBe(0);
+  });
+});

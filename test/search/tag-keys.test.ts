@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { updateSearchIndex } from '../../server/search/documents.ts';
+import { searchTag } from '../../server/search/tag-search.ts';
+import { type GeneratedIndex, generateIndex } from './generated-index.ts';
+
+const REVISION = 1e9;
+
+let index: GeneratedIndex;
+
+beforeAll(async () => {
+  const pks = [1, 2, 3, 4, 5];
+  index = await generateIndex(
+    pks.map((pk) => ({ pk, title: `Space ${pk}`, description: '', participants: 1 })),
+  );
+});
+afterAll(() => index[Symbol.asyncDispose]());
+
+async function spacesWith(tag: string): Promise<string[]> {
+  const page = await searchTag(index.stores, tag, REVISION, { limit: 100 });
+  return page.items.map((item) => JSON.parse(item).space_id);
+}
+
+test('A new version of the index renews the keys of tags, and merges tags that have become the same', async () => {
+  const { db } = index.stores.engine;
+  // As an older version folded them, which did not make characters simplified.
+  const tags = [
+    { tag_id: 1, tag_key: '東京', spaces: [1] },
+    { tag_id: 2, tag_key: '臺北', spaces: [2, 3] },
+    { tag_id: 3, tag_key: '台北', spaces: [3, 4] },
+    { tag_id: 4, tag_key: 'tea', spaces: [1, 5] },
+  ];
+  for (const { tag_id, tag_key, spaces } of tags) {
+    await db.insertInto('tags').values({ tag_id, tag_key }).execute();
+    for (const space_pk of spaces) {
+      const row = { space_pk, tag_id, position: tag_id, tag_name: tag_key };
+      await db.insertInto('space_tags').values(row).execute();
+    }
+  }
+  await db.updateTable('search_index').set({ version: 0 }).execute();
+  await updateSearchIndex(index.stores.engine);
+
+  for (const tag of ['東京', '东京']) expect([tag, await spacesWith(tag)]).toEqual([tag, ['1']]);
+  for (const tag of ['臺北', '台北']) {
+    expect([tag, await spacesWith(tag)]).toEqual([tag, ['4', '3', '2']]);
+  }
+  expect(await spacesWith('tea')).toEqual(['5', '1']);
+  expect(await db.selectFrom('tags').selectAll().orderBy('tag_id').execute()).toEqual([
+    { tag_id: 1, tag_key: '东京' },
+    { tag_id: 3, tag_key: '台北' },
+    { tag_id: 4, tag_key: 'tea' },
+  ]);
+});

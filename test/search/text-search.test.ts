@@ -1,0 +1,222 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { WordIndex, WordQuery, WordRange } from '../../server/database/engine.ts';
+import type { Budget } from '../../server/search/budget.ts';
+import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';
+import { documentKey } from '../../server/search/keys.ts';
+import { sliceTerm } from '../../server/search/slices.ts';
+import { searchText, type TextQuery } from '../../server/search/text-search.ts';
+import { randomNumbers } from '../support/random.ts';
+import { expectedResults } from './expected-results.ts';
+import { type GeneratedIndex, generateIndex, scaleDictionary } from './generated-index.ts';
+
+/** What each new budget allows, and the budgets of the searches so far. */
+const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, spent: [] as Budget[] }));
+
+vi.mock(import('../../server/search/budget.ts'), async (load) => {
+  const original = await load();
+  const newBudget = () => {
+    const created = { ...budget.full };
+    budget.spent.push(created);
+    return created;
+  };
+  return { ...original, newBudget };
+});
+
+const { newBudget: realBudget } = await vi.importActual<
+  typeof import('../../server/search/budget.ts')
+>('../../server/search/budget.ts');
+
+beforeEach(() => {
+  budget.full = realBudget();
+  budget.spent.length = 0;
+});
+
+const FREQUENT = 'bread oven flour yeast water salt dough crust loaf knead proof bake'.split(' ');
+const RARE =
+  'sourdough sour fast api fastapi rye tin brotform 東京都 京都東京 機器學習 wi-fi node.js c++'.split(
+    ' ',
+  );
+const REVISION = 1e9;
+
+/** Spaces over a hundred blocks and twenty steps of popularity. Most have most of the frequent words. */
+function generateSpaces(count: number) {
+  const random = randomNumbers(7);
+  const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
+  return Array.from({ length: count }, (_, i) => ({
+    pk: 1 + i * 1_009,
+    title:
+      random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' '),
+    description: [...pick(FREQUENT, 90), ...pick(RARE, 2)].join(' '),
+    participants: Math.floor(2 ** (random(110) / 10)),
+  }));
+}
+
+const spaces = generateSpaces(3_000);
+let index: GeneratedIndex;
+
+beforeAll(async () => {
+  index = await generateIndex(spaces);
+}, 60_000);
+afterAll(() => index[Symbol.asyncDispose]());
+
+async function readPages(
+  query: TextQuery,
+  limit: number,
+  dictionary: Dictionary = index.dictionary,
+) {
+  const pages: string[][] = [];
+  const positions = new Set<string>();
+  let position: string | undefined;
+  let answeredQuery: string | null = null;
+  do {
+    const request = { limit, position: position && JSON.parse(position) };
+    const page = await searchText(index.stores, dictionary, query, REVISION, request);
+    pages.push(page.items.map((item) => JSON.parse(item).space_id));
+    answeredQuery = page.answeredQuery;
+    position = page.next ? JSON.stringify(page.next) : undefined;
+    if (position && positions.has(position)) throw new Error(`Back at ${position}`);
+    if (position) positions.add(position);
+  } while (position !== undefined);
+  return { ids: pages.flat(), pages, answeredQuery };
+}
+
+const word = fc.oneof(
+  fc.constantFrom(...FREQUENT),
+  fc.constantFrom(...RARE, 'no12', 'no', 'sourduogh', 'the', 'k', 'zuk', '学习', 'breads', '東'),
+);
+const query = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
+
+describe('A text search', () => {
+  test('finds what its rules say, in their order', async () => {
+    const limit = fc.integer({ min: 5, max: 100 });
+    await fc.assert(
+      fc.asyncProperty(query, fc.boolean(), limit, async (text, asTyped, pageSize) => {
+        const expected = expectedResults(spaces, index.dictionary, text, asTyped);
+        const found = await readPages({ query: text, asTyped }, pageSize);
+        expect(found.ids).toEqual([...expected.typed, ...expected.other]);
+        expect(found.answeredQuery).toBe(expected.answeredQuery);
+      }),
+      { numRuns: 30 },
+    );
+  }, 60_000);
+
+  test.each([10, 100, 1_000])(
+    'finds the same on more pages if its words are %i times as frequent and its budget is small',
+    async (factor) => {
+      const dictionary = scaleDictionary(index.dictionary, factor);
+      const rejectedRows = fc.constantFrom(3, 50, 500);
+      await fc.assert(
+        fc.asyncProperty(query, rejectedRows, async (text, rows) => {
+          budget.full = { ...realBudget(), rejectedRows: rows };
+          const { typed } = expectedResults(spaces, dictionary, text, true);
+          const found = await readPages({ query: text, asTyped: true }, 100, dictionary);
+          expect(found.ids).toEqual(typed);
+        }),
+        { numRuns: 25 },
+      );
+    },
+    60_000,
+  );
+
+  test.each([10, 100, 1_000])(
+    'finds no space twice and leaves out no match as typed, with words %i times as frequent and a small budget',
+    async (factor) => {
+      const dictionary = scaleDictionary(index.dictionary, factor);
+      const rejectedRows = fc.constantFrom(3, 50, 500);
+      await fc.assert(
+        fc.asyncProperty(query, rejectedRows, async (text, rows) => {
+          budget.full = { ...realBudget(), rejectedRows: rows };
+          const { typed } = expectedResults(spaces, dictionary, text, true);
+          const found = await readPages({ query: text, asTyped: false }, 100, dictionary);
+          expect(new Set(found.ids).size).toBe(found.ids.length);
+          expect(found.ids).toEqual(expect.arrayContaining(typed));
+        }),
+        { numRuns: 25 },
+      );
+    },
+    60_000,
+  );
+});
+
+const MAX_ENTRIES_OF_STATEMENT = 100_000;
+
+/** Returns how many spaces a search of the word index has looked at: those of the range up to the last key found. */
+function documentsIn({ after, limit, within }: WordRange, keys: readonly number[]): number {
+  const end = keys.length === limit ? (keys.at(-1) as number) : Infinity;
+  return spaces
+    .map(({ pk, participants }) => documentKey(pk, participants))
+    .filter((key) => key > after && key <= end)
+    .filter((key) => !within || within.some((prefix) => sliceTerm(key).startsWith(prefix))).length;
+}
+
+describe('The cost of a page', () => {
+  const TWELVE = FREQUENT.join(' ');
+  const FACTORS = [1, 10, 100, 1_000];
+
+  /** Runs a search, and returns its page with the searches of the word index that it made. */
+  async function observe(text: string, factor: number, delayMs = 0) {
+    const statements: { query: WordQuery; range: WordRange; keys: number[] }[] = [];
+    const { engine, avatars } = index.stores;
+    const find: WordIndex['find'] = async (db, searched, range) => {
+      if (delayMs > 0) await sleep(delayMs);
+      const keys = await engine.wordIndex.find(db, searched, range);
+      statements.push({ query: searched, range, keys });
+      return keys;
+    };
+    const stores = { avatars, engine: { ...engine, wordIndex: { ...engine.wordIndex, find } } };
+    const dictionary = scaleDictionary(index.dictionary, factor);
+    const asked = { query: text, asTyped: false };
+    const page = await searchText(stores, dictionary, asked, REVISION, { limit: 20 });
+    return { page, statements };
+  }
+
+  test.each(FACTORS)(
+    'is at most the budget of each of two queries, for twelve words in most of %i times 3,000 spaces',
+    async (factor) => {
+      const { page, statements } = await observe(TWELVE, factor);
+      const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
+        const terms = JSON.stringify(pattern).match(/"term"/g) ?? [];
+        const share = scope === 'title' ? 1 / 3 : 1;
+        return documentsIn(range, keys) * terms.length * share * factor;
+      });
+      const total = entries.reduce((sum, each) => sum + each, 0);
+      const most = realBudget().entries + 2 * MAX_ENTRIES_OF_STATEMENT;
+      expect(budget.spent.length).toBeLessThanOrEqual(2);
+      expect(total).toBeLessThanOrEqual(budget.spent.length * most);
+      expect(page.items).toHaveLength(20);
+    },
+  );
+
+  test.each(FACTORS)(
+    'is counted in entries, of which at most two statements may overdraw it, for %i times as many spaces',
+    async (factor) => {
+      for (const text of [TWELVE, 'bread', 'bread oven', '東京都', 'the bread and the oven']) {
+        budget.spent.length = 0;
+        await observe(text, factor);
+        for (const { entries, rejectedRows } of budget.spent) {
+          expect(entries).toBeGreaterThanOrEqual(-2 * MAX_ENTRIES_OF_STATEMENT);
+          expect(rejectedRows).toBeGreaterThan(-100);
+        }
+      }
+    },
+  );
+
+  test('does not depend on the time that it takes', async () => {
+    const [quick, slow] = [await observe(TWELVE, 100), await observe(TWELVE, 100, 20)];
+    expect(slow.page).toEqual(quick.page);
+    expect(slow.statements).toEqual(quick.statements);
+  });
+
+  test('of one word is that of the page, however many spaces have it', async () => {
+    const { page } = await observe('oven', 100);
+    expect(page.items).toHaveLength(20);
+    const spent = budget.spent.map(({ entries }) => realBudget().entries - entries);
+    // All but the title matches are found by a look-up for each space with the word. Title matches cost a page.
+    const documents = documentsWithPrefix(scaleDictionary(index.dictionary, 100), 'oven');
+    expect(documents).toBeGreaterThan(2 * MAX_ENTRIES_OF_STATEMENT);
+    expect(spent).toEqual([expect.any(Number)]);
+    expect(spent[0]).toBeLessThanOrEqual(MAX_ENTRIES_OF_STATEMENT + 100);
+  });
+});
