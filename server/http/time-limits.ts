@@ -20,5 +20,5 @@ export const TIME_LIMITS: TimeLimits = {
   inactivityTimeoutMs: 120_000,
   connectionCheckIntervalMs: 1_000,
   closeTimeoutMs: 7_000,
-  maxEventLoopDelayMs: 250,
+  maxEventLoopDelayMs: 150,
 };
