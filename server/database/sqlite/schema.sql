@@ -170,7 +170,7 @@ CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, avatar ON users
 CREATE UNIQUE INDEX users_by_avatar ON users (avatar) WHERE avatar IS NOT NULL;
 
 CREATE VIRTUAL TABLE word_index USING fts5(
-  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',
+  words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31',
   tokenize="ascii tokenchars '=+#.'"
 );
 

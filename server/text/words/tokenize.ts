@@ -21,8 +21,8 @@ import { fold, nasalPrefixes } from './fold.ts';
 /** The ASCII characters besides letters and digits that an indexed word may contain. */
 export const WORD_SIGNS = '+#.';
 
-/** In code points. Longer words are truncated, in the index and in queries. */
-export const MAX_WORD_LENGTH = 64;
+/** In code points. Longer words are truncated, in the index and in queries. The word index has every prefix of a word. */
+export const MAX_WORD_LENGTH = 30;
 
 // Parts of the patterns below, for the `v` flag.
 const UNSPACED_SCRIPTS = 'Hani Hira Kana Bopo Thai Laoo Khmr Mymr Lana Tale Talu Tavt Java Bali'

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 
+/** FTS5 has up to 31 prefix indexes. Words have up to 30 characters. */
+const INDEXED_PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');
+
 /**
  * Replaces the table of words for corrections, which had grown with every word anybody wrote, by a dictionary of shared
  * words that is rebuilt in the background. The word index is rebuilt at the next start, because `search_index` has no
@@ -16,6 +19,18 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const statements = [
   'DROP TABLE known_word_deletions',
   'DROP TABLE known_words',
+  'DROP TABLE word_index',
+  // Prefixes of every length a word can have are indexed, with the sign of title words, so that the most frequent word
+  // costs as little as a rare one: the matches of any other prefix would be collected and sorted for each query.
+  `CREATE VIRTUAL TABLE word_index USING fts5(
+    words, content='', contentless_delete=1, detail=none, prefix='${INDEXED_PREFIX_LENGTHS}',
+    tokenize="ascii tokenchars '=+#.'"
+  )`,
+  // For the settings, see the first migration.
+  "INSERT INTO word_index (word_index, rank) VALUES ('pgsz', 500)",
+  "INSERT INTO word_index (word_index, rank) VALUES ('automerge', 0)",
+  "INSERT INTO word_index (word_index, rank) VALUES ('crisismerge', 256)",
+  "INSERT INTO word_index (word_index, rank) VALUES ('deletemerge', 0)",
   // Counts the documents of each term of the word index.
   "CREATE VIRTUAL TABLE word_index_terms USING fts5vocab('word_index', 'row')",
   `CREATE TABLE dictionary (
