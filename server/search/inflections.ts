@@ -1,10 +1,7 @@
 import { stemmer as stemEnglish } from '@orama/stemmers/english';
 import { stemmer as stemRussian } from '@orama/stemmers/russian';
-
-const MIN_STEM_LENGTH = 3;
-
-/** A shorter part of a word is a prefix of too many others. */
-const MIN_STEM_SHARE = 0.5;
+import type { Dictionary } from './dictionary/dictionary.ts';
+import { findNode, wordsBelow } from './dictionary/trie.ts';
 
 const STEMMERS: [RegExp, (word: string) => string][] = [
   [/^[a-z]{4,}$/, stemEnglish],
@@ -12,20 +9,47 @@ const STEMMERS: [RegExp, (word: string) => string][] = [
   [/^\p{sc=Cyrillic}{4,}$/u, (word) => stemRussian(word.replace(/(?<=[еоуы])и$/u, 'й'))],
 ];
 
+/** Too many words begin with fewer letters. */
+const MIN_SHARED_LENGTH = 3;
+
+/** Longer endings derive another word: `organization` is not a form of `organ`. */
+const MAX_ENDING_LENGTH = 5;
+
+const MAX_INFLECTIONS = 3;
+
+/** Bounds the cost of a call to about 0.2 ms. */
+const MAX_DICTIONARY_NODES = 2_000;
+
 /**
- * Returns the prefix that a folded word shares with its other forms, after Snowball's stemmers: `librar` for `libraries`.
- * Undefined if that is the word itself, or too short to tell anything.
+ * Returns the most frequent other forms of a folded word: `library` for `libraries`. Forms have the same stem by
+ * Snowball's stemmers for English and Russian. Forms that begin with the word itself are left out, because a search for
+ * the word finds them anyway.
  */
-export function inflectionPrefix(word: string): string | undefined {
-  const stem = STEMMERS.find(([pattern]) => pattern.test(word))?.[1];
-  if (!stem) return undefined;
-  const stemmed = stem(word);
-  // Stemmers also replace letters: both `library` and `libraries` become `librari`.
+export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
+  const stem = stemOf(word);
+  if (stem === undefined) return [];
+  const shared = word.slice(0, sharedLength(word, stem));
+  if (shared.length < MIN_SHARED_LENGTH || word.length - shared.length > MAX_ENDING_LENGTH) {
+    return [];
+  }
+  const node = findNode(trie, shared);
+  if (node === undefined) return [];
+  return wordsBelow(trie, node, MAX_ENDING_LENGTH, MAX_DICTIONARY_NODES)
+    .map(({ ending, documents }) => ({ form: shared + ending, documents }))
+    .filter(({ form }) => !form.startsWith(word) && stemOf(form) === stem)
+    .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
+    .slice(0, MAX_INFLECTIONS)
+    .map(({ form }) => form);
+}
+
+function stemOf(word: string): string | undefined {
+  return STEMMERS.find(([pattern]) => pattern.test(word))?.[1](word);
+}
+
+/** The number of letters that all forms with this stem begin with. */
+function sharedLength(word: string, stem: string): number {
   let length = 0;
-  while (length < stemmed.length && stemmed[length] === word[length]) length += 1;
-  const mayStandForY = stemmed.endsWith('i') && ![stemmed, `${stemmed}s`].includes(word);
-  if (mayStandForY) length = Math.min(length, stemmed.length - 1);
-  const isUseful =
-    length >= MIN_STEM_LENGTH && length >= word.length * MIN_STEM_SHARE && length < word.length;
-  return isUseful ? word.slice(0, length) : undefined;
+  while (length < stem.length && stem[length] === word[length]) length += 1;
+  // The stem of both `library` and `libraries` is `librari`.
+  return stem.endsWith('i') ? Math.min(length, stem.length - 1) : length;
 }

@@ -12,19 +12,33 @@ export interface Matcher {
   matches(text: string): boolean;
 }
 
-/** The words of a query as typed, or with the given pairs of neighbours also joined: `fast api` also as `fastapi`. */
-export function typedMatcher(words: readonly QueryWord[], joins: readonly number[]): Matcher {
+/** What a query as typed also finds, as the dictionary has it. */
+export interface Variants {
+  /** The index of the first word of each pair of neighbours that is also joined: `fast api` also as `fastapi`. */
+  joins: readonly number[];
+  /** By the index of the word, its other forms. */
+  inflections: readonly (readonly string[])[];
+}
+
+/** The words of a query as typed, or of one of its variants. */
+export function typedMatcher(
+  words: readonly QueryWord[],
+  { joins, inflections }: Variants,
+): Matcher {
   const texts = words.map(({ word }) => word);
-  const variants = [words.map(wordMatcher)];
+  const formMatchers = words.map((word, i) =>
+    anyOf([wordMatcher(word), ...(inflections[i] ?? []).map(formMatcher)]),
+  );
+  const variants = [formMatchers];
   for (const first of joins) {
     for (const last of [first + 1, first + 2]) {
       // Two pairs that overlap also join all three words.
       if (last === first + 2 && !joins.includes(first + 1)) continue;
       const joined = texts.slice(first, last + 1).join('');
       variants.push([
-        ...words.slice(0, first).map(wordMatcher),
+        ...formMatchers.slice(0, first),
         textMatcher(joined),
-        ...words.slice(last + 1).map(wordMatcher),
+        ...formMatchers.slice(last + 1),
       ]);
     }
   }
@@ -40,6 +54,16 @@ export function alternativesMatcher(alternatives: Alternatives): Matcher {
 
 function textMatcher(text: string): Matcher {
   return allOf(queryWords(text).map(wordMatcher));
+}
+
+/** A form of a word is whole: `forms` also finds `form`, but not `format`. */
+function formMatcher(form: string): Matcher {
+  return wordMatcher({
+    word: form,
+    anyOf: [[{ text: form, isPrefix: false }]],
+    mustVerify: false,
+    isRun: false,
+  });
 }
 
 function wordMatcher(word: QueryWord): Matcher {
@@ -62,6 +86,7 @@ function allOf(matchers: Matcher[]): Matcher {
 }
 
 function anyOf(matchers: Matcher[]): Matcher {
+  if (matchers.length === 1) return matchers[0] as Matcher;
   return {
     pattern: anyOfPatterns(matchers.map(({ pattern }) => pattern)),
     mustVerify: matchers.some(({ mustVerify }) => mustVerify),

@@ -2,7 +2,7 @@ import type { QueryWord } from '../text/words/query.ts';
 import { isCorrectable, runParts } from '../text/words/tokenize.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 import { similarWords } from './dictionary/similar-words.ts';
-import { inflectionPrefix } from './inflections.ts';
+import { inflectionsOf } from './inflections.ts';
 import type { Alternatives } from './matcher.ts';
 import { isStopWord } from './stop-words.ts';
 
@@ -47,11 +47,16 @@ export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): 
     .sort((a, b) => a - b);
 }
 
+/** Returns the other forms of each word. Stop words have none: `is` is not meant by `are`. */
+export function findInflections(dictionary: Dictionary, words: readonly QueryWord[]): string[][] {
+  return words.map(({ word }) => (isStopWord(word) ? [] : inflectionsOf(dictionary, word)));
+}
+
 /**
  * Returns what the query probably meant, for each of its words in order; undefined if that is the query as typed.
  * Stop words are left out. A word may be replaced by corrections of a probable misspelling, by its two parts, and by
- * the beginning that its inflections share, and a text without spaces by its words. The typed word stays an
- * alternative, and the most probable alternative comes first.
+ * its other forms, and a text without spaces by its words. The typed word stays an alternative, and the most probable
+ * alternative comes first.
  */
 export function findOtherQuery(
   dictionary: Dictionary,
@@ -60,18 +65,20 @@ export function findOtherQuery(
   const meaningful = words.filter(({ word }) => !isStopWord(word));
   const kept = meaningful.length > 0 ? meaningful : words;
   const corrections = correctWords(dictionary, kept);
-  const alternatives = kept.map((word, i) => {
-    const others = word.isRun
+  const replacements = kept.map((word, i) =>
+    word.isRun
       ? runAlternatives(word)
-      : [
-          ...(corrections.get(i) ?? []),
-          ...splitWord(dictionary, word),
-          ...[inflectionPrefix(word.word)].filter((each) => each !== undefined),
-        ];
-    return [...new Set([...others, asTyped(word)])];
-  });
-  const isOther = kept.length < words.length || alternatives.some(({ length }) => length > 1);
-  return isOther ? alternatives : undefined;
+      : [...(corrections.get(i) ?? []), ...splitWord(dictionary, word)],
+  );
+  const isOther = kept.length < words.length || replacements.some(({ length }) => length > 0);
+  if (!isOther) return undefined;
+  return kept.map((word, i) => [
+    ...new Set([
+      ...(replacements[i] as string[]),
+      asTyped(word),
+      ...inflectionsOf(dictionary, word.word),
+    ]),
+  ]);
 }
 
 /**

@@ -7,9 +7,21 @@ import { titleKey } from '../text/words/tokenize.ts';
 import { type Budget, newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { KEYS_PER_STEP } from './keys.ts';
-import { type Alternatives, alternativesMatcher, type Matcher, typedMatcher } from './matcher.ts';
-import { findKeys } from './matching-keys.ts';
-import { documentsOf, dropWords, findJoins, findOtherQuery } from './other-query.ts';
+import {
+  type Alternatives,
+  alternativesMatcher,
+  type Matcher,
+  typedMatcher,
+  type Variants,
+} from './matcher.ts';
+import { type FoundKeys, findKeys } from './matching-keys.ts';
+import {
+  documentsOf,
+  dropWords,
+  findInflections,
+  findJoins,
+  findOtherQuery,
+} from './other-query.ts';
 import type { SearchResultJson } from './results.ts';
 import { type FoundRow, readRows, readRowsByTitle } from './rows.ts';
 
@@ -43,8 +55,8 @@ type TextPosition = readonly [
   after: number,
   /** The revision of the first page. */
   revision: number,
-  /** See `findJoins`. */
-  joins: readonly number[],
+  joins: Variants['joins'],
+  inflections: Variants['inflections'],
   /** The other query; empty if there is none. */
   other: Alternatives,
 ];
@@ -69,7 +81,7 @@ interface Search {
   words: QueryWord[];
   /** The revision of the first page. */
   revision: number;
-  joins: readonly number[];
+  variants: Variants;
   typed: Matcher;
   /** The other query; empty if there is none. */
   other: Alternatives;
@@ -110,18 +122,20 @@ export async function searchText(
     BEGINNING.after,
     revision,
     findJoins(dictionary, words),
+    asTyped ? [] : findInflections(dictionary, words),
     [],
   ];
-  const [section, after, firstRevision, joins, other] =
+  const [section, after, firstRevision, joins, inflections, other] =
     (position as TextPosition | undefined) ?? first;
+  const variants: Variants = { joins, inflections };
   const search: Search = {
     stores,
     dictionary,
     query,
     words,
     revision: firstRevision,
-    joins,
-    typed: typedMatcher(words, joins),
+    variants,
+    typed: typedMatcher(words, variants),
     other,
     budget: newBudget(),
   };
@@ -182,10 +196,21 @@ function readOther(
   return readMatches(search, section, alternativesMatcher(other), except, after, wanted);
 }
 
-function toPage({ revision, joins, other }: Search, { hits, cut }: Found, limit: number): TextPage {
+function toPage(
+  { revision, variants: { joins, inflections }, other }: Search,
+  { hits, cut }: Found,
+  limit: number,
+): TextPage {
   const last = hits.length > limit ? hits[limit - 1] : undefined;
   const place = last ? { section: last.section, after: last.rank } : cut;
-  const next: TextPosition | null = place && [place.section, place.after, revision, joins, other];
+  const next: TextPosition | null = place && [
+    place.section,
+    place.after,
+    revision,
+    joins,
+    inflections,
+    other,
+  ];
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
@@ -234,6 +259,7 @@ async function findOther(
     const documents: number[] = [];
     for (const texts of base) documents.push(await countDocuments(search, texts));
     for (const alternatives of dropWords(base, documents)) {
+      if (!(await mayMatch(search, alternatives))) continue;
       const found = await read(alternatives);
       if (found.hits.length > 0) return { alternatives, found };
     }
@@ -243,14 +269,25 @@ async function findOther(
 
 /** Returns about how many spaces match one of the texts. The dictionary lacks rare words, the index does not. */
 async function countDocuments(search: Search, texts: readonly string[]): Promise<number> {
-  const { stores, dictionary, budget } = search;
-  const known = Math.max(...texts.map((text) => documentsOf(dictionary, text)));
+  const known = Math.max(...texts.map((text) => documentsOf(search.dictionary, text)));
   if (known > 0) return known;
-  const { pattern } = alternativesMatcher([texts]);
-  const query: WordQuery = { pattern, scope: 'all' };
-  const range = { after: -1, limit: 1 };
-  const found = await findKeys(stores.engine, dictionary, query, range, budget);
+  const found = await findFirstKey(search, [texts]);
   return found?.keys.length ?? 0;
+}
+
+/** Whether a query may have matches. For a query without any, this costs less than reading both lists of its section. */
+async function mayMatch(search: Search, alternatives: Alternatives): Promise<boolean> {
+  const found = await findFirstKey(search, alternatives);
+  return found === undefined || found.keys.length > 0 || found.reached < Infinity;
+}
+
+function findFirstKey(
+  { stores, dictionary, budget }: Search,
+  alternatives: Alternatives,
+): Promise<FoundKeys | undefined> {
+  const { pattern } = alternativesMatcher(alternatives);
+  const query: WordQuery = { pattern, scope: 'all' };
+  return findKeys(stores.engine, dictionary, query, { after: -1, limit: 1 }, budget);
 }
 
 /** One of the two lists of a section, which are merged by rank. */

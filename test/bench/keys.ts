@@ -4,7 +4,7 @@ import { queryWords } from '../../server/text/words/query.ts';
 
 /** Returns the pattern of all words of a query, as the service looks for them. */
 export function patternOf(query: string): WordPattern {
-  return typedMatcher(queryWords(query), []).pattern;
+  return typedMatcher(queryWords(query), { joins: [], inflections: [] }).pattern;
 }
 
 /** Reads only the keys of a page from the word index: no titles first, no corrections, no rows. */

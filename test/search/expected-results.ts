@@ -8,6 +8,7 @@ import {
 import {
   documentsOf,
   dropWords,
+  findInflections,
   findJoins,
   findOtherQuery,
 } from '../../server/search/other-query.ts';
@@ -33,7 +34,10 @@ export function expectedResults(
   if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
   const equal = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
-  const typedOne = typedMatcher(words, findJoins(dictionary, words));
+  const typedOne = typedMatcher(words, {
+    joins: findJoins(dictionary, words),
+    inflections: findInflections(dictionary, words),
+  });
   const matched = spaces.filter((space) => typedOne.matches(textOf(space)));
   const rest = matched.filter((space) => !equal.includes(space));
   const typed = [

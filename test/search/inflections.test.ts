@@ -1,76 +1,82 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inflectionPrefix } from '../../server/search/inflections.ts';
+import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
+import { buildTrie, type TermCount } from '../../server/search/dictionary/trie.ts';
+import { inflectionsOf } from '../../server/search/inflections.ts';
 import { fold } from '../../server/text/words/fold.ts';
 
-/** Forms of one word, and the prefix that any of them is looked up by. */
-const FAMILIES: [prefix: string, ...forms: string[]][] = [
-  ['librar', 'library', 'libraries'],
-  ['cit', 'city', 'cities'],
-  ['pars', 'parsing', 'parse', 'parsed'],
-  ['valid', 'validate', 'validation', 'validating'],
+async function dictionaryOf(words: TermCount[]): Promise<Dictionary> {
+  const sorted = words.toSorted((a, b) => (a.term < b.term ? -1 : 1));
+  return { version: 1, spaces: 1_000, minDocuments: 1, trie: await buildTrie(sorted, 1) };
+}
+
+/** The more forms a family lists before a word, the more spaces have it. */
+function frequenciesOf(families: string[][]): TermCount[] {
+  const terms = families.flatMap((forms) => forms.map((form, i) => [fold(form), 90 - i] as const));
+  return [...new Map(terms)].map(([term, documents]) => ({ term, documents }));
+}
+
+const FAMILIES = [
+  ['library', 'libraries'],
+  ['city', 'cities'],
+  ['parse', 'parsing', 'parsed', 'parses'],
+  ['validate', 'validation', 'validating'],
   ['knit', 'knitting', 'knits', 'knitted'],
-  ['bak', 'baking', 'baked', 'baker'],
-  ['шахмат', 'шахматы', 'шахматами', 'шахматам'],
-  ['москв', 'москва', 'москве', 'москвой'],
-  ['иог', 'йога', 'йогой', 'йоге'],
-  ['нов', 'новый', 'новая', 'нового', 'новой'],
-  ['больш', 'большой', 'большая', 'большого'],
+  ['logger', 'loggers'],
+  ['шахматы', 'шахматами', 'шахматам'],
+  ['москва', 'москве', 'москвой'],
+  ['йога', 'йогой', 'йоге'],
+  ['новый', 'новая', 'нового', 'новой'],
+  ['большой', 'большая', 'большого'],
 ];
 
-describe('inflectionPrefix', () => {
-  test.each(FAMILIES)('finds all forms by %s', (prefix, ...forms) => {
+/** Words that begin like others but are not forms of them. */
+const STRANGERS = [
+  ['organ', 'organization'],
+  ['form', 'format', 'formatter'],
+  ['parser', 'parsnip'],
+  ['city2', 'citadel'],
+  ['東京', '京都'],
+  ['한국어를', '한국'],
+];
+
+describe('inflectionsOf', () => {
+  test.each(FAMILIES)('finds the other forms of %s, the most frequent first', async (...forms) => {
+    const dictionary = await dictionaryOf(frequenciesOf([...FAMILIES, ...STRANGERS]));
     for (const form of forms.map(fold)) {
-      expect([form, inflectionPrefix(form) ?? form]).toEqual([
-        form,
-        expect.stringMatching(new RegExp(`^${prefix}`)),
-      ]);
-      expect(form.startsWith(prefix)).toBe(true);
+      const expected = forms
+        .map(fold)
+        .filter((other) => !other.startsWith(form))
+        .slice(0, 3);
+      expect([form, inflectionsOf(dictionary, form)]).toEqual([form, expected]);
     }
-    const [longest = ''] = forms.map(fold).sort((a, b) => b.length - a.length);
-    expect(inflectionPrefix(longest)).toBe(prefix);
   });
 
-  test.each(['taxi', 'bicycl', 'node', 'parser', 'москв'])('leaves %j as it is', (word) => {
-    expect(inflectionPrefix(word)).toBeUndefined();
+  test.each(STRANGERS)('finds none for %s', async (...words) => {
+    const dictionary = await dictionaryOf(frequenciesOf([...STRANGERS]));
+    for (const word of words) expect([word, inflectionsOf(dictionary, word)]).toEqual([word, []]);
   });
 
-  test.each([
-    'bus',
-    'news2',
-    'covid19',
-    'c++lang',
-    '.nets',
-    'ides',
-    'дом',
-    'ψυχες',
-    '한국어를',
-    '東京',
-  ])('has nothing for %j: too short, or in no language that it knows', (word) => {
-    expect(inflectionPrefix(fold(word))).toBeUndefined();
+  test('knows only words of the dictionary', async () => {
+    const dictionary = await dictionaryOf([{ term: 'libraries', documents: 5 }]);
+    expect(inflectionsOf(dictionary, 'library')).toEqual(['libraries']);
+    expect(inflectionsOf(dictionary, 'libraries')).toEqual([]);
   });
 
-  test('keeps the i of a plural in -is', () => {
-    expect(inflectionPrefix('taxis')).toBe('taxi');
-  });
-
-  test('returns at least three letters and half of the word, and less than the word', () => {
-    const letters = [...'abcdefghijklmnopqrstuvwxyz', 'ing', 'ies', 'ness', 'ed', 's'];
-    const cyrillic = [...'абвгдежзиклмнопрстуфхцчшщъыьэюя', 'ами', 'ого', 'ои', 'ыи'];
-    const word = fc.oneof(
-      ...[letters, cyrillic].map((units) =>
-        fc.array(fc.constantFrom(...units), { maxLength: 9 }).map((parts) => parts.join('')),
-      ),
-    );
-    fc.assert(
-      fc.property(word, (typed) => {
-        const prefix = inflectionPrefix(typed);
-        if (prefix === undefined) return;
-        expect(typed.startsWith(prefix)).toBe(true);
-        expect(prefix.length).toBeLessThan(typed.length);
-        expect(prefix.length).toBeGreaterThanOrEqual(Math.max(3, typed.length / 2));
+  test('returns at most three other words with the same first three letters, whatever the dictionary', async () => {
+    const letters = fc.constantFrom('a', 'b', 'e', 'ing', 'ies', 'y', 'ed', 's', 'er');
+    const word = fc.array(letters, { maxLength: 6 }).map((parts) => `tes${parts.join('')}`);
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(word, { maxLength: 60 }), word, async (words, typed) => {
+        const dictionary = await dictionaryOf(words.map((term) => ({ term, documents: 1 })));
+        const found = inflectionsOf(dictionary, typed);
+        expect(found.length).toBeLessThanOrEqual(3);
+        for (const form of found) {
+          expect(words).toContain(form);
+          expect(form.slice(0, 3)).toBe(typed.slice(0, 3));
+          expect(form.startsWith(typed)).toBe(false);
+        }
       }),
-      { numRuns: 5_000 },
     );
   });
 });

@@ -9,7 +9,8 @@ import { alternativesMatcher, type Matcher, typedMatcher } from '../../server/se
 import { queryWords } from '../../server/text/words/query.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
 
-const typed = (query: string, joins: number[] = []) => typedMatcher(queryWords(query), joins);
+const typed = (query: string, joins: number[] = [], inflections: string[][] = []) =>
+  typedMatcher(queryWords(query), { joins, inflections });
 
 describe('typedMatcher', () => {
   test('matches texts with every word, in any order', () => {
@@ -34,6 +35,17 @@ describe('typedMatcher', () => {
     expect(apart.matches('Sourdough, fish, keepers')).toBe(true);
     expect(apart.matches('Sour dough, fishkeepers')).toBe(true);
     expect(typed('rainbow fish keepers', [0]).matches('Rainbowfishkeepers')).toBe(false);
+  });
+
+  test('matches other forms of a word as whole words', () => {
+    const matcher = typed('baking forms', [], [['bake', 'baked'], ['form']]);
+    for (const text of ['Baking forms', 'Bake in a form', 'Formsets, baked']) {
+      expect([text, matcher.matches(text)]).toEqual([text, true]);
+    }
+    for (const text of ['Bakery forms', 'Baking formats', 'Form']) {
+      expect([text, matcher.matches(text)]).toEqual([text, false]);
+    }
+    expect(typed('sour doughs', [0], [[], ['dough']]).matches('Dough, sour')).toBe(true);
   });
 
   test('must verify what the index cannot decide', () => {
@@ -119,13 +131,16 @@ describe('The pattern of a matcher', () => {
   const text = fc
     .array(fc.tuple(unit, fc.oneof(sign, fc.constant(''))), { maxLength: 8 })
     .map((parts) => parts.flat().join(''));
+  const inflection = fc.constantFrom('ab', 'node', '.net');
   const document = fc.record({ title: text, description: text });
   const matcher: fc.Arbitrary<Matcher> = fc.oneof(
-    fc.tuple(text, fc.uniqueArray(fc.nat(10), { maxLength: 2 })).map(([query, joins]) => {
-      const words = queryWords(query);
-      const possible = joins.filter((i) => i < words.length - 1).sort((a, b) => a - b);
-      return typedMatcher(words, possible);
-    }),
+    fc
+      .tuple(text, fc.uniqueArray(fc.nat(10), { maxLength: 2 }), fc.array(fc.array(inflection)))
+      .map(([query, joins, inflections]) => {
+        const words = queryWords(query);
+        const possible = joins.filter((i) => i < words.length - 1).sort((a, b) => a - b);
+        return typedMatcher(words, { joins: possible, inflections });
+      }),
     fc
       .array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
       .map(alternativesMatcher),

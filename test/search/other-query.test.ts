@@ -5,6 +5,7 @@ import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.
 import {
   documentsOf,
   dropWords,
+  findInflections,
   findJoins,
   findOtherQuery,
 } from '../../server/search/other-query.ts';
@@ -176,17 +177,23 @@ describe('findOtherQuery', () => {
     });
   });
 
-  test('adds the beginning that the forms of a word share', async () => {
-    const dictionary = await dictionaryOf({});
-    expect(other(dictionary, 'libraries')).toEqual([['librar', 'libraries']]);
-    expect(other(dictionary, 'книгами')).toEqual([['книг', 'книгами']]);
+  test('puts corrections first, then parts, then the word as typed, then its other forms', async () => {
+    const dictionary = await dictionaryOf({
+      sourdoughy: 100,
+      sour: 100,
+      doughing: 100,
+      sourdoughed: 1,
+    });
+    expect(other(dictionary, 'sourdoughing')).toEqual([
+      ['sour doughing', 'sourdoughing', 'sourdoughed'],
+    ]);
+    expect(other(dictionary, 'sourdoughx')).toEqual([['sourdoughy', 'sourdoughx']]);
   });
 
-  test('puts corrections first, then parts, then the beginning, then the word as typed', async () => {
-    const dictionary = await dictionaryOf({ sourdoughs: 100, sour: 100, doughes: 100 });
-    expect(other(dictionary, 'sourdoughes')).toEqual([
-      ['sourdoughs', 'sour doughes', 'sourdough', 'sourdoughes'],
-    ]);
+  test('is not another query if all it has is other forms', async () => {
+    const dictionary = await dictionaryOf({ library: 100 });
+    expect(other(dictionary, 'libraries')).toBeUndefined();
+    expect(findInflections(dictionary, queryWords('the libraries'))).toEqual([[], ['library']]);
   });
 
   test('splits a text without spaces into its words', async () => {

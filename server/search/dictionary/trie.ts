@@ -70,6 +70,37 @@ export function findNode({ unit, end }: Trie, text: string): number | undefined 
   return node;
 }
 
+/**
+ * Returns the words that extend the text of a node by 0 to `maxLength` letters, in the order of the trie.
+ * @param maxNodes stops after this many nodes, which bounds the time of a call
+ */
+export function wordsBelow(
+  { unit, end, documents }: Trie,
+  start: number,
+  maxLength: number,
+  maxNodes: number,
+): { ending: string; documents: number }[] {
+  const found: { ending: string; documents: number }[] = [];
+  const path: number[] = [];
+  /** Nodes after the subtrees that the path is in. */
+  const ends: number[] = [];
+  let node = start;
+  for (let visited = 0; node < (end[start] as number) && visited < maxNodes; visited += 1) {
+    while (ends.length > 0 && node >= (ends.at(-1) as number)) {
+      ends.pop();
+      path.pop();
+    }
+    if (node !== start) {
+      path.push(unit[node] as number);
+      ends.push(end[node] as number);
+    }
+    const count = documents[node] as number;
+    if (count > 0) found.push({ ending: String.fromCharCode(...path), documents: count });
+    node = path.length < maxLength ? node + 1 : (end[node] as number);
+  }
+  return found;
+}
+
 /** Serialises a trie. The byte order is the machine's: bytes are read where they were written. */
 export function trieToBytes({ unit, end, documents, total }: Trie): Buffer {
   return Buffer.concat(
