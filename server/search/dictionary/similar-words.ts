@@ -10,6 +10,9 @@ export interface SimilarWord {
   total: number;
 }
 
+/** More than any distance that counts. */
+const FAR = 99;
+
 /** An edit of the first letter counts double: people seldom mistype it. */
 const FIRST_LETTER_COST = 2;
 
@@ -27,8 +30,13 @@ export function similarWords(
 ): { found: SimilarWord[]; visited: number } {
   const length = word.length;
   const found: SimilarWord[] = [];
-  /** `rows[d][j]`: distance between the first `d` units of the path and the first `j` of the word. */
-  const rows = Array.from({ length: length + maxDistance + 2 }, () => new Uint8Array(length + 1));
+  /**
+   * `rows[d][j]`: distance between the first `d` units of the path and the first `j` of the word. Only the band where `d`
+   * and `j` differ by at most `maxDistance` is computed, because all else is farther away.
+   */
+  const rows = Array.from({ length: length + maxDistance + 2 }, () => new Uint8Array(length + 2));
+  /** The least distance in each row. */
+  const leasts = new Uint8Array(rows.length);
   const first = rows[0] as Uint8Array;
   for (let j = 1; j <= length; j += 1) first[j] = j - 1 + FIRST_LETTER_COST;
   const path: number[] = [];
@@ -47,9 +55,12 @@ export function similarWords(
     const row = rows[depth + 1] as Uint8Array;
     const swapped = depth > 0 ? (rows[depth - 1] as Uint8Array) : undefined;
     const editCost = depth === 0 ? FIRST_LETTER_COST : 1;
-    row[0] = (before[0] as number) + editCost;
-    let least = row[0] as number;
-    for (let j = 1; j <= length; j += 1) {
+    const from = Math.max(1, depth + 1 - maxDistance);
+    const to = Math.min(length, depth + 1 + maxDistance);
+    row[from - 1] = from === 1 ? (before[0] as number) + editCost : FAR;
+    row[to + 1] = FAR;
+    let least = row[from - 1] as number;
+    for (let j = from; j <= to; j += 1) {
       const isFirst = depth === 0 && j === 1;
       const replaced =
         (before[j - 1] as number) +
@@ -68,7 +79,8 @@ export function similarWords(
       row[j] = distance;
       least = Math.min(least, distance);
     }
-    const distance = row[length] as number;
+    leasts[depth + 1] = least;
+    const distance = to === length ? (row[length] as number) : FAR;
     if (distance <= maxDistance && (documents[node] as number) > 0) {
       found.push({
         word: String.fromCharCode(...path, letter),
@@ -79,7 +91,7 @@ export function similarWords(
     }
     const isLeaf = end[node] === node + 1;
     // A swap looks back two rows: a row that is one too many may still become one that is not.
-    const isHopeless = least > maxDistance && leastOf(before) >= maxDistance;
+    const isHopeless = least > maxDistance && (leasts[depth] as number) >= maxDistance;
     if (isLeaf || isHopeless || depth + 1 > length + maxDistance) {
       node = end[node] as number;
     } else {
@@ -89,10 +101,4 @@ export function similarWords(
     }
   }
   return { found, visited };
-}
-
-function leastOf(row: Uint8Array): number {
-  let least = row[0] as number;
-  for (const distance of row) least = Math.min(least, distance);
-  return least;
 }
