@@ -45,11 +45,17 @@ export function typedMatcher(
   return anyOf(variants.map(allOf));
 }
 
-/** For each position of a query, a list of texts of which a space must match one. */
-export type Alternatives = readonly (readonly string[])[];
+/** For each position of a query, texts and other forms of a word, of which a space must match one. */
+export type Alternatives = readonly Alternative[];
+
+export type Alternative = readonly [texts: readonly string[], inflections: readonly string[]];
 
 export function alternativesMatcher(alternatives: Alternatives): Matcher {
-  return allOf(alternatives.map((texts) => anyOf(texts.map(textMatcher))));
+  return allOf(
+    alternatives.map(([texts, inflections]) =>
+      anyOf([...texts.map(textMatcher), ...inflections.map(formMatcher)]),
+    ),
+  );
 }
 
 function textMatcher(text: string): Matcher {

@@ -3,7 +3,7 @@ import { isCorrectable, runParts } from '../text/words/tokenize.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 import { similarWords } from './dictionary/similar-words.ts';
 import { inflectionsOf } from './inflections.ts';
-import type { Alternatives } from './matcher.ts';
+import type { Alternative, Alternatives } from './matcher.ts';
 import { isStopWord } from './stop-words.ts';
 
 /** Words of eight letters and more may be two edits from what was meant, shorter ones one. */
@@ -73,11 +73,8 @@ export function findOtherQuery(
   const isOther = kept.length < words.length || replacements.some(({ length }) => length > 0);
   if (!isOther) return undefined;
   return kept.map((word, i) => [
-    ...new Set([
-      ...(replacements[i] as string[]),
-      asTyped(word),
-      ...inflectionsOf(dictionary, word.word),
-    ]),
+    [...new Set([...(replacements[i] as string[]), asTyped(word)])],
+    inflectionsOf(dictionary, word.word),
   ]);
 }
 
@@ -98,7 +95,7 @@ export function dropWords(
     rarestFirst
       .slice(0, length)
       .sort((a, b) => a - b)
-      .map((i) => alternatives[i] as readonly string[]),
+      .map((i) => alternatives[i] as Alternative),
   );
 }
 

@@ -8,6 +8,7 @@ import { type Budget, newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { KEYS_PER_STEP } from './keys.ts';
 import {
+  type Alternative,
   type Alternatives,
   alternativesMatcher,
   type Matcher,
@@ -214,7 +215,7 @@ function toPage(
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: other.length > 0 ? other.map(([text]) => text).join(' ') : null,
+    answeredQuery: other.length > 0 ? other.map(([[text]]) => text).join(' ') : null,
   };
 }
 
@@ -248,7 +249,7 @@ async function findOther(
   const { dictionary, words } = search;
   search.budget = newBudget();
   const other = findOtherQuery(dictionary, words);
-  const base = other ?? words.map(({ word }) => [word]);
+  const base = other ?? words.map(({ word }): Alternative => [[word], []]);
   const read = (alternatives: Alternatives) =>
     readOther(search, section, alternatives, -Infinity, wanted);
   if (other) {
@@ -257,7 +258,7 @@ async function findOther(
   }
   if (mayDropWords) {
     const documents: number[] = [];
-    for (const texts of base) documents.push(await countDocuments(search, texts));
+    for (const each of base) documents.push(await countDocuments(search, each));
     for (const alternatives of dropWords(base, documents)) {
       if (!(await mayMatch(search, alternatives))) continue;
       const found = await read(alternatives);
@@ -267,11 +268,12 @@ async function findOther(
   return { alternatives: [], found: { hits: [], cut: null } };
 }
 
-/** Returns about how many spaces match one of the texts. The dictionary lacks rare words, the index does not. */
-async function countDocuments(search: Search, texts: readonly string[]): Promise<number> {
+/** Returns about how many spaces match an alternative. The dictionary lacks rare words, the index does not. */
+async function countDocuments(search: Search, alternative: Alternative): Promise<number> {
+  const texts = alternative.flat();
   const known = Math.max(...texts.map((text) => documentsOf(search.dictionary, text)));
   if (known > 0) return known;
-  const found = await findFirstKey(search, [texts]);
+  const found = await findFirstKey(search, [alternative]);
   return found?.keys.length ?? 0;
 }
 

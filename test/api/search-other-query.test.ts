@@ -63,6 +63,20 @@ const change = ({ space_id }: Space, body: { visibility?: 'public' | 'private'; 
 const astronomy = ['Astronomy club', 'Astronomy for beginners', 'Stars'];
 const nothing = { found: [], answered: null };
 
+describe('Other forms of a word', () => {
+  test('are found like the word as typed, but only whole and if the dictionary has them', async () => {
+    await create('A cherry');
+    await create('Two cherries');
+    expect(await search('cherries')).toEqual({ found: ['Two cherries'], answered: null });
+    await create('A cherrypicker');
+    await dictionaryIsCurrent(app);
+    const both = ['Two cherries', 'A cherry'];
+    expect(await search('cherries')).toEqual({ found: both, answered: null });
+    const all = { found: ['A cherrypicker', ...both], answered: null };
+    expect(await search('cherry')).toEqual(all);
+  });
+});
+
 describe('Another query', () => {
   test.each([
     ['a letter left out', 'astronmy', 'astronomy', astronomy],
@@ -92,10 +106,10 @@ describe('Another query', () => {
   test.each([
     ['splits a compound word', 'sourdoughbread', 'sourdough bread', ['Sourdough bread']],
     ['splits a run without spaces', '写真東京', '写真 东京', ['東京駅の写真']],
-    ['leaves out stop words', 'the boots of the paths', 'boot path', ['Boots']],
-    ['includes other forms of a word', 'beginning', 'begin', ['Astronomy for beginners']],
+    ['leaves out stop words', 'the boots of the paths', 'boots paths', ['Boots']],
+    ['includes other forms of a word', 'the muddy path', 'muddy path', ['Boots']],
     ['leaves out unknown words', 'astronmy qqqqqq', 'astronomy', astronomy],
-    ['leaves out the most frequent words', 'astronomy boots', 'boot', ['Boots']],
+    ['leaves out the most frequent words', 'astronomy boots', 'boots', ['Boots']],
   ])('%s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
     expect(await search(q, { as_typed: 'true' })).toEqual(nothing);
@@ -114,15 +128,15 @@ describe('Another query', () => {
   });
 
   test('follows the results of the query as typed', async () => {
-    await create('Fishing for carps');
+    await create('Fishing for the carp');
     await create('Fishing for carp');
     await dictionaryIsCurrent(app);
-    expect(await search('carps')).toEqual({
-      found: ['Fishing for carps', 'Fishing for carp'],
+    expect(await search('the carp')).toEqual({
+      found: ['Fishing for the carp', 'Fishing for carp'],
       answered: 'carp',
     });
     expect(await search('carp')).toEqual({
-      found: ['Fishing for carp', 'Fishing for carps'],
+      found: ['Fishing for carp', 'Fishing for the carp'],
       answered: null,
     });
   });
@@ -152,25 +166,25 @@ describe('Another query', () => {
   });
 
   test('is chosen only if fewer than ten spaces match as typed, whatever the limit is', async () => {
-    await create('A library', 9);
-    await create('Two libraries', 3);
+    await create('The library', 9);
+    await create('A library', 3);
     await dictionaryIsCurrent(app);
     const limits = [1, 2, 8, 9, 10, 11, 12, 100];
     const read = async (limit: number) => {
-      const path = pathOf('library', { limit: String(limit) });
+      const path = pathOf('the library', { limit: String(limit) });
       const response = await app.fetch(path);
       const pages = await readPages<SearchResult>(app, path);
       return { answered: answeredQuery(response), found: titles(pages.flat()) };
     };
-    const nine = Array(9).fill('A library');
+    const nine = Array(9).fill('The library');
     for (const limit of limits) {
-      const found = [...nine, ...Array(3).fill('Two libraries')];
-      expect(await read(limit)).toEqual({ answered: 'librar', found });
+      const found = [...nine, ...Array(3).fill('A library')];
+      expect(await read(limit)).toEqual({ answered: 'library', found });
     }
-    await create('A library');
+    await create('The library');
     await dictionaryIsCurrent(app);
     for (const limit of limits) {
-      expect(await read(limit)).toEqual({ answered: null, found: [...nine, 'A library'] });
+      expect(await read(limit)).toEqual({ answered: null, found: [...nine, 'The library'] });
     }
   });
 
@@ -188,7 +202,7 @@ describe('Another query', () => {
   test('never has words that only private spaces have', async () => {
     const text = { title: 'Xylophones', description: 'Marimbas and vibraphones' };
     const secret = await createSpace(ann, { ...text, visibility: 'private' });
-    const answers = async () => [await search('xylophons'), await search('marimbus')];
+    const answers = async () => [await search('xylophomes'), await search('marimbus')];
     await dictionaryIsCurrent(app);
     expect(await answers()).toEqual([nothing, nothing]);
     await change(secret, { visibility: 'public' });
@@ -231,7 +245,7 @@ describe('as_typed', () => {
     await create('Gardens of Rome');
     await create('My garden');
     await dictionaryIsCurrent(app);
-    const both = { found: ['Gardens of Rome', 'My garden'], answered: 'garden' };
+    const both = { found: ['My garden', 'Gardens of Rome'], answered: null };
     expect(await search('gardens')).toEqual(both);
     expect(await search('gardens', { as_typed: 'false' })).toEqual(both);
     const typed = { found: ['Gardens of Rome'], answered: null };
@@ -266,10 +280,12 @@ describe('Answered-Query', () => {
   };
 
   test('is on every page of a list, also of cached ones', async () => {
-    for (const title of ['Watching birds', 'Bird watching', 'We watch a bird']) await create(title);
+    for (const title of ['Watching birds', 'Birds and watching', 'Watching the birds']) {
+      await create(title);
+    }
     await dictionaryIsCurrent(app);
-    const path = pathOf('watching birds', { limit: '1' });
-    const expected = Array(3).fill('watch%20bird');
+    const path = pathOf('watching the birds', { limit: '1' });
+    const expected = Array(3).fill('watching%20birds');
     expect(await headersOfPages(path)).toEqual(expected);
     expect(await headersOfPages(path)).toEqual(expected);
     expect(await headersOfPages(`${path}&as_typed=true`)).toEqual([null]);

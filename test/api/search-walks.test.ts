@@ -76,6 +76,7 @@ describe.each<[string, (word: string) => string]>([
   'Whoever walks through the pages of a search for %s while spaces come, go, and gain and lose participants and words',
   (kind, pathOf) => {
     test('sees no space twice, and every one that stood still', async () => {
+      const needsDictionary = ['a misspelt text', 'a text and other forms of it'].includes(kind);
       let changed = 0;
       let answered = 0;
       await fc.assert(
@@ -87,15 +88,13 @@ describe.each<[string, (word: string) => string]>([
               description: description.replace('WORD', word),
               tags: [word],
             });
-          const hasOtherForm = ({ title, description }: Space) =>
-            !`${title} ${description}`.includes(`${word}s`);
           const spaces: Space[] = [];
           for (const { text, guests: count } of given) {
             const space = await create(text);
             for (const guest of guests.slice(0, count)) await join(guest, space);
             spaces.push(space);
           }
-          if (kind === 'a misspelt text') await dictionaryIsCurrent(app);
+          if (needsDictionary) await dictionaryIsCurrent(app);
           const standing = new Set(spaces.map(({ space_id }) => space_id));
 
           const perform = async (each: Change) => {
@@ -156,9 +155,6 @@ describe.each<[string, (word: string) => string]>([
           const [header] = headers;
           expect(new Set(headers)).toEqual(new Set([header]));
           if (header) answered += 1;
-          if (kind === 'a text and other forms of it' && !header) {
-            for (const each of spaces.filter(hasOtherForm)) standing.delete(each.space_id);
-          }
           expect(seen).toEqual([...new Set(seen)]);
           expect([...standing].filter((id) => !seen.includes(id))).toEqual([]);
         }),
@@ -166,7 +162,6 @@ describe.each<[string, (word: string) => string]>([
       );
       expect(changed).toBeGreaterThan(40);
       if (kind === 'a misspelt text') expect(answered).toBe(40);
-      if (kind === 'a text and other forms of it') expect(answered).toBeGreaterThan(20);
     }, 240_000);
   },
 );

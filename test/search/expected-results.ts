@@ -1,6 +1,7 @@
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { documentKey, KEYS_PER_STEP } from '../../server/search/keys.ts';
 import {
+  type Alternative,
   type Alternatives,
   alternativesMatcher,
   typedMatcher,
@@ -36,7 +37,7 @@ export function expectedResults(
   const equal = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
   const typedOne = typedMatcher(words, {
     joins: findJoins(dictionary, words),
-    inflections: findInflections(dictionary, words),
+    inflections: asTyped ? [] : findInflections(dictionary, words),
   });
   const matched = spaces.filter((space) => typedOne.matches(textOf(space)));
   const rest = matched.filter((space) => !equal.includes(space));
@@ -55,15 +56,15 @@ export function expectedResults(
     return {
       typed,
       other: inOrder(others, (title) => one.matches(title)),
-      answeredQuery: alternatives.map(([text]) => text).join(' '),
+      answeredQuery: alternatives.map(([[text]]) => text).join(' '),
     };
   };
   const other = findOtherQuery(dictionary, words);
-  const base = other ?? words.map(({ word }) => [word]);
-  const documents = base.map((texts) => {
-    const known = Math.max(...texts.map((text) => documentsOf(dictionary, text)));
+  const base = other ?? words.map(({ word }): Alternative => [[word], []]);
+  const documents = base.map((each) => {
+    const known = Math.max(...each.flat().map((text) => documentsOf(dictionary, text)));
     // Of words that the dictionary lacks, it counts only whether there is a space with them.
-    const isFound = spaces.some((space) => alternativesMatcher([texts]).matches(textOf(space)));
+    const isFound = spaces.some((space) => alternativesMatcher([each]).matches(textOf(space)));
     return known > 0 ? known : Number(isFound);
   });
   const tries = [

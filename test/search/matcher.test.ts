@@ -55,12 +55,12 @@ describe('typedMatcher', () => {
   });
 });
 
+const anyTextOf = (...positions: string[][]) =>
+  alternativesMatcher(positions.map((texts) => [texts, []]));
+
 describe('alternativesMatcher', () => {
   test('matches texts with one alternative of each position', () => {
-    const matcher = alternativesMatcher([
-      ['sourdough', 'sour dough'],
-      ['bread', 'bred'],
-    ]);
+    const matcher = anyTextOf(['sourdough', 'sour dough'], ['bread', 'bred']);
     for (const text of ['Sourdough bread', 'Bred dough, sour']) {
       expect([text, matcher.matches(text)]).toEqual([text, true]);
     }
@@ -69,9 +69,16 @@ describe('alternativesMatcher', () => {
     }
   });
 
+  test('matches other forms of a word as whole words', () => {
+    const matcher = alternativesMatcher([[['baking'], ['bake']]]);
+    expect(matcher.matches('Baking')).toBe(true);
+    expect(matcher.matches('Bake')).toBe(true);
+    expect(matcher.matches('Bakery')).toBe(false);
+  });
+
   test('must verify if one of the alternatives must be verified', () => {
-    expect(alternativesMatcher([['东京', '公园']]).mustVerify).toBe(false);
-    expect(alternativesMatcher([['东京 公园', '东京公园'], ['a']]).mustVerify).toBe(true);
+    expect(anyTextOf(['东京', '公园']).mustVerify).toBe(false);
+    expect(anyTextOf(['东京 公园', '东京公园'], ['a']).mustVerify).toBe(true);
   });
 });
 
@@ -79,7 +86,7 @@ describe('The pattern of one word', () => {
   test('is a single term, whose cost a limit bounds', () => {
     const term = { term: 'bread', isPrefix: true };
     expect(typed('bread').pattern).toEqual(term);
-    expect(alternativesMatcher([['bread']]).pattern).toEqual(term);
+    expect(anyTextOf(['bread']).pattern).toEqual(term);
   });
 
   test('has all parts and alternatives of the word', () => {
@@ -143,7 +150,7 @@ describe('The pattern of a matcher', () => {
       }),
     fc
       .array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
-      .map(alternativesMatcher),
+      .map((positions) => anyTextOf(...positions)),
   );
   const hasWords = ({ pattern }: Matcher) => JSON.stringify(pattern).includes('"term"');
   /** An empty conjunction is no query. `queryWords` never leaves a position without words. */

@@ -14,7 +14,7 @@ import { dictionaryOf } from './dictionary/dictionary-of.ts';
 
 const joins = (dictionary: Dictionary, query: string) => findJoins(dictionary, queryWords(query));
 const other = (dictionary: Dictionary, query: string) =>
-  findOtherQuery(dictionary, queryWords(query));
+  findOtherQuery(dictionary, queryWords(query))?.map(([texts]) => texts);
 
 describe('findJoins', () => {
   test('finds pairs of neighbours that are a known word, or the beginning of one', async () => {
@@ -184,8 +184,8 @@ describe('findOtherQuery', () => {
       doughing: 100,
       sourdoughed: 1,
     });
-    expect(other(dictionary, 'sourdoughing')).toEqual([
-      ['sour doughing', 'sourdoughing', 'sourdoughed'],
+    expect(findOtherQuery(dictionary, queryWords('sourdoughing'))).toEqual([
+      [['sour doughing', 'sourdoughing'], ['sourdoughed']],
     ]);
     expect(other(dictionary, 'sourdoughx')).toEqual([['sourdoughy', 'sourdoughx']]);
   });
@@ -274,7 +274,7 @@ describe('findOtherQuery', () => {
 });
 
 describe('dropWords', () => {
-  const texts = (...words: string[]) => words.map((word) => [word]);
+  const texts = (...words: string[]) => words.map((word) => [[word], []] as const);
 
   test('leaves out first the words that no space has', () => {
     expect(dropWords(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
@@ -306,7 +306,7 @@ describe('dropWords', () => {
     });
     fc.assert(
       fc.property(frequencies, (documents) => {
-        const alternatives = documents.map((_, i) => [`word${i}`, `other${i}`]);
+        const alternatives = documents.map((_, i) => [[`word${i}`, `other${i}`], []] as const);
         const shorter = dropWords(alternatives, documents);
         const known = documents.filter((each) => each > 0);
         expect(shorter.length).toBeLessThanOrEqual(6);
@@ -319,7 +319,9 @@ describe('dropWords', () => {
         for (const each of shorter) {
           expect(each.length).toBeLessThan(length);
           length = each.length;
-          const places = each.map((kept) => alternatives.indexOf(kept as string[]));
+          const places = each.map((kept) =>
+            alternatives.indexOf(kept as (typeof alternatives)[number]),
+          );
           expect(places).toEqual([...places].sort((a, b) => a - b));
           const kept = places.map((i) => documents[i] as number);
           const dropped = known.length - kept.length;
