@@ -11,7 +11,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
-import { indexSpaces, noteSpaceToIndex, updateSearchIndex } from '../search/documents.ts';
+import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
 import { countWords } from '../text/word-count.ts';
@@ -109,7 +109,7 @@ export async function importRecords(
     onLine(number);
     if (report.bad.length > 0 && !skipBad) throw new ImportError(report);
     await countParticipants(trx);
-    const spaces = await indexSpaces(engine, trx);
+    const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
   });
   await refreshDictionary(engine);
@@ -365,7 +365,7 @@ async function addAppreciation(run: Import, record: AppreciationRecord): Promise
 
 async function noteSpace({ engine, trx, noted }: Import, spacePk: number): Promise<void> {
   if (noted.get(spacePk)) return;
-  await noteSpaceToIndex(engine, trx, spacePk);
+  await enqueueSpace(engine, trx, spacePk);
   noted.set(spacePk, true);
 }
 

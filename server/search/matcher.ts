@@ -1,24 +1,28 @@
 import type { WordPattern } from '../database/engine.ts';
 import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
 
-/** A condition on the text of a space, as a pattern for the word index and as a test of the text itself. */
+/** A condition on the text of a space: as a pattern for the word index, and as a test of the text itself. */
 export interface Matcher {
   pattern: WordPattern;
   /**
-   * Whether the index also finds texts that do not match: it knows the words of a text, but not the order of characters
-   * in a script without spaces.
+   * Whether the index can return false positives, because it stores only pairs of characters for scripts without
+   * spaces.
    */
   mustVerify: boolean;
   matches(text: string): boolean;
 }
 
-/** The words of a query as typed, or with the given pairs of neighbours also joined: `fast api` also as `fastapi`. */
+/**
+ * Returns a matcher for the words of a query as typed. Pairs of adjacent words may also match joined: `fast api` as
+ * `fastapi`.
+ * @param joins the index of the first word of each pair to join, see `findJoins`
+ */
 export function typedMatcher(words: readonly QueryWord[], joins: readonly number[]): Matcher {
   const texts = words.map(({ word }) => word);
   const variants = [words.map(wordMatcher)];
   for (const first of joins) {
     for (const last of [first + 1, first + 2]) {
-      // Two pairs that overlap also join all three words.
+      // Three words are joined if both of their pairs are.
       if (last === first + 2 && !joins.includes(first + 1)) continue;
       const joined = texts.slice(first, last + 1).join('');
       variants.push([
@@ -31,7 +35,7 @@ export function typedMatcher(words: readonly QueryWord[], joins: readonly number
   return anyOf(variants.map(allOf));
 }
 
-/** For each position of a query, a list of texts of which a space must match one. */
+/** A query with a list of texts in place of each word. A space must match at least one text of every list. */
 export type Alternatives = readonly (readonly string[])[];
 
 export function alternativesMatcher(alternatives: Alternatives): Matcher {
@@ -69,7 +73,7 @@ function anyOf(matchers: Matcher[]): Matcher {
   };
 }
 
-// The cost of a single list is bounded by a limit, so that patterns of one part are that part.
+// A pattern of one part is simplified to that part, because `findKeys` recognises single terms, which are cheap.
 function allOfPatterns(patterns: WordPattern[]): WordPattern {
   return patterns.length === 1 ? (patterns[0] as WordPattern) : { allOf: patterns };
 }

@@ -6,8 +6,8 @@ import {
   typedMatcher,
 } from '../../server/search/matcher.ts';
 import {
-  documentsOf,
   dropWords,
+  estimateDocuments,
   findJoins,
   findOtherQuery,
 } from '../../server/search/other-query.ts';
@@ -57,7 +57,7 @@ export function expectedResults(
   const other = findOtherQuery(dictionary, words);
   const base = other ?? words.map(({ word }) => [word]);
   const documents = base.map((texts) => {
-    const known = Math.max(...texts.map((text) => documentsOf(dictionary, text)));
+    const known = Math.max(...texts.map((text) => estimateDocuments(dictionary, text)));
     // Of words that the dictionary lacks, it counts only whether there is a space with them.
     const isFound = spaces.some((space) => alternativesMatcher([texts]).matches(textOf(space)));
     return known > 0 ? known : Number(isFound);

@@ -2,22 +2,23 @@ import type { Trie } from './trie.ts';
 
 export interface SimilarWord {
   word: string;
-  /** Edits between the two words: letters inserted, left out, replaced, or two neighbours swapped. */
+  /** Number of edits: insertions, deletions, substitutions and transpositions of adjacent letters. */
   distance: number;
   /** Number of documents with this word. */
   documents: number;
-  /** Sum of documents over the words that begin with this word. */
+  /** Sum of documents over all words that begin with this word. */
   total: number;
 }
 
-/** An edit of the first letter counts double: people seldom mistype it. */
+/** An edit of the first letter counts double, because people rarely mistype it. */
 const FIRST_LETTER_COST = 2;
 
 /**
- * Finds the words within an edit distance, in the order of the trie. The distance is the optimal string alignment
- * distance, over UTF-16 code units.
+ * Returns the words within an edit distance, in the order of the trie. The distance is the optimal string alignment
+ * distance over UTF-16 code units, computed row by row while walking the trie.
  * @param maxDistance at most 2
- * @param maxNodes    stops after this many nodes, which bounds the time of a call
+ * @param maxNodes    maximum number of nodes to visit, which bounds the time of a call
+ * @returns `visited` is the number of nodes visited
  */
 export function similarWords(
   { unit, end, documents, total }: Trie,
@@ -27,12 +28,12 @@ export function similarWords(
 ): { found: SimilarWord[]; visited: number } {
   const length = word.length;
   const found: SimilarWord[] = [];
-  /** `rows[d][j]`: distance between the first `d` units of the path and the first `j` of the word. */
+  /** `rows[d][j]`: distance between the first `d` letters of the path and the first `j` letters of the word. */
   const rows = Array.from({ length: length + maxDistance + 2 }, () => new Uint8Array(length + 1));
   const first = rows[0] as Uint8Array;
   for (let j = 1; j <= length; j += 1) first[j] = j - 1 + FIRST_LETTER_COST;
   const path: number[] = [];
-  /** Nodes after the subtrees that the path is in. */
+  /** For each node of the path, the node after its subtree. */
   const ends: number[] = [];
 
   let visited = 0;
@@ -43,30 +44,30 @@ export function similarWords(
     }
     const depth = path.length;
     const letter = unit[node] as number;
-    const before = rows[depth] as Uint8Array;
+    const previous = rows[depth] as Uint8Array;
     const row = rows[depth + 1] as Uint8Array;
-    const swapped = depth > 0 ? (rows[depth - 1] as Uint8Array) : undefined;
+    const beforePrevious = depth > 0 ? (rows[depth - 1] as Uint8Array) : undefined;
     const editCost = depth === 0 ? FIRST_LETTER_COST : 1;
-    row[0] = (before[0] as number) + editCost;
-    let least = row[0] as number;
+    row[0] = (previous[0] as number) + editCost;
+    let rowMin = row[0] as number;
     for (let j = 1; j <= length; j += 1) {
       const isFirst = depth === 0 && j === 1;
-      const replaced =
-        (before[j - 1] as number) +
+      const substitution =
+        (previous[j - 1] as number) +
         (letter === word.charCodeAt(j - 1) ? 0 : isFirst ? FIRST_LETTER_COST : 1);
-      const inserted = (before[j] as number) + editCost;
-      const leftOut = (row[j - 1] as number) + (j === 1 ? FIRST_LETTER_COST : 1);
-      let distance = Math.min(replaced, inserted, leftOut);
+      const insertion = (previous[j] as number) + editCost;
+      const deletion = (row[j - 1] as number) + (j === 1 ? FIRST_LETTER_COST : 1);
+      let distance = Math.min(substitution, insertion, deletion);
       if (
-        swapped &&
+        beforePrevious &&
         j > 1 &&
         letter === word.charCodeAt(j - 2) &&
         path[depth - 1] === word.charCodeAt(j - 1)
       ) {
-        distance = Math.min(distance, (swapped[j - 2] as number) + 1);
+        distance = Math.min(distance, (beforePrevious[j - 2] as number) + 1);
       }
       row[j] = distance;
-      least = Math.min(least, distance);
+      rowMin = Math.min(rowMin, distance);
     }
     const distance = row[length] as number;
     if (distance <= maxDistance && (documents[node] as number) > 0) {
@@ -78,9 +79,9 @@ export function similarWords(
       });
     }
     const isLeaf = end[node] === node + 1;
-    // A swap looks back two rows: a row that is one too many may still become one that is not.
-    const isHopeless = least > maxDistance && leastOf(before) >= maxDistance;
-    if (isLeaf || isHopeless || depth + 1 > length + maxDistance) {
+    // A transposition adds 1 to the previous row, so that row must be far enough away, too.
+    const isTooFar = rowMin > maxDistance && minOf(previous) >= maxDistance;
+    if (isLeaf || isTooFar || depth + 1 > length + maxDistance) {
       node = end[node] as number;
     } else {
       path.push(letter);
@@ -91,8 +92,8 @@ export function similarWords(
   return { found, visited };
 }
 
-function leastOf(row: Uint8Array): number {
-  let least = row[0] as number;
-  for (const distance of row) least = Math.min(least, distance);
-  return least;
+function minOf(row: Uint8Array): number {
+  let min = row[0] as number;
+  for (const distance of row) min = Math.min(min, distance);
+  return min;
 }
