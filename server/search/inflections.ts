@@ -20,10 +20,10 @@ export function inflectionPrefix(word: string): string | undefined {
   const stem = STEMMERS.find(([pattern]) => pattern.test(word))?.[1];
   if (!stem) return undefined;
   const stemmed = stem(word);
-  // Stemmers also replace letters: both `library` and `libraries` become `librari`. The stem of `taxi` or `taxis` keeps
-  // its own `i`.
+  // Stemmers also replace letters, so the prefix can be shorter than the stem.
   let length = 0;
   while (length < stemmed.length && stemmed[length] === word[length]) length += 1;
+  // The stem of `library` and `libraries` is `librari`, but that of `taxi` and `taxis` has an `i` of its own.
   const mayReplaceY = stemmed.endsWith('i') && ![stemmed, `${stemmed}s`].includes(word);
   if (mayReplaceY) length = Math.min(length, stemmed.length - 1);
   const isUseful =
