@@ -161,7 +161,7 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
     throw new BadLineError('password_hash is not Argon2id in PHC form');
   }
-  const createdAt = parseTime(record.created_at);
+  const createdAt = timeOrNow(record.created_at);
   const user = {
     user_id: record.user_id ?? deriveId('user', emailKey),
     username: name,
@@ -174,7 +174,7 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
     avatar: record.picture ?? null,
     is_verified: record.is_verified ? 1 : 0,
     created_at: createdAt,
-    updated_at: record.updated_at === undefined ? createdAt : parseTime(record.updated_at),
+    updated_at: record.updated_at === undefined ? createdAt : timeOrNow(record.updated_at),
   };
   try {
     return (await insertUser(engine, user, trx)).length > 0;
@@ -211,7 +211,7 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
   const tags = parseTags(record.tags ?? []);
-  const createdAt = parseTime(record.created_at);
+  const createdAt = timeOrNow(record.created_at);
   const visibility = record.visibility ?? 'public';
   if (visibility === 'public' && record.invitation_code !== undefined) {
     throw new BadLineError('is public and has an invitation_code');
@@ -264,8 +264,8 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
   const participation = {
     space_pk: space.pk,
     user_pk: userPk,
-    joined_at: parseTime(record.joined_at),
-    left_at: record.left_at ? parseTime(record.left_at) : null,
+    joined_at: timeOrNow(record.joined_at),
+    left_at: record.left_at ? timeOrNow(record.left_at) : null,
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;
@@ -328,7 +328,7 @@ async function addMessage(run: ImportRun, record: MessageRecord): Promise<boolea
     author_pk: authorPk,
     text: record.text,
     word_count: countWords(record.text),
-    created_at: parseTime(record.created_at),
+    created_at: timeOrNow(record.created_at),
   };
   return (await insertMessage(engine, message, trx)).length > 0;
 }
@@ -358,7 +358,7 @@ async function addAppreciation(run: ImportRun, record: AppreciationRecord): Prom
     message_pk: message.pk,
     user_pk: userPk,
     author_pk: message.author_pk,
-    created_at: parseTime(record.created_at),
+    created_at: timeOrNow(record.created_at),
   };
   return (await insertAppreciation(engine, appreciation, trx)).length > 0;
 }
@@ -419,7 +419,8 @@ async function findSpace(
   return row;
 }
 
-function parseTime(text: string | undefined): string {
+/** Returns a time in UTC with milliseconds; the current time for a record without one. */
+function timeOrNow(text: string | undefined): string {
   return (text === undefined ? new Date() : new Date(text)).toISOString();
 }
 

@@ -4,8 +4,8 @@ import { findUnstorable } from '../text/storable.ts';
 
 /**
  * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
- * the database. Ids and times are optional. A missing id is derived from the record, so that importing a line twice
- * adds one record. A missing time is the time of the import.
+ * the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
+ * line again adds nothing. A missing time is the time of the import.
  */
 export type ExchangeRecord =
   | UserRecord
