@@ -40,8 +40,8 @@ export function prepareWrite<const T extends Types, Row>(
   return prepare(types, build);
 }
 
-/** A placeholder in a compiled query. */
-class Placeholder {
+/** A parameter of a compiled query, replaced by its value when the query runs. */
+class NamedParameter {
   readonly name: string;
 
   constructor(name: string) {
@@ -58,7 +58,7 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
       compiled.set(engine, query);
     }
     const parameters = query.parameters.map((each) =>
-      each instanceof Placeholder ? values[each.name] : each,
+      each instanceof NamedParameter ? values[each.name] : each,
     );
     const { rows } = await db.executeQuery<Row>({ ...query, parameters });
     return rows;
@@ -71,7 +71,7 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
  */
 function placeholdersOf<T extends Types>(types: T): Placeholders<T> {
   const placeholders = Object.entries(types).map(([name, type]) => {
-    const parameter = sql.val(new Placeholder(name));
+    const parameter = sql.val(new NamedParameter(name));
     return [
       name,
       type === 'bigint' ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,

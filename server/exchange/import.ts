@@ -58,7 +58,7 @@ interface ImportRun {
 /** Maximum number of entries in each cache. All caches together take some tens of megabytes. */
 const MAX_CACHE_ENTRIES = 100_000;
 
-/** After an import that changes this many spaces, the word index is merged at once. */
+/** An import that changes this many spaces merges the word index at the end. */
 const MIN_SPACES_TO_OPTIMIZE = 1_000;
 
 /** Without `skipBad`, an import stops after this many bad lines. */
@@ -259,6 +259,7 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
   const userPk = await findUser(run, record.user_id, 'user_id');
   if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
+    // `addSpace` has already added the creator.
     return false;
   }
   const participation = {
@@ -424,7 +425,7 @@ function timeOrNow(text: string | undefined): string {
   return (text === undefined ? new Date() : new Date(text)).toISOString();
 }
 
-/** Returns an id for a record without one. The same record always gets the same id. */
+/** Returns an id for a record without one: 132 bits of a hash, so that the same record always gets the same id. */
 function deriveId(...parts: (string | undefined)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

@@ -12,7 +12,7 @@ export interface Budget {
   rejectedRows: number;
 }
 
-// Together about 5 ms of one core. The query as typed and the other query have a budget each.
+/** About 5 ms of one core. The query as typed and the other query have a budget each. */
 const MAX_ENTRIES = 150_000;
 const MAX_REJECTED_ROWS = 500;
 

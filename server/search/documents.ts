@@ -139,6 +139,7 @@ const updateQueuedKey = prepareWrite(
     db.updateTable('spaces_to_index').set({ key }).where('space_pk', '=', space_pk),
 );
 
+/** Sets the keys of all queued spaces. They depend on the final participant counts. */
 async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
   for (let after = 0; ; ) {
     const batch = await db

@@ -24,8 +24,8 @@ export function inflectionPrefix(word: string): string | undefined {
   let length = 0;
   while (length < stemmed.length && stemmed[length] === word[length]) length += 1;
   // The stem of `library` and `libraries` is `librari`, but that of `taxi` and `taxis` has an `i` of its own.
-  const mayReplaceY = stemmed.endsWith('i') && ![stemmed, `${stemmed}s`].includes(word);
-  if (mayReplaceY) length = Math.min(length, stemmed.length - 1);
+  const hasReplacedY = stemmed.endsWith('i') && ![stemmed, `${stemmed}s`].includes(word);
+  if (hasReplacedY) length = Math.min(length, stemmed.length - 1);
   const isUseful =
     length >= MIN_STEM_LENGTH && length >= word.length * MIN_STEM_SHARE && length < word.length;
   return isUseful ? word.slice(0, length) : undefined;

@@ -5,8 +5,7 @@ import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
 export interface Matcher {
   pattern: WordPattern;
   /**
-   * Whether the index can return false positives, because it stores only pairs of characters for scripts without
-   * spaces.
+   * Whether the index can return false positives, because it stores only bigrams for scripts without spaces.
    */
   mustVerify: boolean;
   matches(text: string): boolean;

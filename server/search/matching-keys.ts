@@ -5,7 +5,10 @@ import type { Dictionary } from './dictionary/dictionary.ts';
 import { maxSpacePk } from './revision.ts';
 import { slicesAfter } from './slices.ts';
 
-/** A statement that looks at more index entries is divided, and other requests run between its parts. About 2 ms. */
+/**
+ * Number of index entries that one statement reads, in about 2 ms. Larger searches are divided into slices, and other
+ * requests run in between.
+ */
 const MAX_ENTRIES_PER_STATEMENT = 100_000;
 
 /** The result of one statement. */
@@ -31,7 +34,7 @@ export async function findKeys(
   mayOverdraw = false,
 ): Promise<FoundKeys | undefined> {
   const { pattern, except = [] } = query;
-  // Every document with a single term matches, so the limit bounds the cost.
+  // A single term is not compared with others, so the limit bounds the number of entries.
   const isSingleTerm = 'term' in pattern && except.length === 0;
   const entries = isSingleTerm ? limit : estimateEntries(dictionary, query, dictionary.spaces);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {

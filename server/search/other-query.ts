@@ -65,7 +65,7 @@ export function findOtherQuery(
   const corrections = correctWords(dictionary, kept);
   const alternatives = kept.map((word, i) => {
     const others = word.isUnspaced
-      ? segmentedWord(word)
+      ? segmentWord(word)
       : [
           ...(corrections.get(i) ?? []),
           ...splitWord(dictionary, word),
@@ -133,7 +133,7 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
       ({ distance, total }) =>
         distance === best.distance && total >= best.total * MIN_SHARE_OF_BEST,
     );
-    // The other words of a query tell which correction is meant. A single word has none.
+    // Several corrections of a word are useful only if the other words of the query decide between them.
     const count = words.length === 1 ? 1 : MAX_CORRECTIONS;
     corrections.set(
       i,
@@ -166,7 +166,7 @@ function splitWord(dictionary: Dictionary, { word, anyOf }: QueryWord): string[]
   return best ? [best.parts] : [];
 }
 
-function segmentedWord({ word }: QueryWord): string[] {
+function segmentWord({ word }: QueryWord): string[] {
   const parts = segmentUnspaced(word);
   return parts.length > 1 ? [parts.join(' ')] : [];
 }

@@ -41,7 +41,7 @@ export function fragmentsOf(
   };
 }
 
-/** Returns the values that `fragmentsOf` was called with. */
+/** Restores the title, description and tags that `fragmentsOf` was called with. */
 export function readFragments({ head, tail }: Fragments): IndexedValues {
   const { title, description, tags } = JSON.parse(`${head}null${tail}`) as SearchResult;
   return { title, description, tags };

@@ -62,7 +62,7 @@ export async function getCachedResponse(
   }
   const cached = state.responses.get(key);
   if (cached) return cached;
-  const response = await read(revision, await dictionaryOf(engine, state, versions.dictionary));
+  const response = await read(revision, await getDictionary(engine, state, versions.dictionary));
   // A concurrent request may have advanced `state.revision`.
   if (state.revision === revision) state.responses.set(key, response);
   return response;
@@ -77,10 +77,11 @@ function readVersions(engine: Engine, state: SearchState): Promise<SearchVersion
   return state.pendingVersions;
 }
 
-function dictionaryOf(engine: Engine, state: SearchState, version: number): Promise<Dictionary> {
+function getDictionary(engine: Engine, state: SearchState, version: number): Promise<Dictionary> {
   if (state.dictionary?.version !== version) {
     const value = readDictionary(engine);
     state.dictionary = { version, value };
+    // If it fails, the next request tries again.
     value.catch(() => {
       state.dictionary = undefined;
     });

@@ -4,7 +4,7 @@ import { KEYS_PER_STEP, LAST_STEP, spacePkOf, stepOf } from './keys.ts';
 /**
  * Slices divide the documents into ranges of keys, so that a search for frequent words can run as several statements of
  * bounded cost. The word index contains a slice term for each document: `#`, the popularity step in two digits, and the
- * number of its block of 32,768 spaces in three base-32 digits. A prefix of a slice term selects a larger range.
+ * block of 32,768 spaces in three base-32 digits, counted down. A prefix of a slice term selects a larger range.
  */
 const SLICE_MARK = '#';
 const SPACES_PER_BLOCK = 2 ** 15;

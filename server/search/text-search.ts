@@ -215,7 +215,7 @@ async function readExactTitles(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  // Only later pages can meet rows that changed after the first page.
+  // Later pages read more rows, because those that changed after the first page are omitted.
   const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
   const rows = await readRowsByTitle(stores, titleKey(query), Math.max(-1, after), limit);
   const hits = rows
@@ -228,8 +228,8 @@ async function readExactTitles(
 }
 
 /**
- * Tries the corrected query and then, if `mayDropWords`, queries with fewer words. Returns the first one that has
- * results, with its first page.
+ * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. Returns the first one
+ * with results, and its first hits.
  */
 async function tryOtherQueries(
   search: Search,
@@ -243,10 +243,10 @@ async function tryOtherQueries(
     const read = await readOtherQuery(search, section, query, -Infinity, maxHits);
     return read.hits.length > 0 ? { query, read } : undefined;
   };
-  const corrected = findOtherQuery(dictionary, words);
-  const found = corrected && (await tryQuery(corrected));
+  const meant = findOtherQuery(dictionary, words);
+  const found = meant && (await tryQuery(meant));
   if (found || !mayDropWords) return found;
-  const base = corrected ?? words.map(({ word }) => [word]);
+  const base = meant ?? words.map(({ word }) => [word]);
   const documents: number[] = [];
   for (const texts of base) documents.push(await countDocuments(search, texts));
   for (const query of dropWords(base, documents)) {

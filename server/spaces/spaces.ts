@@ -152,6 +152,7 @@ export async function findAnySpace(
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
+        // No user has the key 0.
         .on('participations.user_pk', '=', caller?.userPk ?? 0)
         .on('participations.left_at', 'is', null),
     )
@@ -260,7 +261,10 @@ export function newInvitationCode(): string {
   return randomBytes(16).toString('base64url');
 }
 
-/** @throws DomainError `invalid_request` */
+/**
+ * Returns a title without surrounding white space.
+ * @throws DomainError `invalid_request`
+ */
 export function parseTitle(text: string): string {
   const title = text.trim();
   if (isBlank(title) || CONTROLS_AND_LINE_SEPARATORS.test(title)) {
@@ -273,7 +277,10 @@ export function parseTitle(text: string): string {
   return title;
 }
 
-/** @throws DomainError `invalid_request` */
+/**
+ * Returns a description with normalised line breaks and without surrounding white space.
+ * @throws DomainError `invalid_request`
+ */
 export function parseDescription(text: string): string {
   const description = text.replace(/\r\n?/gu, '\n').trim();
   if (CONTROLS_EXCEPT_LINE_FEED.test(description)) {

@@ -25,7 +25,10 @@ export class Mutex {
     else this.#isLocked = true;
   }
 
-  /** Unlocks the mutex, or passes it to the first waiter still locked, so that a new caller cannot acquire it first. */
+  /**
+   * Unlocks the mutex. If there are waiters, it stays locked and passes to the first one, so that a new caller cannot
+   * acquire it first.
+   */
   release(): void {
     const [next] = this.#waiters;
     if (next) {

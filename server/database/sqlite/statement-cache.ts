@@ -1,6 +1,6 @@
 import type Sqlite from 'better-sqlite3';
 
-/** The number of SQL texts is unlimited, because a query with a list of values has one per length of the list. */
+/** Limited, because a query with a list of values has a different SQL text for each length of the list. */
 const MAX_STATEMENTS = 500;
 
 /** Prepares each SQL text once. Discards all statements when it is full. */

@@ -3,7 +3,7 @@ import type Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Database } from '../engine.ts';
 
-/** A smaller number of pages is not worth a checkpoint. */
+/** Fewer new pages are not worth a checkpoint. */
 const MIN_CHECKPOINT_PAGES = 1_000;
 
 const READER_RETRY_INTERVAL_MS = 5;

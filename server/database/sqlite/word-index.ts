@@ -63,7 +63,7 @@ function fts5Query({ pattern, scope, except = [] }: WordQuery, within?: readonly
 /**
  * Translates a pattern into FTS5's query syntax. Every term is quoted, so that none of it is parsed as syntax.
  * @param bound an expression that limits the search. It is added to every conjunction, because FTS5 searches for the
- *   next match of each conjunction without a limit, until the end of the list of one of its terms.
+ *   next match of each conjunction separately, up to the end of the list of one of its terms.
  */
 function fts5Expression(pattern: WordPattern, prefix: string, bound?: string): string {
   if ('term' in pattern) return `"${prefix}${pattern.term}"${pattern.isPrefix ? '*' : ''}`;

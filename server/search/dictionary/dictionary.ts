@@ -95,7 +95,7 @@ async function build(engine: Engine, snapshot: Database) {
   return { spaces, minDocuments, trie: trieToBytes(trie) };
 }
 
-/** In one of a million spaces, a word is as likely a typo as a word. Among a few hundred spaces, every word counts. */
+/** A word in only one of a million spaces may well be a typo. Among a few hundred spaces, every word counts. */
 function minDocumentsOf(spaces: number): number {
   return Math.max(1, Math.floor(Math.log10(Math.max(1, spaces))) - 1);
 }

@@ -34,6 +34,7 @@ export async function buildTrie(
   const path = [nodes.add(0)];
   let previous = '';
 
+  /** Closes the last nodes of the path, until this many are left. */
   const close = (depth: number) => {
     for (let node = path.pop(); node !== undefined; node = path.pop()) {
       nodes.close(node, minDocuments);

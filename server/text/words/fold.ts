@@ -49,10 +49,10 @@ const SIMPLIFIED = new Map(
   ]),
 );
 const HAN = /\p{sc=Han}/gv;
-const EQUIVALENT = new RegExp(`[${[...EQUIVALENTS.keys()].join('')}]`, 'gv');
+const EQUIVALENT_CHARACTER = new RegExp(`[${[...EQUIVALENTS.keys()].join('')}]`, 'gv');
 /**
- * The nasals that end Devanagari's rows of five consonants. Before a consonant of its row, people write a nasal as the
- * dot ं.
+ * The nasals of Devanagari. Its consonants form rows of five, and each row ends with a nasal. Before a consonant of its
+ * row, the nasal can be written as the dot ं.
  */
 const NASALS = 'ङञणनम';
 const FIRST_CONSONANT = 'क'.charCodeAt(0);
@@ -74,7 +74,7 @@ export function fold(text: string): string {
     .replace(IGNORED, '')
     .replaceAll('เเ', 'แ')
     .replace(MARKED, '$1')
-    .replace(EQUIVALENT, (character) => EQUIVALENTS.get(character) ?? character)
+    .replace(EQUIVALENT_CHARACTER, (character) => EQUIVALENTS.get(character) ?? character)
     .replace(HAN, (character) => SIMPLIFIED.get(character) ?? character)
     .replace(NASAL_DOT, (_, at: number, folded: string) => nasalBefore(folded.charCodeAt(at + 1)))
     .normalize('NFC');

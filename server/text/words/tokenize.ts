@@ -37,15 +37,15 @@ const UNSPACED = String.raw`[[${UNSPACED_SCRIPTS}\u3006\u302A-\u302F\u3031-\u303
 const PART = String.raw`[[\p{L}\p{N}]--${UNSPACED}][[\p{L}\p{M}\p{N}]--${UNSPACED}]*(?:(?<=[\p{L}\p{M}])(?:\+\+|#))?`;
 /** The last two are Hebrew's geresh and gershayim. */
 const JOINERS = String.raw`'"&\/:_·\-\u2010\u05F3\u05F4`;
-/** What joins two parts of one word. Empty after `+` or `#`. */
-const JOINT = String.raw`[${JOINERS}]|(?<=[\p{L}\p{M}])\.(?=\p{L})|(?<=\p{N})[.,](?=\p{N})|(?<=[+#])`;
+/** The separator of two parts of a word. It is empty after `+` or `#`. */
+const SEPARATOR = String.raw`[${JOINERS}]|(?<=[\p{L}\p{M}])\.(?=\p{L})|(?<=\p{N})[.,](?=\p{N})|(?<=[+#])`;
 const LEADING_DOT = String.raw`(?<![.\p{L}\p{M}\p{N}])\.(?=\p{L})`;
 /** An emoji. The tag characters after it spell the flags of England, Scotland and Wales. */
 const PICTOGRAPH = String.raw`[\p{ExtPict}--[©®]][\u{E0020}-\u{E007F}]*`;
 
 const TOKEN = new RegExp(
   [
-    `(?:${LEADING_DOT})?${PART}(?:(?:${JOINT})${PART})*`,
+    `(?:${LEADING_DOT})?${PART}(?:(?:${SEPARATOR})${PART})*`,
     `${UNSPACED}+(?:[・·]${UNSPACED}+)*`,
     String.raw`\p{RI}{2}|${PICTOGRAPH}(?:\u200D${PICTOGRAPH})*`,
   ].join('|'),
@@ -107,8 +107,8 @@ export function titleKey(title: string): string {
 }
 
 /**
- * Returns whether a word can be corrected: four or more letters and digits, three or more letters, in a script with
- * spaces.
+ * Returns whether a word can be corrected: at least four letters and digits, of which at least three are letters, in a
+ * script with spaces.
  */
 export function isCorrectable(word: string): boolean {
   return CORRECTABLE.test(word);

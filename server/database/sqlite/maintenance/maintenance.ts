@@ -5,7 +5,9 @@ import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
 
-/** After a refresh of the dictionary, the next one waits for this many times its duration. */
+/**
+ * After a refresh of the dictionary, the next one waits for this many times its duration, to leave time for other work.
+ */
 const DICTIONARY_PAUSE_FACTOR = 20;
 
 /** Merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */

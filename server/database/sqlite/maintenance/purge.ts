@@ -17,7 +17,10 @@ const VACUUM_SPACE_FACTOR = 2.5;
 /** Minimum time between a failed rewrite and the next purge. */
 const VACUUM_RETRY_INTERVAL_MS = 60_000;
 
-/** After a rewrite, the next purge waits for this many times its duration, so that writers are mostly not blocked. */
+/**
+ * After a rewrite, the next purge waits for this many times its duration, so that writers are blocked less than a tenth
+ * of the time.
+ */
 const VACUUM_PAUSE_FACTOR = 10;
 
 /** How long a purge waits for the deletion of discarded avatars. After that, their names can remain in the database. */
