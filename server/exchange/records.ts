@@ -152,7 +152,10 @@ const validators = Object.fromEntries(
 /** Thrown for an invalid line. The message is the reason, without the line number. */
 export class BadLineError extends Error {}
 
-/** @throws BadLineError */
+/**
+ * Parses and validates a line.
+ * @throws BadLineError
+ */
 export function parseRecord(line: string): ExchangeRecord {
   let value: unknown;
   try {
