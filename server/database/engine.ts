@@ -4,19 +4,19 @@ import type { Schema } from './schema.ts';
 export type Database = Kysely<Schema>;
 export type DatabaseTransaction = Transaction<Schema>;
 
-/** Everything that depends on the kind of database. Code outside this folder works with any engine. */
+/** The interface to the database. Only this folder depends on the kind of database. */
 export interface Engine {
   /** For writes, and for reads that must see every committed write. */
   db: Database;
-  /** For reads that may lag behind. Without a read replica, the same as `db`. */
+  /** For reads that may return slightly outdated rows. Without a read replica, the same as `db`. */
   readDb: Database;
   wordIndex: WordIndex;
   isUniqueViolation(error: unknown): boolean;
-  /** Whether the database is locked, full or unreachable, so that a later retry may succeed. */
+  /** Returns whether the error means that the database is locked, full or unreachable. A later retry may succeed. */
   isUnavailable(error: unknown): boolean;
   /**
-   * Runs a long task without blocking this thread. Tasks run one after the other.
-   * @throws what the task throws. A `DomainError` keeps its class, and other errors keep their name, message and code.
+   * Runs a long task on another thread. Tasks run one after the other.
+   * @throws the error of the task. A `DomainError` keeps its class, other errors keep their name, message and code.
    */
   runTask(task: TaskName, target: TaskTarget): Promise<void>;
   activity(): Activity;
@@ -24,27 +24,27 @@ export interface Engine {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What this process has done with the database since it opened it. */
+/** Counters of this process since it opened the database. */
 export interface Activity {
-  /** Time that the main thread has spent inside the database, blocked. */
+  /** Time for which database calls have blocked the main thread. */
   busySeconds: number;
   /** Time that writers have waited for the write lock. */
   waitSeconds: number;
-  /** Writers that wait for the write lock now. */
+  /** Number of writers that are waiting for the write lock now. */
   waitingWriters: number;
 }
 
-/** The row that a task deletes, and the session of the caller who asked for it. */
+/** The row that a task deletes, and the session of the caller. */
 export interface TaskTarget {
   pk: number;
   sessionPk: number;
 }
 
-/** What a tasks module exports as `tasks`. */
+/** The export `tasks` of a tasks module. */
 export interface Tasks {
   eraseAccount(engine: Engine, target: TaskTarget): Promise<void>;
   eraseSpace(engine: Engine, target: TaskTarget): Promise<void>;
-  /** Replaces the dictionary of search if the word index has changed since it was built. Maintenance calls it. */
+  /** Rebuilds the search dictionary if the word index has changed. Called by maintenance. */
   refreshDictionary(engine: Engine): Promise<void>;
 }
 
@@ -56,35 +56,37 @@ export type WordPattern =
   | { allOf: WordPattern[] }
   | { anyOf: WordPattern[] };
 
-/** Which words a pattern is about: those of the title, or those of title and description together. */
+/** The words that a pattern applies to: those of the title, or those of title and description together. */
 export type WordScope = 'title' | 'all';
 
-/** A search of the word index. It finds the documents that match the pattern in the scope, and none of `except`. */
+/** Selects the documents that match `pattern` in `scope`, except those that match one of `except`. */
 export interface WordQuery {
   pattern: WordPattern;
   scope: WordScope;
   except?: { pattern: WordPattern; scope: WordScope }[];
 }
 
-/** A part of a word index to search. */
+/** The part of the word index to search. */
 export interface WordRange {
   /** Only keys greater than this. */
   after: number;
   limit: number;
-  /** If set, only documents that have a term with one of these prefixes, which also bounds the cost of the search. */
+  /** If set, only documents with a term that has one of these prefixes. Bounds the cost of the search. */
   within?: readonly string[];
 }
 
-/** The full-text index of public spaces. Its documents are identified by `public_spaces.key`. */
+/** The full-text index of public spaces. `key` is `public_spaces.key`. */
 export interface WordIndex {
   add(db: Database, key: number, words: { title: string[]; all: string[] }): Promise<void>;
   remove(db: Database, key: number): Promise<void>;
-  /** Makes searches fast at once after many additions. Otherwise maintenance does so in small steps. */
+  /**
+   * Merges the index at once, for fast searches after many additions. Otherwise maintenance merges it in small steps.
+   */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
   /** Returns the keys of matching documents in ascending order. */
   find(db: Database, query: WordQuery, range: WordRange): Promise<number[]>;
-  /** Returns each term of scope `all` with the number of its documents, ordered by the bytes of the term. */
+  /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

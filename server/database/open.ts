@@ -12,7 +12,7 @@ interface Location {
 }
 
 export interface OpenOptions {
-  /** Whether this process keeps the database's files in order. Only one process per database should. */
+  /** Whether this process runs maintenance. Only one process per database should. */
   runsMaintenance?: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL;
@@ -23,7 +23,7 @@ export function hasDatabase(location: Location): boolean {
 }
 
 /**
- * Opens the configured database. Creates it if it is missing, and migrates it to this version.
+ * Opens the configured database. Creates it if it is missing, and applies missing migrations.
  * @throws OperatorError if it cannot be used, or belongs to a newer version or another program
  */
 export async function openDatabase(
@@ -36,7 +36,7 @@ export async function openDatabase(
 }
 
 /**
- * Opens the configured database for a command, beside a running service. Neither creates nor migrates it.
+ * Opens the configured database for a command, also while the service runs. Does not create or migrate it.
  * @throws OperatorError if it is missing, cannot be used, or belongs to another version or another program
  */
 export async function openExistingDatabase(location: Location): Promise<Engine> {
@@ -44,17 +44,17 @@ export async function openExistingDatabase(location: Location): Promise<Engine> 
 }
 
 /**
- * Copies the configured database as of one moment, also while the service runs.
+ * Writes a consistent copy of the configured database, also while the service runs.
  * @param target a file that is missing or empty
- * @throws OperatorError if the database is missing, or cannot be copied
+ * @throws OperatorError if the database is missing or cannot be copied
  */
 export async function copyDatabase(location: Location, target: string): Promise<void> {
   await copyFile(existingFile(location), target);
 }
 
 /**
- * Rewrites the configured database, so that nothing deleted is left in its files. Writers wait until it is done.
- * @throws OperatorError if the database is missing, or cannot be rewritten
+ * Rewrites the configured database, so that its files contain no deleted content. Writers wait until it is done.
+ * @throws OperatorError if the database is missing or cannot be rewritten
  */
 export async function compactDatabase(location: Location): Promise<void> {
   await compactFile(existingFile(location));

@@ -1,7 +1,7 @@
 import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Database, Engine } from './engine.ts';
 
-/** The types that a parameter can have, with those of its values. */
+/** The type of the values for each type of parameter. */
 interface ParameterTypes {
   bigint: number;
   text: string;
@@ -20,8 +20,8 @@ type Build<T extends Types, Row> = (
 ) => Compilable<Row> | RawBuilder<Row>;
 
 /**
- * Returns a function that runs a query on `engine.readDb`, or in the given transaction. The query is compiled once per
- * engine, because compiling takes longer than most queries run.
+ * Returns a function that runs a query on `engine.readDb` or in a transaction. The query is compiled once per engine,
+ * because compiling takes longer than running most queries.
  * @param types the parameters' names and types
  */
 export function prepareRead<const T extends Types, Row>(
@@ -32,7 +32,7 @@ export function prepareRead<const T extends Types, Row>(
   return (engine, values, db = engine.readDb) => run(engine, values, db);
 }
 
-/** Like `prepareRead`, for a statement that writes: it runs in the given transaction or database. */
+/** Like `prepareRead`, but for a statement that writes. The caller must pass a transaction or database. */
 export function prepareWrite<const T extends Types, Row>(
   types: T,
   build: Build<T, Row>,
@@ -40,8 +40,8 @@ export function prepareWrite<const T extends Types, Row>(
   return prepare(types, build);
 }
 
-/** Stands for a value in a compiled query. */
-class Parameter {
+/** A parameter of a compiled query, replaced by its value when the query runs. */
+class NamedParameter {
   readonly name: string;
 
   constructor(name: string) {
@@ -58,7 +58,7 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
       compiled.set(engine, query);
     }
     const parameters = query.parameters.map((each) =>
-      each instanceof Parameter ? values[each.name] : each,
+      each instanceof NamedParameter ? values[each.name] : each,
     );
     const { rows } = await db.executeQuery<Row>({ ...query, parameters });
     return rows;
@@ -66,12 +66,12 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
 }
 
 /**
- * Each placeholder casts its value. SQLite plans a statement with a bare parameter in a limit or a comparison again
- * for every new value, which can take longer than running it.
+ * Returns placeholders that cast their values. Without a cast, SQLite plans a statement again for every new value in a
+ * limit or comparison, which can take longer than running it.
  */
 function placeholdersOf<T extends Types>(types: T): Placeholders<T> {
   const placeholders = Object.entries(types).map(([name, type]) => {
-    const parameter = sql.val(new Parameter(name));
+    const parameter = sql.val(new NamedParameter(name));
     return [
       name,
       type === 'bigint' ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,

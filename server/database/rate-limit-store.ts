@@ -4,19 +4,19 @@ import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import type { Config } from '../config.ts';
 import { openSqliteRateLimitStore } from './sqlite/rate-limit-store.ts';
 
-/** Counters of rate limits, shared by all processes on one data folder. */
+/** Rate-limit counters, shared by all processes with the same data folder. */
 export interface RateLimitStore {
   /**
-   * Opens a counter, and creates it if it does not exist.
+   * Opens a counter. Creates it if it is missing.
    * @param points   allowed attempts per key and period
-   * @param duration length of the period, in seconds
+   * @param duration length of the period in seconds
    */
   openCounter(name: string, points: number, duration: number): Promise<RateLimiterAbstract>;
   deleteExpired(): void;
   close(): void;
 }
 
-/** Opens the store in the data folder, which is created if it does not exist. */
+/** Opens the store in the data folder. Creates the folder if it is missing. */
 export async function openRateLimitStore({
   dataDir,
 }: Pick<Config, 'dataDir'>): Promise<RateLimitStore> {

@@ -1,11 +1,11 @@
 import type { ColumnType, Generated } from 'kysely';
 
 /**
- * The tables, which are the same in every database. Conventions:
- * - `pk` is a table's internal key and never leaves the server. `…_pk` columns refer to it.
+ * The tables. Conventions:
+ * - `pk` is the internal key of a table and never leaves the server. `…_pk` columns refer to it.
  * - `user_id`, `space_id`, `message_id` and `tag_id` are the public ids of the API.
- * - Times are ISO 8601 text in UTC with milliseconds, so that their order is that of the text.
- * - `*_key` columns contain text folded by the server. SQL never folds.
+ * - Times are ISO 8601 text in UTC with milliseconds, so that they sort as text.
+ * - `…_key` columns contain text folded by the server. SQL never folds.
  */
 export interface Schema {
   users: Users;
@@ -65,7 +65,7 @@ export interface Spaces {
   visibility: 'public' | 'private';
   /** Set for private spaces. */
   invitation_code: string | null;
-  /** Number of participations that have not been left. Updated in the transaction that changes them. */
+  /** Number of participations without `left_at`. Updated in the transaction that changes them. */
   participant_count: number;
   created_at: string;
 }
@@ -85,7 +85,7 @@ interface Tags {
 export interface SpaceTags {
   space_pk: number;
   tag_id: number;
-  /** Position in the creator's order, from 0. */
+  /** Index in the creator's list of tags, from 0. */
   position: number;
   /** The creator's spelling. */
   tag_name: string;
@@ -104,73 +104,75 @@ export interface Messages {
 export interface Appreciations {
   message_pk: number;
   user_pk: number;
-  /** Copied from the message, so that an author's appreciations are counted from one index. */
+  /** Copied from the message, so that one index counts the appreciations that an author received. */
   author_pk: number;
   created_at: string;
 }
 
 /** One row per public space, for search. */
 export interface PublicSpaces {
-  /** The order of every search: popular spaces first, then the newest. See `documentKey` in `search/documents.ts`. */
+  /** The sort key of every search. See `documentKey` in `search/keys.ts`. */
   key: number;
   space_pk: number;
   creator_pk: number;
-  /** Copied from `spaces` by a trigger, so that results need no second look-up. */
+  /** Copied from `spaces` by a trigger, so that results do not need that table. */
   participant_count: number;
-  /** The title's folded words. */
+  /** The folded words of the title, separated by spaces. */
   title_key: string;
-  /** The search result as JSON text, before the creator and after the participant count. See `search/results.ts`. */
+  /** The parts of the search result as JSON text before the creator and after the participant count. */
   head: string;
   tail: string;
-  /** The value of `search_revision` when the space was added, edited or last moved down in the order. */
+  /** The value of `search_revision` when the space was added, edited or last moved down in the search order. */
   revision: number;
 }
 
+/** One row per tag of a public space, for search. */
 export interface TagHits {
   tag_id: number;
+  /** See `PublicSpaces.key`. */
   key: number;
 }
 
 /** One row. See `search/dictionary/dictionary.ts`. */
 interface Dictionary {
   version: number;
-  /** The value of `search_revision` up to which the word index was read. */
+  /** The value of `search_revision` when the word index was read. */
   built_revision: number;
   spaces: number;
   min_documents: number;
   trie: Uint8Array;
 }
 
-/** Spaces that an import or an upgrade has not indexed yet. Empty between transactions. */
+/** The spaces that an import or an upgrade has yet to index. Empty between transactions. */
 interface SpacesToIndex {
   space_pk: number;
-  /** See `PublicSpaces.key`; null until all participants are counted. */
+  /** See `PublicSpaces.key`. Null until all participants are counted. */
   key: number | null;
 }
 
-/** One row: the version of the rules by which the search index was built. */
+/** One row: the `INDEX_VERSION` with which the search index was built. See `search/documents.ts`. */
 interface SearchIndex {
   version: number;
 }
 
-/** One row. Triggers increase the value with every change to what searches can return. */
+/** One row. Triggers increase the value with every write that can change a search result. */
 interface SearchRevision {
   value: ColumnType<number, never, never>;
 }
 
-/** Avatars that no user has any more, or that an upload has not yet claimed. Deleted once `remove_after` has passed. */
+/** Avatars to delete after `remove_after`: replaced avatars, and uploads that no user has yet. */
 interface DiscardedAvatars {
   avatar: string;
   remove_after: string;
 }
 
-/** Deleted accounts whose traces in the index and the WAL are still to be overwritten. */
+/** Requests to overwrite deleted content in the word index and the WAL, one for each deleted account. */
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;
 }
 
-/** Random keys that all processes share, and no export contains. */
+/** Random keys, shared by all processes. Exports do not contain them. */
 interface Secrets {
   name: 'cursor key';
   value: Uint8Array;

@@ -1,6 +1,6 @@
 import type { Engine } from './engine.ts';
 
-/** Returns the key that seals the cursors of all processes: 32 random bytes. Exports do not contain it. */
+/** Returns the key that encrypts the cursors of all processes: 32 random bytes. */
 export async function readCursorKey({ db }: Engine): Promise<Uint8Array> {
   const { value } = await db
     .selectFrom('secrets')

@@ -5,10 +5,10 @@ import type { Database, DatabaseTransaction } from './engine.ts';
 const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
 
 /**
- * Runs `work` in a transaction and commits it. If `db` is a transaction already, `work` becomes a part of it.
- * @param work must be short, because other writers wait. All its queries must use `transaction`. A query on the database
- *   itself would wait for this transaction forever, so it throws.
- * @throws what `work` throws, after rolling back
+ * Runs `work` in a transaction and commits it. If `db` is already a transaction, `work` joins it.
+ * @param work must be short, because other writers wait. All its queries must use `transaction`. A query on the
+ *   database itself throws, because it would wait for this transaction forever.
+ * @throws the error of `work`, after rolling back
  */
 export function transact<T>(
   db: Database,
@@ -18,7 +18,7 @@ export function transact<T>(
   return currentTransaction.run({ hasConnection: false }, () => db.transaction().execute(work));
 }
 
-/** Runs `work` on one unchanging snapshot of the database. Other readers and writers do not wait for it. */
+/** Runs `work` on a snapshot of the database. Does not block other readers and writers. */
 export function readSnapshot<T>(
   db: Database,
   work: (snapshot: DatabaseTransaction) => Promise<T>,
@@ -30,7 +30,7 @@ export function readSnapshot<T>(
 
 /**
  * Every driver calls this when it acquires a connection.
- * @throws if the caller is inside a transaction, which has its connection already
+ * @throws if the caller is in a transaction, which already has a connection
  */
 export function assertOutsideTransaction(): void {
   const transaction = currentTransaction.getStore();

@@ -10,11 +10,12 @@ import type {
   UserRecord,
 } from './records.ts';
 
+/** Number of spaces read at once. */
 const BATCH_SIZE = 500;
 
 /**
- * Passes every record of one snapshot of the database to `write`, in an order in which they can be imported. Sessions
- * and avatar files are not exported.
+ * Passes all records of a snapshot of the database to `write`, in an order that can be imported. Does not export
+ * sessions and avatar files.
  */
 export async function exportRecords(
   engine: Engine,
@@ -59,7 +60,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   }
 }
 
-/** Reads in batches instead of a stream, because a connection with an open stream cannot query the tags. */
+/** Reads batches instead of a stream, because a connection with an open stream cannot query the tags. */
 async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
   for (let lastPk = 0; ; ) {
     const rows = await db

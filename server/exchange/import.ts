@@ -11,7 +11,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
-import { indexSpaces, noteSpaceToIndex, updateSearchIndex } from '../search/documents.ts';
+import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags, setTags } from '../spaces/tags.ts';
 import { countWords } from '../text/word-count.ts';
@@ -27,14 +27,14 @@ import {
 } from './records.ts';
 
 export interface ImportReport {
-  /** Number of lines that added something. */
+  /** Number of records added. */
   added: number;
-  /** Number of lines whose record existed. */
+  /** Number of records that already existed. */
   unchanged: number;
   bad: { line: number; reason: string }[];
 }
 
-/** A file was not imported because of its bad lines. */
+/** Thrown if nothing was imported because of bad lines. */
 export class ImportError extends Error {
   readonly report: ImportReport;
 
@@ -44,33 +44,32 @@ export class ImportError extends Error {
   }
 }
 
-/** The state of a running import. */
-interface Import {
+/** The state of a running import. The caches avoid queries, because many records refer to the same users and spaces. */
+interface ImportRun {
   engine: Engine;
   trx: DatabaseTransaction;
-  /** Spaces that were noted to be indexed recently, and need not be noted again. */
-  noted: LRUCache<number, true>;
-  /** Recent look-ups, since many records refer to the same users and spaces. */
+  /** Spaces that are known to be queued for indexing. */
+  queued: LRUCache<number, true>;
   users: LRUCache<string, number>;
   spaces: LRUCache<string, { pk: number; creatorPk: number }>;
   participations: LRUCache<string, true>;
 }
 
-/** Maximum number of cached look-ups of each kind: some tens of megabytes in total. */
-const MAX_CACHED = 100_000;
+/** Maximum number of entries in each cache. All caches together take some tens of megabytes. */
+const MAX_CACHE_ENTRIES = 100_000;
 
-/** Number of changed spaces from which on the word index is compacted at once. */
+/** An import that changes this many spaces merges the word index at the end. */
 const MIN_SPACES_TO_OPTIMIZE = 1_000;
 
-/** Number of bad lines after which an import stops, unless they are skipped. */
+/** Without `skipBad`, an import stops after this many bad lines. */
 const MAX_BAD_LINES = 100;
 
 /**
- * Imports records into the database in one transaction. Records whose id exists are left unchanged.
+ * Imports records into the database in one transaction. Does not change records that already exist.
  * @param lines    in the exchange format; empty lines are ignored
- * @param skipBad  whether to import the good lines of a file with bad ones
- * @param onLine   called with the number of lines read, every thousand lines
- * @throws ImportError if there are bad lines; nothing is imported then
+ * @param skipBad  whether to skip bad lines instead of throwing
+ * @param onLine   called with the number of lines read, every thousand lines and at the end
+ * @throws ImportError if there are bad lines; then nothing is imported
  */
 export async function importRecords(
   engine: Engine,
@@ -83,18 +82,18 @@ export async function importRecords(
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   await updateSearchIndex(engine);
   await transact(engine.db, async (trx) => {
-    const run: Import = {
+    const run: ImportRun = {
       engine,
       trx,
-      noted: new LRUCache({ max: MAX_CACHED }),
-      users: new LRUCache({ max: MAX_CACHED }),
-      spaces: new LRUCache({ max: MAX_CACHED }),
-      participations: new LRUCache({ max: MAX_CACHED }),
+      queued: new LRUCache({ max: MAX_CACHE_ENTRIES }),
+      users: new LRUCache({ max: MAX_CACHE_ENTRIES }),
+      spaces: new LRUCache({ max: MAX_CACHE_ENTRIES }),
+      participations: new LRUCache({ max: MAX_CACHE_ENTRIES }),
     };
-    let number = 0;
+    let lineNumber = 0;
     for await (const line of lines) {
-      number += 1;
-      if (number % 1000 === 0) onLine(number);
+      lineNumber += 1;
+      if (lineNumber % 1000 === 0) onLine(lineNumber);
       if (line.trim() === '') continue;
       try {
         const isNew = await addRecord(run, parseRecord(line));
@@ -102,22 +101,22 @@ export async function importRecords(
         else report.unchanged += 1;
       } catch (error) {
         if (!(error instanceof BadLineError || error instanceof DomainError)) throw error;
-        report.bad.push({ line: number, reason: error.message });
+        report.bad.push({ line: lineNumber, reason: error.message });
         if (!skipBad && report.bad.length >= MAX_BAD_LINES) throw new ImportError(report);
       }
     }
-    onLine(number);
+    onLine(lineNumber);
     if (report.bad.length > 0 && !skipBad) throw new ImportError(report);
     await countParticipants(trx);
-    const spaces = await indexSpaces(engine, trx);
+    const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
   });
   await refreshDictionary(engine);
   return report;
 }
 
-/** Adds one record. Returns whether it was new. */
-async function addRecord(run: Import, record: ExchangeRecord): Promise<boolean> {
+/** Adds a record unless it exists. Returns whether it was added. */
+async function addRecord(run: ImportRun, record: ExchangeRecord): Promise<boolean> {
   switch (record.type) {
     case 'user':
       return addUser(run, record);
@@ -155,16 +154,16 @@ const insertUser = prepareWrite(
       .returning('pk'),
 );
 
-async function addUser(run: Import, record: UserRecord): Promise<boolean> {
+async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   const { engine, trx } = run;
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
     throw new BadLineError('password_hash is not Argon2id in PHC form');
   }
-  const createdAt = timeOf(record.created_at);
+  const createdAt = timeOrNow(record.created_at);
   const user = {
-    user_id: record.user_id ?? idOf('user', emailKey),
+    user_id: record.user_id ?? deriveId('user', emailKey),
     username: name,
     username_key: key,
     username_skeleton: skeleton,
@@ -175,7 +174,7 @@ async function addUser(run: Import, record: UserRecord): Promise<boolean> {
     avatar: record.picture ?? null,
     is_verified: record.is_verified ? 1 : 0,
     created_at: createdAt,
-    updated_at: record.updated_at === undefined ? createdAt : timeOf(record.updated_at),
+    updated_at: record.updated_at === undefined ? createdAt : timeOrNow(record.updated_at),
   };
   try {
     return (await insertUser(engine, user, trx)).length > 0;
@@ -206,20 +205,21 @@ const insertSpace = prepareWrite(
       .returning('pk'),
 );
 
-async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
+async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
   const { engine, trx } = run;
   const creatorPk = await findUser(run, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
   const tags = parseTags(record.tags ?? []);
-  const createdAt = timeOf(record.created_at);
+  const createdAt = timeOrNow(record.created_at);
   const visibility = record.visibility ?? 'public';
   if (visibility === 'public' && record.invitation_code !== undefined) {
     throw new BadLineError('is public and has an invitation_code');
   }
   const space = {
     space_id:
-      record.space_id ?? idOf('space', record.creator_id, title, description, record.created_at),
+      record.space_id ??
+      deriveId('space', record.creator_id, title, description, record.created_at),
     creator_pk: creatorPk,
     title,
     description,
@@ -239,7 +239,7 @@ async function addSpace(run: Import, record: SpaceRecord): Promise<boolean> {
   };
   await insertParticipation(engine, participation, trx);
   await setTags(engine, trx, row.pk, tags);
-  await noteSpace(run, row.pk);
+  await enqueueOnce(run, row.pk);
   return true;
 }
 
@@ -253,23 +253,24 @@ const insertParticipation = prepareWrite(
       .returning('space_pk'),
 );
 
-async function addParticipant(run: Import, record: ParticipantRecord): Promise<boolean> {
+async function addParticipant(run: ImportRun, record: ParticipantRecord): Promise<boolean> {
   const { engine, trx } = run;
   const space = await findSpace(run, record.space_id);
   const userPk = await findUser(run, record.user_id, 'user_id');
   if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
+    // `addSpace` has already added the creator.
     return false;
   }
   const participation = {
     space_pk: space.pk,
     user_pk: userPk,
-    joined_at: timeOf(record.joined_at),
-    left_at: record.left_at ? timeOf(record.left_at) : null,
+    joined_at: timeOrNow(record.joined_at),
+    left_at: record.left_at ? timeOrNow(record.left_at) : null,
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;
-  await noteSpace(run, space.pk);
+  await enqueueOnce(run, space.pk);
   return true;
 }
 
@@ -284,7 +285,7 @@ const findParticipation = prepareRead(
 );
 
 async function hasJoined(
-  { engine, trx, participations }: Import,
+  { engine, trx, participations }: ImportRun,
   spacePk: number,
   userPk: number,
 ): Promise<boolean> {
@@ -312,7 +313,7 @@ const insertMessage = prepareWrite(
       .returning('pk'),
 );
 
-async function addMessage(run: Import, record: MessageRecord): Promise<boolean> {
+async function addMessage(run: ImportRun, record: MessageRecord): Promise<boolean> {
   const { engine, trx } = run;
   assertMessageText(record.text);
   const { pk: spacePk } = await findSpace(run, record.space_id);
@@ -323,12 +324,12 @@ async function addMessage(run: Import, record: MessageRecord): Promise<boolean> 
   const message = {
     message_id:
       record.message_id ??
-      idOf('message', record.space_id, record.author_id, record.text, record.created_at),
+      deriveId('message', record.space_id, record.author_id, record.text, record.created_at),
     space_pk: spacePk,
     author_pk: authorPk,
     text: record.text,
     word_count: countWords(record.text),
-    created_at: timeOf(record.created_at),
+    created_at: timeOrNow(record.created_at),
   };
   return (await insertMessage(engine, message, trx)).length > 0;
 }
@@ -347,7 +348,7 @@ const insertAppreciation = prepareWrite(
       .returning('message_pk'),
 );
 
-async function addAppreciation(run: Import, record: AppreciationRecord): Promise<boolean> {
+async function addAppreciation(run: ImportRun, record: AppreciationRecord): Promise<boolean> {
   const { engine, trx } = run;
   const userPk = await findUser(run, record.user_id, 'user_id');
   const [message] = await findMessage(engine, { message_id: record.message_id }, trx);
@@ -358,18 +359,18 @@ async function addAppreciation(run: Import, record: AppreciationRecord): Promise
     message_pk: message.pk,
     user_pk: userPk,
     author_pk: message.author_pk,
-    created_at: timeOf(record.created_at),
+    created_at: timeOrNow(record.created_at),
   };
   return (await insertAppreciation(engine, appreciation, trx)).length > 0;
 }
 
-async function noteSpace({ engine, trx, noted }: Import, spacePk: number): Promise<void> {
-  if (noted.get(spacePk)) return;
-  await noteSpaceToIndex(engine, trx, spacePk);
-  noted.set(spacePk, true);
+async function enqueueOnce({ engine, trx, queued }: ImportRun, spacePk: number): Promise<void> {
+  if (queued.get(spacePk)) return;
+  await enqueueSpace(engine, trx, spacePk);
+  queued.set(spacePk, true);
 }
 
-/** Counts the participants of all noted spaces. */
+/** Sets the participant counts of all queued spaces. */
 async function countParticipants(trx: DatabaseTransaction): Promise<void> {
   await trx
     .updateTable('spaces')
@@ -388,7 +389,7 @@ const findUserPk = prepareRead({ user_id: 'text' }, ({ db }, { user_id }) =>
 );
 
 async function findUser(
-  { engine, trx, users }: Import,
+  { engine, trx, users }: ImportRun,
   userId: string,
   field: string,
 ): Promise<number> {
@@ -408,7 +409,7 @@ const findSpaceByPublicId = prepareRead({ space_id: 'text' }, ({ db }, { space_i
 );
 
 async function findSpace(
-  { engine, trx, spaces }: Import,
+  { engine, trx, spaces }: ImportRun,
   spaceId: string,
 ): Promise<{ pk: number; creatorPk: number }> {
   const known = spaces.get(spaceId);
@@ -419,11 +420,12 @@ async function findSpace(
   return row;
 }
 
-function timeOf(text: string | undefined): string {
+/** Returns a time in UTC with milliseconds; the current time for a record without one. */
+function timeOrNow(text: string | undefined): string {
   return (text === undefined ? new Date() : new Date(text)).toISOString();
 }
 
-/** Returns an id for a record without one: the same id for the same record. */
-function idOf(...parts: (string | undefined)[]): string {
+/** Returns an id for a record without one: 132 bits of a hash, so that the same record always gets the same id. */
+function deriveId(...parts: (string | undefined)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

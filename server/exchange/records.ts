@@ -3,9 +3,9 @@ import { componentSchema } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
 /**
- * A line of the exchange format, which is newline-delimited JSON. A record may refer to records of earlier lines and to
- * those in the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
- * line again changes nothing. A missing time is the time of the import.
+ * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
+ * the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
+ * line again adds nothing. A missing time is the time of the import.
  */
 export type ExchangeRecord =
   | UserRecord
@@ -22,7 +22,7 @@ export interface UserRecord {
   /** Argon2id in PHC form. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
   bio?: string;
-  /** The name of a file in the avatars folder. The files are not part of the format. */
+  /** The name of the avatar's file in the avatars folder. The files are not part of the format. */
   picture?: string;
   is_verified?: boolean;
   created_at?: string;
@@ -36,7 +36,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
-  /** For a private space only. A missing code is generated. */
+  /** Only for a private space. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
   created_at?: string;
@@ -70,8 +70,8 @@ const { minLength, maxLength, pattern } = componentSchema('Id');
 const id = { type: 'string', minLength, maxLength, pattern };
 const time = { type: 'string', format: 'time' };
 
-/** A text with the contract's maximum length. The domain functions apply the other rules. */
-function textOf(schema: string, property: string): object {
+/** Returns the schema of a text with the contract's maximum length. Domain functions check the other rules. */
+function textSchema(schema: string, property: string): object {
   const { maxLength } = componentSchema(schema, property);
   if (maxLength === undefined) throw new Error(`${schema}.${property} has no maxLength.`);
   return { type: 'string', maxLength };
@@ -79,7 +79,11 @@ function textOf(schema: string, property: string): object {
 
 const tagNames = componentSchema('SpaceCreation', 'tags');
 
-function record(type: string, required: string[], properties: Record<string, object>): object {
+function recordSchema(
+  type: string,
+  required: string[],
+  properties: Record<string, object>,
+): object {
   return {
     type: 'object',
     additionalProperties: false,
@@ -89,22 +93,22 @@ function record(type: string, required: string[], properties: Record<string, obj
 }
 
 const schemas = {
-  user: record('user', ['username', 'email'], {
+  user: recordSchema('user', ['username', 'email'], {
     user_id: id,
-    username: textOf('Registration', 'username'),
-    email: textOf('Registration', 'email'),
+    username: textSchema('Registration', 'username'),
+    email: textSchema('Registration', 'email'),
     password_hash: { type: 'string', maxLength: 500 },
-    bio: textOf('BioChange', 'bio'),
+    bio: textSchema('BioChange', 'bio'),
     picture: { type: 'string', pattern: '^[A-Za-z0-9_-]{22}\\.webp$' },
     is_verified: { type: 'boolean' },
     created_at: time,
     updated_at: time,
   }),
-  space: record('space', ['creator_id', 'title'], {
+  space: recordSchema('space', ['creator_id', 'title'], {
     space_id: id,
     creator_id: id,
-    title: textOf('SpaceCreation', 'title'),
-    description: textOf('SpaceCreation', 'description'),
+    title: textSchema('SpaceCreation', 'title'),
+    description: textSchema('SpaceCreation', 'description'),
     visibility: { enum: ['public', 'private'] },
     invitation_code: id,
     tags: {
@@ -114,20 +118,20 @@ const schemas = {
     },
     created_at: time,
   }),
-  participant: record('participant', ['space_id', 'user_id'], {
+  participant: recordSchema('participant', ['space_id', 'user_id'], {
     space_id: id,
     user_id: id,
     joined_at: time,
     left_at: { ...time, type: ['string', 'null'] },
   }),
-  message: record('message', ['space_id', 'author_id', 'text'], {
+  message: recordSchema('message', ['space_id', 'author_id', 'text'], {
     message_id: id,
     space_id: id,
     author_id: id,
-    text: textOf('MessageCreation', 'text'),
+    text: textSchema('MessageCreation', 'text'),
     created_at: time,
   }),
-  appreciation: record('appreciation', ['message_id', 'user_id'], {
+  appreciation: recordSchema('appreciation', ['message_id', 'user_id'], {
     message_id: id,
     user_id: id,
     created_at: time,
@@ -145,10 +149,13 @@ const validators = Object.fromEntries(
   Object.entries(schemas).map(([type, schema]) => [type, ajv.compile(schema)]),
 );
 
-/** A rejected line. The message states the reason, without the line's number. */
+/** Thrown for an invalid line. The message is the reason, without the line number. */
 export class BadLineError extends Error {}
 
-/** @throws BadLineError */
+/**
+ * Parses and validates a line.
+ * @throws BadLineError
+ */
 export function parseRecord(line: string): ExchangeRecord {
   let value: unknown;
   try {

@@ -2,12 +2,13 @@ import type { WordPattern, WordQuery } from '../database/engine.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 
 /**
- * What a request may still cost, in entries of the word index and in rows that turn out not to belong to the page. It
- * bounds the time of every request, whatever its text or cursor, and counts work, so that it does not depend on the
- * speed of the machine.
+ * The remaining work that a request may do. It bounds the time of every request, whatever its text or cursor. It counts
+ * work instead of time, so that results do not depend on the speed of the machine.
  */
 export interface Budget {
+  /** Estimated number of entries to read from the word index. */
   entries: number;
+  /** Number of rows to read that do not belong to the page. */
   rejectedRows: number;
 }
 
@@ -19,21 +20,21 @@ export function newBudget(): Budget {
   return { entries: MAX_ENTRIES, rejectedRows: MAX_REJECTED_ROWS };
 }
 
-/** About a third of the entries of a word are of titles. */
+/** About a third of the entries of a word are from titles. */
 const TITLE_SHARE = 1 / 3;
 
-/** Returns about how many entries the word index looks at for a query among so many documents. */
-export function entriesOf(
+/** Estimates how many entries the word index reads to run a query on this number of documents. */
+export function estimateEntries(
   dictionary: Dictionary,
   { pattern, scope, except = [] }: WordQuery,
   documents: number,
 ): number {
-  const candidates = Math.min(documents, candidatesOf(dictionary, pattern));
-  const entries = entriesOfPattern(dictionary, pattern, documents);
+  const candidates = Math.min(documents, estimateCandidates(dictionary, pattern));
+  const entries = estimatePatternEntries(dictionary, pattern, documents);
   // Exceptions are looked up for candidates only.
   const excluded = except.map(
     (each) =>
-      entriesOfPattern(dictionary, each.pattern, candidates) *
+      estimatePatternEntries(dictionary, each.pattern, candidates) *
       (each.scope === 'title' ? TITLE_SHARE : 1),
   );
   return excluded.reduce(
@@ -42,19 +43,25 @@ export function entriesOf(
   );
 }
 
-function entriesOfPattern(dictionary: Dictionary, pattern: WordPattern, documents: number): number {
-  if ('term' in pattern) return Math.min(documents, candidatesOf(dictionary, pattern));
-  // Of a conjunction, each part is looked up for the documents with the rarest one.
+function estimatePatternEntries(
+  dictionary: Dictionary,
+  pattern: WordPattern,
+  documents: number,
+): number {
+  if ('term' in pattern) return Math.min(documents, estimateCandidates(dictionary, pattern));
+  // In a conjunction, only documents with the rarest part are looked up in the others.
   const isConjunction = 'allOf' in pattern;
-  const most = isConjunction ? Math.min(documents, candidatesOf(dictionary, pattern)) : documents;
+  const lookups = isConjunction
+    ? Math.min(documents, estimateCandidates(dictionary, pattern))
+    : documents;
   return (isConjunction ? pattern.allOf : pattern.anyOf).reduce(
-    (sum, part) => sum + entriesOfPattern(dictionary, part, most),
+    (sum, part) => sum + estimatePatternEntries(dictionary, part, lookups),
     0,
   );
 }
 
-/** Returns about how many documents could match a pattern: those with its rarest word. */
-function candidatesOf(dictionary: Dictionary, pattern: WordPattern): number {
+/** Estimates how many documents can match a pattern. In a conjunction, its rarest part decides. */
+function estimateCandidates(dictionary: Dictionary, pattern: WordPattern): number {
   if ('term' in pattern) {
     const { term, isPrefix } = pattern;
     const known = isPrefix
@@ -63,7 +70,7 @@ function candidatesOf(dictionary: Dictionary, pattern: WordPattern): number {
     return Math.max(known, dictionary.minDocuments);
   }
   if ('anyOf' in pattern) {
-    return pattern.anyOf.reduce((sum, part) => sum + candidatesOf(dictionary, part), 0);
+    return pattern.anyOf.reduce((sum, part) => sum + estimateCandidates(dictionary, part), 0);
   }
-  return Math.min(...pattern.allOf.map((part) => candidatesOf(dictionary, part)));
+  return Math.min(...pattern.allOf.map((part) => estimateCandidates(dictionary, part)));
 }

@@ -5,7 +5,7 @@ import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
-import { nextRevision } from './revision.ts';
+import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
 import { updateTagKeys } from './tag-keys.ts';
 
@@ -23,7 +23,7 @@ const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
     .where('pk', '=', spacePk),
 );
 
-const readTagNumbers = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+const readTagsOfSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db
     .selectFrom('space_tags')
     .select(['tag_id', 'tag_name'])
@@ -41,7 +41,7 @@ const insertDocument = prepareWrite(
     head: 'text',
     tail: 'text',
   },
-  ({ db }, row) => db.insertInto('public_spaces').values({ ...row, revision: nextRevision }),
+  ({ db }, row) => db.insertInto('public_spaces').values({ ...row, revision: currentRevision }),
 );
 
 const insertTagHit = prepareWrite({ tag_id: 'bigint', key: 'bigint' }, ({ db }, row) =>
@@ -53,7 +53,10 @@ interface IndexedDocument {
   words: { title: string[]; all: string[] };
 }
 
-/** Updates the indexes except for the words, which it returns; undefined if the space is not public. */
+/**
+ * Updates all indexes of a space except the word index. Returns the document to add there; undefined if the space is
+ * not public.
+ */
 async function writeDocument(
   engine: Engine,
   db: Database,
@@ -65,7 +68,7 @@ async function writeDocument(
 
   const { creator_pk, participant_count } = row;
   const key = documentKey(spacePk, participant_count);
-  const tags = await readTagNumbers(engine, { spacePk }, db);
+  const tags = await readTagsOfSpace(engine, { spacePk }, db);
   const document = {
     key,
     space_pk: spacePk,
@@ -78,37 +81,36 @@ async function writeDocument(
   return { key, words: wordsOf(row, key) };
 }
 
-/** Documents are written in batches before their words, because the word index buffers words until another table is written. */
+/**
+ * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
+ * because the word index buffers words only until another table is written.
+ */
 const INDEX_BATCH_SIZE = 4_000;
 
-const insertSpaceToIndex = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
+const insertQueuedSpace = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
   db
     .insertInto('spaces_to_index')
     .values({ ...row, key: null })
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-/** Notes that a space is to be indexed by `indexSpaces`. In a table, because an import may change millions. */
-export async function noteSpaceToIndex(
-  engine: Engine,
-  db: Database,
-  spacePk: number,
-): Promise<void> {
-  await insertSpaceToIndex(engine, { space_pk: spacePk }, db);
+/** Enqueues a space for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
+export async function enqueueSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
+  await insertQueuedSpace(engine, { space_pk: spacePk }, db);
 }
 
 /**
- * Indexes the noted spaces, as `indexSpace` does with one, but in the order of their keys: the word index
- * writes ascending keys at once, and others in pieces.
- * @param onProgress called with the number of indexed spaces after each batch
- * @returns how many spaces were noted
+ * Updates the indexes for all queued spaces and empties the queue. Uses the order of their keys, because the word index
+ * writes ascending keys in fewer, larger steps.
+ * @param onProgress called with the number of spaces so far, after each batch
+ * @returns the number of spaces
  */
-export async function indexSpaces(
+export async function indexQueuedSpaces(
   engine: Engine,
   db: Database,
   onProgress: (spaces: number) => void = () => {},
 ): Promise<number> {
-  await computeKeys(engine, db);
+  await computeQueuedKeys(engine, db);
   let spaces = 0;
   while (true) {
     const batch = await db
@@ -131,11 +133,14 @@ export async function indexSpaces(
   }
 }
 
-const updateKey = prepareWrite({ space_pk: 'bigint', key: 'bigint' }, ({ db }, { space_pk, key }) =>
-  db.updateTable('spaces_to_index').set({ key }).where('space_pk', '=', space_pk),
+const updateQueuedKey = prepareWrite(
+  { space_pk: 'bigint', key: 'bigint' },
+  ({ db }, { space_pk, key }) =>
+    db.updateTable('spaces_to_index').set({ key }).where('space_pk', '=', space_pk),
 );
 
-async function computeKeys(engine: Engine, db: Database): Promise<void> {
+/** Sets the keys of all queued spaces. They depend on the final participant counts. */
+async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
   for (let after = 0; ; ) {
     const batch = await db
       .selectFrom('spaces_to_index')
@@ -149,17 +154,21 @@ async function computeKeys(engine: Engine, db: Database): Promise<void> {
     if (!last) return;
     after = last.space_pk;
     for (const { space_pk, participant_count } of batch) {
-      await updateKey(engine, { space_pk, key: documentKey(space_pk, participant_count) }, db);
+      await updateQueuedKey(
+        engine,
+        { space_pk, key: documentKey(space_pk, participant_count) },
+        db,
+      );
     }
   }
 }
 
-/** Increase it with every change of the rules by which texts become words, or of the stored results. */
+/** Increase it whenever the folding or splitting of words, or the stored search results, change. */
 const INDEX_VERSION = 1;
 
 /**
- * Rebuilds the search index if older rules were used to build it. To be called before the first search.
- * @param onProgress called with the number of indexed spaces, after each batch
+ * Rebuilds the search index if its version is not `INDEX_VERSION`. Call it before the first search.
+ * @param onProgress called with the number of spaces so far, after each batch
  */
 export async function updateSearchIndex(
   engine: Engine,
@@ -183,7 +192,7 @@ export async function updateSearchIndex(
         from.selectFrom('spaces').select('pk').where('visibility', '=', 'public'),
       )
       .execute();
-    const spaces = await indexSpaces(engine, trx, onProgress);
+    const spaces = await indexQueuedSpaces(engine, trx, onProgress);
     if (spaces > 0) await engine.wordIndex.optimize(trx);
     await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
   });
@@ -194,7 +203,7 @@ const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
 );
 
-/** Removes a space from the indexes if it is there. */
+/** Removes a space from the indexes. Does nothing if it is not indexed. */
 export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const [row] = await readDocument(engine, { spacePk }, db);
   if (!row) return;
@@ -211,7 +220,7 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   }
 }
 
-/** Moves a space in the indexes if its number of participants has reached another step. */
+/** Moves a space in the indexes if its participant count has reached another popularity step. */
 export async function moveSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
@@ -222,8 +231,8 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
   const key = documentKey(spacePk, row.participant_count);
   if (key === row.key) return;
   const indexed = readFragments(row);
-  // A space that moves down gets a new revision, so that no walk through the pages meets it twice.
-  const change = key > row.key ? { key, revision: nextRevision } : { key };
+  // A space that moves down gets a new revision, so that lists already being read omit it instead of repeating it.
+  const change = key > row.key ? { key, revision: currentRevision } : { key };
   await db.updateTable('public_spaces').set(change).where('key', '=', row.key).execute();
   const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {

@@ -5,7 +5,7 @@ import { findNode, wordsBelow } from './dictionary/trie.ts';
 
 const STEMMERS: [RegExp, (word: string) => string][] = [
   [/^[a-z]{4,}$/, stemEnglish],
-  // Folding makes й an и, but endings such as ой and ый have one.
+  // Folding replaces й by и, but the stemmer expects й in endings such as ой and ый.
   [/^\p{sc=Cyrillic}{4,}$/u, (word) => stemRussian(word.replace(/(?<=[еоуы])и$/u, 'й'))],
 ];
 

@@ -1,26 +1,25 @@
 import type { WordPattern } from '../database/engine.ts';
 import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
 
-/** A condition on the text of a space, as a pattern for the word index and as a test of the text itself. */
+/** A condition on the text of a space: as a pattern for the word index, and as a test of the text itself. */
 export interface Matcher {
   pattern: WordPattern;
   /**
-   * Whether the index also finds texts that do not match: it knows the words of a text, but not the order of characters
-   * in a script without spaces.
+   * Whether the index can return false positives, because it stores only bigrams for scripts without spaces.
    */
   mustVerify: boolean;
   matches(text: string): boolean;
 }
 
-/** What a query as typed also finds, as the dictionary has it. */
+/** Texts that count as the query as typed, besides the text itself. */
 export interface Variants {
-  /** The index of the first word of each pair of neighbours that is also joined: `fast api` also as `fastapi`. */
+  /** The index of the first word of each pair of adjacent words that also match joined: `fast api` as `fastapi`. */
   joins: readonly number[];
-  /** By the index of the word, its other forms. */
+  /** For each word, its other forms. */
   inflections: readonly (readonly string[])[];
 }
 
-/** The words of a query as typed, or of one of its variants. */
+/** Returns a matcher for the words of a query as typed, including its variants. */
 export function typedMatcher(
   words: readonly QueryWord[],
   { joins, inflections }: Variants,
@@ -32,7 +31,7 @@ export function typedMatcher(
   const variants = [formMatchers];
   for (const first of joins) {
     for (const last of [first + 1, first + 2]) {
-      // Two pairs that overlap also join all three words.
+      // Three words are joined if both of their pairs are.
       if (last === first + 2 && !joins.includes(first + 1)) continue;
       const joined = texts.slice(first, last + 1).join('');
       variants.push([
@@ -45,7 +44,7 @@ export function typedMatcher(
   return anyOf(variants.map(allOf));
 }
 
-/** For each position of a query, texts and other forms of a word, of which a space must match one. */
+/** A query with alternatives in place of each word. A space must match at least one text or form of each. */
 export type Alternatives = readonly Alternative[];
 
 export type Alternative = readonly [texts: readonly string[], inflections: readonly string[]];
@@ -68,7 +67,7 @@ function formMatcher(form: string): Matcher {
     word: form,
     anyOf: [[{ text: form, isPrefix: false }]],
     mustVerify: false,
-    isRun: false,
+    isUnspaced: false,
   });
 }
 
@@ -100,7 +99,7 @@ function anyOf(matchers: Matcher[]): Matcher {
   };
 }
 
-// The cost of a single list is bounded by a limit, so that patterns of one part are that part.
+// A pattern of one part is simplified to that part, because `findKeys` recognises single terms, which are cheap.
 function allOfPatterns(patterns: WordPattern[]): WordPattern {
   return patterns.length === 1 ? (patterns[0] as WordPattern) : { allOf: patterns };
 }

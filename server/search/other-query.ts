@@ -1,42 +1,46 @@
 import type { QueryWord } from '../text/words/query.ts';
-import { isCorrectable, runParts } from '../text/words/tokenize.ts';
+import { isCorrectable, segmentUnspaced } from '../text/words/tokenize.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 import { similarWords } from './dictionary/similar-words.ts';
 import { inflectionsOf } from './inflections.ts';
 import type { Alternative, Alternatives } from './matcher.ts';
 import { isStopWord } from './stop-words.ts';
 
-/** Words of eight letters and more may be two edits from what was meant, shorter ones one. */
+/** Shorter words are corrected by one edit only. */
 const MIN_LENGTH_FOR_TWO_EDITS = 8;
 
-/** A word is taken for a misspelling of another one that this many times as many spaces have. */
-const MIN_RATIO = 20;
+/** A word is corrected only to words that occur in at least this many times as many spaces. */
+const MIN_FREQUENCY_RATIO = 20;
 
-/** Among corrections at the same distance, one in fewer spaces than this share of the most frequent one is ignored. */
+/** Corrections with a smaller share of the frequency of the best one at the same distance are ignored. */
 const MIN_SHARE_OF_BEST = 0.1;
 
+/** Maximum number of corrections per word, if the query has several words. */
 const MAX_CORRECTIONS = 3;
 
-/** Bounds the cost of correcting a query: about 0.1 ms for 500 nodes. The rarest words are corrected first. */
+/** Maximum number of trie nodes to visit for one query. 500 nodes take about 0.1 ms. The rarest words come first. */
 const MAX_DICTIONARY_NODES = 30_000;
 
-/** Both parts of a split word have at least this many letters. */
+/** Minimum length of both parts of a split word. */
 const MIN_PART_LENGTH = 2;
 
-/** Pairs of neighbours that are also looked for as one word. */
+/** Maximum number of pairs of adjacent words that also match joined. */
 const MAX_JOINS = 2;
 
-/** A shorter joined word is the prefix of too many others. */
+/** Shorter joined words are prefixes of too many other words. */
 const MIN_JOINED_LENGTH = 4;
 
-/** The index of the first word of each pair that is a known word when it is joined, the most frequent pairs only. */
+/**
+ * Finds pairs of adjacent words that are a known word when joined. Returns the index of the first word of each pair,
+ * for at most `MAX_JOINS` pairs, the most frequent ones.
+ */
 export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
   return words
     .slice(0, -1)
     .map((word, i) => ({
       i,
       joined: word.word + words[i + 1]?.word,
-      isSpaced: !word.isRun && !words[i + 1]?.isRun,
+      isSpaced: !word.isUnspaced && !words[i + 1]?.isUnspaced,
     }))
     .filter(({ joined, isSpaced }) => isSpaced && joined.length >= MIN_JOINED_LENGTH)
     .map(({ i, joined }) => ({ i, documents: documentsWithPrefix(dictionary, joined) }))
@@ -47,16 +51,15 @@ export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): 
     .sort((a, b) => a - b);
 }
 
-/** Returns the other forms of each word. Stop words have none: `is` is not meant by `are`. */
+/** Returns the other forms of each word. Stop words have none, because they are in every other text. */
 export function findInflections(dictionary: Dictionary, words: readonly QueryWord[]): string[][] {
   return words.map(({ word }) => (isStopWord(word) ? [] : inflectionsOf(dictionary, word)));
 }
 
 /**
- * Returns what the query probably meant, for each of its words in order; undefined if that is the query as typed.
- * Stop words are left out. A word may be replaced by corrections of a probable misspelling, by its two parts, and by
- * its other forms, and a text without spaces by its words. The typed word stays an alternative, and the most probable
- * alternative comes first.
+ * Returns the query that was probably meant; undefined if it does not differ from the query as typed. Omits stop words.
+ * The texts of a word are its corrections, its two parts, and last the typed word itself. Those of a text without spaces
+ * are its words, and the text. The first text is the most probable one. The other forms of the typed word match, too.
  */
 export function findOtherQuery(
   dictionary: Dictionary,
@@ -66,8 +69,8 @@ export function findOtherQuery(
   const kept = meaningful.length > 0 ? meaningful : words;
   const corrections = correctWords(dictionary, kept);
   const replacements = kept.map((word, i) =>
-    word.isRun
-      ? runAlternatives(word)
+    word.isUnspaced
+      ? segmentWord(word)
       : [...(corrections.get(i) ?? []), ...splitWord(dictionary, word)],
   );
   const isOther = kept.length < words.length || replacements.some(({ length }) => length > 0);
@@ -79,9 +82,9 @@ export function findOtherQuery(
 }
 
 /**
- * Returns shorter and shorter queries for a query that finds nothing. Words that nobody has written go first, then the
- * most frequent ones, which say least about what is looked for.
- * @param documents about how many spaces match each word alone; 0 for none
+ * Returns ever shorter queries to try if a query has no results. Drops words without matches first, then the most
+ * frequent words, because they are the least informative.
+ * @param documents approximate number of spaces that match each word alone
  */
 export function dropWords(
   alternatives: Alternatives,
@@ -99,7 +102,9 @@ export function dropWords(
   );
 }
 
-/** One or two words less, half of them, two and one: few attempts, whatever the length of the query. */
+/**
+ * Returns how many words to try: all known ones, one or two less than typed, half, two and one. At most six attempts.
+ */
 function shorterLengths(words: number, known: number): number[] {
   const lengths = [known, words - 1, words - 2, Math.ceil(words / 2), 2, 1];
   return [...new Set(lengths)]
@@ -107,12 +112,12 @@ function shorterLengths(words: number, known: number): number[] {
     .sort((a, b) => b - a);
 }
 
-/** Returns about how many spaces match a text, going by its rarest word. */
-export function documentsOf(dictionary: Dictionary, text: string): number {
+/** Estimates how many spaces match a text, from its rarest word. */
+export function estimateDocuments(dictionary: Dictionary, text: string): number {
   return Math.min(...text.split(' ').map((word) => documentsWithPrefix(dictionary, word)));
 }
 
-/** Corrections by the index of the word. */
+/** Returns the corrections of each misspelled word, by the index of the word. */
 function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<number, string[]> {
   let nodes = MAX_DICTIONARY_NODES;
   const corrections = new Map<number, string[]>();
@@ -125,30 +130,33 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
     const { found, visited } = similarWords(dictionary.trie, word, maxDistance, nodes);
     nodes -= visited;
     const [best, ...others] = found
-      .filter(({ distance, total }) => distance > 0 && total >= documents * MIN_RATIO)
+      .filter(({ distance, total }) => distance > 0 && total >= documents * MIN_FREQUENCY_RATIO)
       .sort((a, b) => a.distance - b.distance || b.total - a.total || (a.word < b.word ? -1 : 1));
     if (!best) continue;
-    const equals = others.filter(
+    const ties = others.filter(
       ({ distance, total }) =>
         distance === best.distance && total >= best.total * MIN_SHARE_OF_BEST,
     );
-    // A single word has no neighbours that would tell which of several corrections is meant.
+    // Several corrections of a word are useful only if the other words of the query decide between them.
     const count = words.length === 1 ? 1 : MAX_CORRECTIONS;
     corrections.set(
       i,
-      [best, ...equals].slice(0, count).map((each) => each.word),
+      [best, ...ties].slice(0, count).map((each) => each.word),
     );
   }
   return corrections;
 }
 
-/** The word as two known words, whichever pair has the most frequent rarer half; empty if there is none. */
+/**
+ * Splits a word into two known words, separated by a space. Chooses the split whose rarer part is most frequent.
+ * Returns an empty list if there is none.
+ */
 function splitWord(dictionary: Dictionary, { word, anyOf }: QueryWord): string[] {
-  // A word that was typed in parts is looked for in parts anyway.
+  // A word that was typed in parts already matches in parts.
   if (anyOf.length > 1) return [];
   const minDocuments = Math.max(
     dictionary.minDocuments,
-    documentsWithPrefix(dictionary, word) * MIN_RATIO,
+    documentsWithPrefix(dictionary, word) * MIN_FREQUENCY_RATIO,
   );
   let best: { parts: string; documents: number } | undefined;
   for (let i = MIN_PART_LENGTH; i <= word.length - MIN_PART_LENGTH; i += 1) {
@@ -162,12 +170,14 @@ function splitWord(dictionary: Dictionary, { word, anyOf }: QueryWord): string[]
   return best ? [best.parts] : [];
 }
 
-function runAlternatives({ word }: QueryWord): string[] {
-  const parts = runParts(word);
+function segmentWord({ word }: QueryWord): string[] {
+  const parts = segmentUnspaced(word);
   return parts.length > 1 ? [parts.join(' ')] : [];
 }
 
-/** A text that is parsed as the same word: the parts of a joined word may stand apart. */
+/**
+ * Returns a text that `queryWords` parses as this word. The parts of a joined word stay separated, to match separately.
+ */
 function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;
 }

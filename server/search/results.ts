@@ -3,26 +3,28 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import { DEFAULT_AVATAR_NAME } from '../avatars/store.ts';
 
 /**
- * A SearchResult as JSON text. Most of it changes only when the space is edited, so it is stored as text and
- * concatenated by the database, which is several times as fast as reading rows and serialising them.
+ * A SearchResult as JSON text. Most of it changes only when the space is edited. It is stored as text, and the database
+ * concatenates it, which is several times as fast as serialising rows.
  */
 export type SearchResultJson = string & { readonly json: 'SearchResult' };
 
-/** The stored text before the creator, and after the participant count. */
+/** The stored parts of the JSON text: before the creator, and after the participant count. */
 export interface Fragments {
   head: string;
   tail: string;
 }
 
-interface Indexed {
+/** The values that the indexes of a space were built from. */
+interface IndexedValues {
   title: string;
   description: string;
   tags: { tag_id: number; tag_name: string }[];
 }
 
+/** Returns the stored parts of the search result of a space. */
 export function fragmentsOf(
   space: { space_id: string; title: string; description: string },
-  tags: Indexed['tags'],
+  tags: IndexedValues['tags'],
 ): Fragments {
   const head = {
     space_id: space.space_id,
@@ -39,16 +41,16 @@ export function fragmentsOf(
   };
 }
 
-/** Returns the values from which a space's fragments were made. */
-export function readFragments({ head, tail }: Fragments): Indexed {
+/** Restores the title, description and tags that `fragmentsOf` was called with. */
+export function readFragments({ head, tail }: Fragments): IndexedValues {
   const { title, description, tags } = JSON.parse(`${head}null${tail}`) as SearchResult;
   return { title, description, tags };
 }
 
 /**
- * Returns SQL for a search result, from a row of `public_spaces` and the creator's row of `users`. The creator is the
- * same as from `describeCreator`. Ids, usernames and avatar names need no escaping in JSON: their rules admit neither
- * quotes nor backslashes nor control characters.
+ * Returns SQL for a search result, from a row of `public_spaces` and the creator's row of `users`. The creator has the
+ * same fields as from `describeCreator`. Ids, usernames and avatar names need no JSON escaping, because they cannot
+ * contain quotes, backslashes or control characters.
  */
 export function resultJson(avatarBaseUrl: RawBuilder<string>): RawBuilder<SearchResultJson> {
   return sql`public_spaces.head

@@ -10,29 +10,30 @@ const readVersions = prepareRead({}, ({ readDb }) =>
 
 export interface SearchVersions {
   /**
-   * Rises with every committed change of what a search could return. A space that has come, was edited, or has moved
-   * down in the order since the first page of a list was read has a revision of this number or more. The list leaves it
-   * out, since it may have passed it already.
+   * Increases with every committed write that can change a search result. Later pages of a list omit spaces with the
+   * revision of the first page or a later one: spaces that were added, edited or moved down since. An earlier page may
+   * already contain them.
    */
   revision: number;
-  /** The version of the dictionary. */
+  /** See `Dictionary.version`. */
   dictionary: number;
 }
 
+/** Returns the versions as of the last committed write of any process. */
 export async function currentVersions(engine: Engine): Promise<SearchVersions> {
   const [row] = await readVersions(engine, {});
   if (!row) throw new Error('The table search_revision or dictionary is empty.');
   return row;
 }
 
-/** The current revision, for a row that is being written. */
-export const nextRevision = sql<number>`(SELECT value FROM search_revision)`;
+/** SQL for the current revision, to be stored in a row that is added, edited or moved down. */
+export const currentRevision = sql<number>`(SELECT value FROM search_revision)`;
 
 const readMaxSpacePk = prepareRead({}, ({ readDb }) =>
   readDb.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
 );
 
-/** The primary key of the newest public space; 0 without any. */
+/** Returns the `pk` of the newest public space; 0 if there is none. */
 export async function maxSpacePk(engine: Engine): Promise<number> {
   const [row] = await readMaxSpacePk(engine, {});
   return row?.pk ?? 0;

@@ -3,7 +3,7 @@ import { prepareRead } from '../database/prepared.ts';
 import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
-/** A public space as a search result, with what decides whether it belongs to a page. */
+/** A search result, with the columns that decide whether it belongs to a page. */
 export interface FoundRow {
   key: number;
   title_key: string;
@@ -12,7 +12,7 @@ export interface FoundRow {
   result: SearchResultJson;
 }
 
-/** Reads the spaces whose title is the same, in the order of their keys. */
+/** Returns the spaces with this title key and a key greater than `after`, in the order of their keys. */
 export async function readRowsByTitle(
   { engine, avatars }: Stores,
   titleKey: string,
@@ -31,7 +31,7 @@ const readByTitle = prepareRead(
     LIMIT ${limit}`,
 );
 
-/** Reads the spaces with these keys, as far as they exist, by their keys. */
+/** Returns the spaces with these keys, by key. Missing spaces are omitted. */
 export async function readRows(
   { engine, avatars }: Stores,
   keys: readonly number[],
@@ -47,7 +47,7 @@ export async function readRows(
   return rows;
 }
 
-/** A page of the default size and one more. */
+/** A page of the default size, 20, and the first row of the next page. */
 const KEYS_PER_STATEMENT = 21;
 
 const readByKeys = prepareRead(

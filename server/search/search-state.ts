@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Engine } from '../database/engine.ts';
 import type { Position } from '../pagination.ts';
@@ -8,22 +8,26 @@ import { currentVersions, type SearchVersions } from './revision.ts';
 /** Total size of a process's cached responses and their keys. */
 const MAX_CACHE_BYTES = 24 * 2 ** 20;
 
+/** Larger responses are not cached, so that one cannot evict many others. */
+const MAX_CACHED_RESPONSE_BYTES = MAX_CACHE_BYTES / 16;
+
 export interface SearchResponse {
-  /** The array of results as JSON. */
+  /** JSON array of search results. */
   body: Buffer;
   /** Where the next page begins; null after the last page. */
   next: Position | null;
-  /** The query that was answered beside the query as typed; null if there is none. */
+  /** See `TextPage.answeredQuery`. */
   answeredQuery: string | null;
 }
 
-/** What a process keeps in memory for searches: the dictionary, and responses, which are all of one revision. */
+/** The in-memory state of searches in one process. */
 export interface SearchState {
+  /** The revision of all cached responses. */
   revision: number;
-  /** The pending read of the current versions, shared by the requests of one turn of the event loop. */
+  /** The pending read of the current versions, shared by the requests of one iteration of the event loop. */
   pendingVersions: Promise<SearchVersions> | undefined;
   responses: LRUCache<string, SearchResponse>;
-  /** The dictionary of a version, or the pending read of it. */
+  /** The latest dictionary that was requested. It may still be loading. */
   dictionary: { version: number; value: Promise<Dictionary> } | undefined;
 }
 
@@ -33,7 +37,7 @@ export function openSearchState(): SearchState {
     pendingVersions: undefined,
     responses: new LRUCache({
       maxSize: MAX_CACHE_BYTES,
-      maxEntrySize: MAX_CACHE_BYTES / 16,
+      maxEntrySize: MAX_CACHED_RESPONSE_BYTES,
       sizeCalculation: ({ body }, key) => body.length + key.length,
     }),
     dictionary: undefined,
@@ -41,10 +45,10 @@ export function openSearchState(): SearchState {
 }
 
 /**
- * Returns the cached response of this key, unless any process has changed what searches can return since.
- * @param read produces the response as of the given revision
+ * Returns the cached response for a key. Calls `read` and caches its result if there is none, or if any process has
+ * written something that affects search results since.
  */
-export async function recallResponse(
+export async function getCachedResponse(
   engine: Engine,
   state: SearchState,
   key: string,
@@ -58,25 +62,26 @@ export async function recallResponse(
   }
   const cached = state.responses.get(key);
   if (cached) return cached;
-  const response = await read(revision, await dictionaryOf(engine, state, versions.dictionary));
-  // Another request may have seen a later revision meanwhile.
+  const response = await read(revision, await getDictionary(engine, state, versions.dictionary));
+  // A concurrent request may have advanced `state.revision`.
   if (state.revision === revision) state.responses.set(key, response);
   return response;
 }
 
 function readVersions(engine: Engine, state: SearchState): Promise<SearchVersions> {
-  state.pendingVersions ??= nextTurn().then(() => {
-    // Requests that arrive from now on may know of a later write.
+  state.pendingVersions ??= yieldToEventLoop().then(() => {
+    // Later requests must see later writes, so they start another read.
     state.pendingVersions = undefined;
     return currentVersions(engine);
   });
   return state.pendingVersions;
 }
 
-function dictionaryOf(engine: Engine, state: SearchState, version: number): Promise<Dictionary> {
+function getDictionary(engine: Engine, state: SearchState, version: number): Promise<Dictionary> {
   if (state.dictionary?.version !== version) {
     const value = readDictionary(engine);
     state.dictionary = { version, value };
+    // If it fails, the next request tries again.
     value.catch(() => {
       state.dictionary = undefined;
     });

@@ -1,7 +1,7 @@
 import type { PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
-import { recallResponse, type SearchResponse, type SearchState } from './search-state.ts';
+import { getCachedResponse, type SearchResponse, type SearchState } from './search-state.ts';
 import { searchTag } from './tag-search.ts';
 import { searchText, type TextPage, type TextQuery } from './text-search.ts';
 
@@ -12,13 +12,13 @@ export interface SearchContext extends Stores {
   };
 }
 
-/** Returns a page of the public spaces that a text finds. */
+/** Returns a page of the public spaces that match a text. */
 export function searchByText(
   context: SearchContext,
   query: TextQuery,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return respond(context, 'text', query, page, (revision, dictionary) =>
+  return searchWithCache(context, 'text', query, page, (revision, dictionary) =>
     searchText(context, dictionary, query, revision, page),
   );
 }
@@ -29,13 +29,13 @@ export function searchByTag(
   tag: string,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return respond(context, 'tag', tag, page, async (revision) => ({
+  return searchWithCache(context, 'tag', tag, page, async (revision) => ({
     ...(await searchTag(context, tag, revision, page)),
     answeredQuery: null,
   }));
 }
 
-function respond(
+function searchWithCache(
   { engine, search: state, metrics }: SearchContext,
   kind: 'text' | 'tag',
   query: TextQuery | string,
@@ -44,7 +44,7 @@ function respond(
 ): Promise<SearchResponse> {
   const key = JSON.stringify([kind, query, page.limit, page.position]);
   return metrics.timeSearch(kind, () =>
-    recallResponse(engine, state, key, async (revision, dictionary) => {
+    getCachedResponse(engine, state, key, async (revision, dictionary) => {
       const { items, ...rest } = await search(revision, dictionary);
       return { body: Buffer.from(`[${items.join(',')}]`), ...rest };
     }),

@@ -16,7 +16,7 @@ const LANGUAGES = [
 
 const STOP_WORDS = new Set(LANGUAGES.flat().flatMap(indexWords));
 
-/** Whether a folded word is one of those that every text of its language has, such as `the`, `und` or `les`. */
+/** Returns whether a folded word is a stop word, such as `the`, `und` or `les`. */
 export function isStopWord(word: string): boolean {
   return STOP_WORDS.has(word);
 }

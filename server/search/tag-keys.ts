@@ -4,7 +4,8 @@ import { tagKey } from '../text/words/fold.ts';
 const BATCH_SIZE = 1_000;
 
 /**
- * Brings the keys of all tags in step with rules that fold more than before. Merges tags that have become the same one.
+ * Recomputes the keys of all tags after a change of `tagKey`, and merges tags whose keys have become equal. Folds the
+ * stored keys again, so the new rules may only fold more than the old ones.
  */
 export async function updateTagKeys(db: Database): Promise<void> {
   for (let after = 0; ; ) {
@@ -26,27 +27,27 @@ export async function updateTagKeys(db: Database): Promise<void> {
 }
 
 async function changeKey(db: Database, tagId: number, key: string): Promise<void> {
-  const same = await db
+  const existing = await db
     .selectFrom('tags')
     .select('tag_id')
     .where('tag_key', '=', key)
     .executeTakeFirst();
-  if (!same) {
+  if (!existing) {
     await db.updateTable('tags').set({ tag_key: key }).where('tag_id', '=', tagId).execute();
     return;
   }
-  const spacesWithSame = db
+  const spacesWithExisting = db
     .selectFrom('space_tags')
     .select('space_pk')
-    .where('tag_id', '=', same.tag_id);
+    .where('tag_id', '=', existing.tag_id);
   await db
     .deleteFrom('space_tags')
     .where('tag_id', '=', tagId)
-    .where('space_pk', 'in', spacesWithSame)
+    .where('space_pk', 'in', spacesWithExisting)
     .execute();
   await db
     .updateTable('space_tags')
-    .set({ tag_id: same.tag_id })
+    .set({ tag_id: existing.tag_id })
     .where('tag_id', '=', tagId)
     .execute();
   await db.deleteFrom('tags').where('tag_id', '=', tagId).execute();

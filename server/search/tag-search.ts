@@ -5,14 +5,17 @@ import type { Stores } from '../stores.ts';
 import { tagKey } from '../text/words/fold.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
-/** A page ends early after this many spaces that came, changed or moved since the first page. */
+/**
+ * Number of spaces that a later page reads. Those that changed since the first page are omitted, so the page can end
+ * early.
+ */
 const MAX_CANDIDATES = 500;
 
-/** The last key before the page, and the revision of the first page. */
-type TagPosition = readonly [after: number, revision: number];
+type TagPosition = readonly [lastKey: number, firstRevision: number];
 
 /**
- * Finds the public spaces with a tag, popular ones first.
+ * Returns a page of the public spaces with a tag, in the order of their keys. It can have fewer than `limit` items and
+ * yet a next page.
  * @param tag      the tag's name in any spelling
  * @param revision the current revision
  */
@@ -33,10 +36,10 @@ export async function searchTag(
   const unchanged = hits.filter((hit) => hit.revision < firstRevision).slice(0, limit + 1);
   const page = pageOf(unchanged, limit, ({ key }) => [key, firstRevision]);
   const last = hits.at(-1);
-  const isCutShort = page.next === null && hits.length === candidates && position && last;
+  const isTruncated = page.next === null && hits.length === candidates && position && last;
   return {
     items: page.items.map(({ result }) => result),
-    next: isCutShort ? [last.key, firstRevision] : page.next,
+    next: isTruncated ? [last.key, firstRevision] : page.next,
   };
 }
 

@@ -17,8 +17,8 @@ import {
 } from './matcher.ts';
 import { type FoundKeys, findKeys } from './matching-keys.ts';
 import {
-  documentsOf,
   dropWords,
+  estimateDocuments,
   findInflections,
   findJoins,
   findOtherQuery,
@@ -26,40 +26,41 @@ import {
 import type { SearchResultJson } from './results.ts';
 import { type FoundRow, readRows, readRowsByTitle } from './rows.ts';
 
-/** If fewer spaces match the query as typed, another query is tried, too. Independent of the size of a page. */
+/** If fewer spaces match the query as typed, the search also tries another query, whatever the page size. */
 const MIN_TYPED_MATCHES = 10;
 
-/** A title match ranks like a space that is this many steps of popularity more popular: about eight times as many participants. */
+/** A title match ranks six popularity steps higher, like a space with about eight times as many participants. */
 const TITLE_BONUS = 6 * KEYS_PER_STEP;
 
-/** The sections of a list, in their order. */
-const EQUAL = 0;
-const TYPED = 1;
-const OTHER = 2;
-/** Like `OTHER`, but with the matches of the query as typed, of which the first page's budget reached none. */
-const OTHER_OR_TYPED = 3;
+// The sections of a list, in the order of the results.
+const EXACT_TITLE = 0;
+const AS_TYPED = 1;
+const OTHER_QUERY = 2;
+/**
+ * Replaces `AS_TYPED` and `OTHER_QUERY` if the first page spent its budget without finding any match of the query as
+ * typed. Contains all matches of the other query, including those that also match as typed.
+ */
+const OTHER_QUERY_OR_AS_TYPED = 3;
 
-/** A place in the list: a section, and the rank after which to go on in it. */
-interface Place {
+/** Where to resume reading the list: in a section, after a rank. */
+interface ResumePoint {
   section: number;
   after: number;
 }
 
-const BEGINNING: Place = { section: EQUAL, after: -Infinity };
+const LIST_START: ResumePoint = { section: EXACT_TITLE, after: -Infinity };
 
 /**
- * Where a page begins. It contains whatever the dictionary decided on the first page, so that later pages go on with the
- * same lists.
+ * Where a page begins. Includes everything that the first page decided from the dictionary, so that later pages
+ * continue the same list even if the dictionary has changed.
  */
 type TextPosition = readonly [
   section: number,
   after: number,
-  /** The revision of the first page. */
-  revision: number,
+  firstRevision: number,
   joins: Variants['joins'],
   inflections: Variants['inflections'],
-  /** The other query; empty if there is none. */
-  other: Alternatives,
+  otherQuery: Alternatives,
 ];
 
 export interface TextPage extends Page<SearchResultJson> {
@@ -68,45 +69,48 @@ export interface TextPage extends Page<SearchResultJson> {
 }
 
 export interface TextQuery {
-  /** Any text; only its first 12 words count. */
+  /** Any text. Words after the first 12 are ignored. */
   query: string;
-  /** Whether only spaces that match the query as typed are wanted. */
+  /** Whether to return only spaces that match the query as typed. */
   asTyped: boolean;
 }
 
-/** A request, with what was decided on the first page of its list. */
+/** The state of one request. */
 interface Search {
   stores: Stores;
   dictionary: Dictionary;
   query: string;
   words: QueryWord[];
-  /** The revision of the first page. */
-  revision: number;
+  /** The revision when the first page was read. The list omits spaces with this revision or a later one. */
+  firstRevision: number;
+  /** As the dictionary had them on the first page. */
   variants: Variants;
   typed: Matcher;
-  /** The other query; empty if there is none. */
-  other: Alternatives;
+  /** Empty if there is none. */
+  otherQuery: Alternatives;
   budget: Budget;
 }
 
-/** Hits in the order of the list. */
-interface Found {
+interface ReadResult {
+  /** In the order of the list. */
   hits: Hit[];
-  /** Where the list goes on, if it ended early because the budget was spent. */
-  cut: Place | null;
+  /** Where to continue if the budget is spent; null otherwise. */
+  resumeAt: ResumePoint | null;
 }
 
 interface Hit {
   section: number;
-  /** Place in the order of its section. */
+  /** Sort key within the section. */
   rank: number;
   result: SearchResultJson;
 }
 
 /**
- * Finds public spaces by title and description: first those whose title equals the query, then those that match the
- * query as typed, then those that match one other query. Within the last two, popular spaces come first, and a title
- * match counts as a number of steps of popularity. All of them are read from the index in this order.
+ * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
+ * then other matches of the query as typed, then matches of at most one other query. Each of these groups is sorted by
+ * popularity, and in the last two a title match ranks higher. The index returns them in this order.
+ *
+ * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
  * @param revision the current revision
  */
 export async function searchText(
@@ -119,14 +123,14 @@ export async function searchText(
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
   const first: TextPosition = [
-    BEGINNING.section,
-    BEGINNING.after,
+    LIST_START.section,
+    LIST_START.after,
     revision,
     findJoins(dictionary, words),
     asTyped ? [] : findInflections(dictionary, words),
     [],
   ];
-  const [section, after, firstRevision, joins, inflections, other] =
+  const [section, after, firstRevision, joins, inflections, otherQuery] =
     (position as TextPosition | undefined) ?? first;
   const variants: Variants = { joins, inflections };
   const search: Search = {
@@ -134,178 +138,184 @@ export async function searchText(
     dictionary,
     query,
     words,
-    revision: firstRevision,
+    firstRevision,
     variants,
     typed: typedMatcher(words, variants),
-    other,
+    otherQuery,
     budget: newBudget(),
   };
-  const mayFindOther = position === undefined && !asTyped;
-  const found = mayFindOther
+  const mayTryOtherQuery = position === undefined && !asTyped;
+  const read = mayTryOtherQuery
     ? await readFirstPage(search, limit + 1)
     : await readFrom(search, { section, after }, limit + 1);
-  return toPage(search, found, limit);
+  return toPage(search, read, limit);
 }
 
-/** Reads the first page of a list, and decides whether the results of another query are part of the list. */
-async function readFirstPage(search: Search, wanted: number): Promise<Found> {
-  const typed = await readFrom(search, BEGINNING, Math.max(wanted, MIN_TYPED_MATCHES));
-  const { hits, cut } = typed;
-  // The budget did not reach all matches as typed. They go on on the next page, unless it reached none.
-  if (hits.length >= MIN_TYPED_MATCHES || (cut !== null && hits.length > 0)) return typed;
-  const section = cut === null ? OTHER : OTHER_OR_TYPED;
-  const other = await findOther(search, section, hits.length === 0, wanted);
-  if (other.alternatives.length === 0) return typed;
-  search.other = other.alternatives;
-  return { hits: [...hits, ...other.found.hits], cut: other.found.cut };
+/** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */
+async function readFirstPage(search: Search, maxHits: number): Promise<ReadResult> {
+  const typed = await readFrom(search, LIST_START, Math.max(maxHits, MIN_TYPED_MATCHES));
+  const { hits, resumeAt } = typed;
+  // If the budget ended after some matches, the next page continues with the query as typed.
+  if (hits.length >= MIN_TYPED_MATCHES || (resumeAt !== null && hits.length > 0)) return typed;
+  const section = resumeAt === null ? OTHER_QUERY : OTHER_QUERY_OR_AS_TYPED;
+  const other = await tryOtherQueries(search, section, hits.length === 0, maxHits);
+  if (!other) return typed;
+  search.otherQuery = other.query;
+  return { hits: [...hits, ...other.read.hits], resumeAt: other.read.resumeAt };
 }
 
-/** Reads the list from a place on, with the other query if there is one. */
-async function readFrom(search: Search, place: Place, wanted: number): Promise<Found> {
+/** Reads the list from a point on, across sections. */
+async function readFrom(search: Search, start: ResumePoint, maxHits: number): Promise<ReadResult> {
   const hits: Hit[] = [];
-  const sections = place.section === OTHER_OR_TYPED ? [OTHER_OR_TYPED] : [EQUAL, TYPED, OTHER];
+  const sections =
+    start.section === OTHER_QUERY_OR_AS_TYPED
+      ? [OTHER_QUERY_OR_AS_TYPED]
+      : [EXACT_TITLE, AS_TYPED, OTHER_QUERY];
   for (const section of sections) {
-    if (section < place.section || (section === OTHER && search.other.length === 0)) continue;
-    const after = section === place.section ? place.after : -Infinity;
-    const found = await readSection(search, { section, after }, wanted - hits.length);
-    hits.push(...found.hits);
-    if (found.cut !== null || hits.length >= wanted) return { hits, cut: found.cut };
+    if (section < start.section) continue;
+    if (section === OTHER_QUERY && search.otherQuery.length === 0) continue;
+    const after = section === start.section ? start.after : -Infinity;
+    const read = await readSection(search, { section, after }, maxHits - hits.length);
+    hits.push(...read.hits);
+    if (read.resumeAt !== null || hits.length >= maxHits) return { hits, resumeAt: read.resumeAt };
   }
-  return { hits, cut: null };
+  return { hits, resumeAt: null };
 }
 
-function readSection(search: Search, { section, after }: Place, wanted: number): Promise<Found> {
-  const { typed, other } = search;
+function readSection(
+  search: Search,
+  { section, after }: ResumePoint,
+  maxHits: number,
+): Promise<ReadResult> {
   switch (section) {
-    case EQUAL:
-      return readEqualTitles(search, after, wanted);
-    case TYPED:
-      return readMatches(search, TYPED, typed, [], after, wanted);
+    case EXACT_TITLE:
+      return readExactTitles(search, after, maxHits);
+    case AS_TYPED:
+      return readMatches(search, AS_TYPED, search.typed, [], after, maxHits);
     default:
-      return readOther(search, section, other, after, wanted);
+      return readOtherQuery(search, section, search.otherQuery, after, maxHits);
   }
 }
 
-function readOther(
+function readOtherQuery(
   search: Search,
   section: number,
-  other: Alternatives,
+  query: Alternatives,
   after: number,
-  wanted: number,
-): Promise<Found> {
-  const except = section === OTHER ? [search.typed] : [];
-  return readMatches(search, section, alternativesMatcher(other), except, after, wanted);
+  maxHits: number,
+): Promise<ReadResult> {
+  const except = section === OTHER_QUERY ? [search.typed] : [];
+  return readMatches(search, section, alternativesMatcher(query), except, after, maxHits);
 }
 
-function toPage(
-  { revision, variants: { joins, inflections }, other }: Search,
-  { hits, cut }: Found,
-  limit: number,
-): TextPage {
+function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
+  const { firstRevision, variants, otherQuery } = search;
   const last = hits.length > limit ? hits[limit - 1] : undefined;
-  const place = last ? { section: last.section, after: last.rank } : cut;
-  const next: TextPosition | null = place && [
-    place.section,
-    place.after,
-    revision,
-    joins,
-    inflections,
-    other,
+  const start = last ? { section: last.section, after: last.rank } : resumeAt;
+  const next: TextPosition | null = start && [
+    start.section,
+    start.after,
+    firstRevision,
+    variants.joins,
+    variants.inflections,
+    otherQuery,
   ];
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: other.length > 0 ? other.map(([[text]]) => text).join(' ') : null,
+    answeredQuery: otherQuery.length > 0 ? otherQuery.map(([[text]]) => text).join(' ') : null,
   };
 }
 
-async function readEqualTitles(
-  { stores, query, revision, budget }: Search,
+async function readExactTitles(
+  { stores, query, firstRevision, budget }: Search,
   after: number,
-  wanted: number,
-): Promise<Found> {
-  // Only on later pages can rows be newer than the list.
-  const limit = wanted + (after === -Infinity ? 0 : budget.rejectedRows);
+  maxHits: number,
+): Promise<ReadResult> {
+  // Later pages read more rows, because those that changed after the first page are omitted.
+  const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
   const rows = await readRowsByTitle(stores, titleKey(query), Math.max(-1, after), limit);
   const hits = rows
-    .filter((row) => row.revision < revision)
-    .slice(0, wanted)
-    .map(({ key, result }) => ({ section: EQUAL, rank: key, result }));
+    .filter((row) => row.revision < firstRevision)
+    .slice(0, maxHits)
+    .map(({ key, result }) => ({ section: EXACT_TITLE, rank: key, result }));
   const last = rows.at(-1);
-  const isCutShort = rows.length === limit && hits.length < wanted && last !== undefined;
-  return { hits, cut: isCutShort ? { section: EQUAL, after: last.key } : null };
+  const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
+  return { hits, resumeAt: isTruncated ? { section: EXACT_TITLE, after: last.key } : null };
 }
 
 /**
- * Tries another query: one with corrections first, and only if nothing at all was found, ones with fewer words. A query
- * without results does not count.
+ * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. Returns the first one
+ * with results, and its first hits.
  */
-async function findOther(
+async function tryOtherQueries(
   search: Search,
   section: number,
   mayDropWords: boolean,
-  wanted: number,
-): Promise<{ alternatives: Alternatives; found: Found }> {
-  const { dictionary, words } = search;
+  maxHits: number,
+): Promise<{ query: Alternatives; read: ReadResult } | undefined> {
+  const { dictionary, words, variants } = search;
   search.budget = newBudget();
-  const other = findOtherQuery(dictionary, words);
-  const base = other ?? words.map(({ word }): Alternative => [[word], []]);
-  const read = (alternatives: Alternatives) =>
-    readOther(search, section, alternatives, -Infinity, wanted);
-  if (other) {
-    const found = await read(other);
-    if (found.hits.length > 0) return { alternatives: other, found };
+  const tryQuery = async (query: Alternatives) => {
+    const read = await readOtherQuery(search, section, query, -Infinity, maxHits);
+    return read.hits.length > 0 ? { query, read } : undefined;
+  };
+  const meant = findOtherQuery(dictionary, words);
+  const found = meant && (await tryQuery(meant));
+  if (found || !mayDropWords) return found;
+  const base =
+    meant ?? words.map(({ word }, i): Alternative => [[word], variants.inflections[i] ?? []]);
+  const documents: number[] = [];
+  for (const alternative of base) documents.push(await countDocuments(search, alternative));
+  for (const query of dropWords(base, documents)) {
+    if (!(await mayMatch(search, query))) continue;
+    const shorter = await tryQuery(query);
+    if (shorter) return shorter;
   }
-  if (mayDropWords) {
-    const documents: number[] = [];
-    for (const each of base) documents.push(await countDocuments(search, each));
-    for (const alternatives of dropWords(base, documents)) {
-      if (!(await mayMatch(search, alternatives))) continue;
-      const found = await read(alternatives);
-      if (found.hits.length > 0) return { alternatives, found };
-    }
-  }
-  return { alternatives: [], found: { hits: [], cut: null } };
+  return undefined;
 }
 
-/** Returns about how many spaces match an alternative. The dictionary lacks rare words, the index does not. */
+/**
+ * Estimates how many spaces match an alternative. If the dictionary has none of its texts, returns 1 if the word index
+ * finds a space, and 0 otherwise.
+ */
 async function countDocuments(search: Search, alternative: Alternative): Promise<number> {
   const texts = alternative.flat();
-  const known = Math.max(...texts.map((text) => documentsOf(search.dictionary, text)));
+  const known = Math.max(...texts.map((text) => estimateDocuments(search.dictionary, text)));
   if (known > 0) return known;
   const found = await findFirstKey(search, [alternative]);
   return found?.keys.length ?? 0;
 }
 
 /** Whether a query may have matches. For a query without any, this costs less than reading both lists of its section. */
-async function mayMatch(search: Search, alternatives: Alternatives): Promise<boolean> {
-  const found = await findFirstKey(search, alternatives);
+async function mayMatch(search: Search, query: Alternatives): Promise<boolean> {
+  const found = await findFirstKey(search, query);
   return found === undefined || found.keys.length > 0 || found.reached < Infinity;
 }
 
 function findFirstKey(
   { stores, dictionary, budget }: Search,
-  alternatives: Alternatives,
+  query: Alternatives,
 ): Promise<FoundKeys | undefined> {
-  const { pattern } = alternativesMatcher(alternatives);
-  const query: WordQuery = { pattern, scope: 'all' };
-  return findKeys(stores.engine, dictionary, query, { after: -1, limit: 1 }, budget);
+  const { pattern } = alternativesMatcher(query);
+  const range = { after: -1, limit: 1 };
+  return findKeys(stores.engine, dictionary, { pattern, scope: 'all' }, range, budget);
 }
 
-/** One of the two lists of a section, which are merged by rank. */
+/** One of the two sorted lists of keys that are merged into a section: title matches, or other matches. */
 interface Stream {
   query: WordQuery;
-  /** What to add to a key for its rank. */
+  /** Added to a key to get its rank. */
   offset: number;
-  /** Found keys that are not merged yet. */
+  /** Keys that have been read but not merged. */
   keys: number[];
-  /** The last key that was looked at. Infinity after the last one. */
+  /** The last key that was searched; Infinity at the end. */
   reached: number;
 }
 
 /**
- * Reads the matches of a section that come after a rank, in its order: title matches by their key less a bonus, and
- * other matches by their key.
+ * Reads the matches of a section with ranks greater than `after`. The rank of a match is its key, and that of a title
+ * match its key minus a bonus.
  */
 async function readMatches(
   search: Search,
@@ -313,61 +323,52 @@ async function readMatches(
   matcher: Matcher,
   except: Matcher[],
   after: number,
-  wanted: number,
-): Promise<Found> {
-  const { stores, dictionary, budget, query, revision } = search;
-  const streams = streamsOf(matcher, except, after);
-  const equal = titleKey(query);
+  maxHits: number,
+): Promise<ReadResult> {
+  const { stores, budget, query, firstRevision } = search;
+  const streams = openStreams(matcher, except, after);
+  const exactTitle = titleKey(query);
   const hits: Hit[] = [];
   let reached = after;
 
-  while (hits.length < wanted) {
-    const ranked = takeMerged(streams, wanted - hits.length);
-    if (ranked.length === 0) {
-      const behind = streams.reduce((a, b) => (rankReached(b) < rankReached(a) ? b : a));
-      reached = Math.max(reached, rankReached(behind));
-      if (reached === Infinity) return { hits, cut: null };
-      // Some of what must be verified is rejected.
-      const limit = (wanted - hits.length) * (matcher.mustVerify ? 2 : 1);
-      const range = { after: behind.reached, limit };
-      // A page that gets no further than it began would link to itself.
-      const isForced = reached === after;
-      const found = await findKeys(
-        stores.engine,
-        dictionary,
-        behind.query,
-        range,
-        budget,
-        isForced,
-      );
-      if (!found) return { hits, cut: { section, after: reached } };
-      behind.keys.push(...found.keys);
-      behind.reached = found.reached;
+  while (hits.length < maxHits) {
+    const candidates = takeMerged(streams, maxHits - hits.length);
+    if (candidates.length === 0) {
+      const lagging = streams.reduce((a, b) => (rankReached(b) < rankReached(a) ? b : a));
+      reached = Math.max(reached, rankReached(lagging));
+      if (reached === Infinity) return { hits, resumeAt: null };
+      // Some keys that must be verified will be rejected, so more are read.
+      const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1);
+      // A page that ends where it began would link to itself.
+      const mayOverdraw = reached === after;
+      const isRead = await readKeys(search, lagging, limit, mayOverdraw);
+      if (!isRead) return { hits, resumeAt: { section, after: reached } };
       continue;
     }
     const rows = await readRows(
       stores,
-      ranked.map(({ key }) => key),
+      candidates.map(({ key }) => key),
     );
-    for (const { key, rank, scope } of ranked) {
+    for (const { key, rank, scope } of candidates) {
       reached = rank;
       const row = rows.get(key);
       const isHit =
         row !== undefined &&
-        row.revision < revision &&
-        row.title_key !== equal &&
+        row.revision < firstRevision &&
+        row.title_key !== exactTitle &&
         isInSection(row, matcher, except, scope);
       if (isHit) hits.push({ section, rank, result: row.result });
       else budget.rejectedRows -= 1;
     }
-    if (budget.rejectedRows <= 0 && hits.length < wanted)
-      return { hits, cut: { section, after: reached } };
+    if (budget.rejectedRows <= 0 && hits.length < maxHits) {
+      return { hits, resumeAt: { section, after: reached } };
+    }
   }
-  return { hits, cut: null };
+  return { hits, resumeAt: null };
 }
 
-function streamsOf({ pattern, mustVerify }: Matcher, except: Matcher[], after: number): Stream[] {
-  // Of what must be verified, the index does not know whether it matches.
+function openStreams({ pattern, mustVerify }: Matcher, except: Matcher[], after: number): Stream[] {
+  // The index can exclude only what it matches exactly. `isInSection` excludes the rest.
   const excluded: WordQuery['except'] = except
     .filter((each) => !each.mustVerify)
     .map((each) => ({ pattern: each.pattern, scope: 'all' }));
@@ -388,21 +389,36 @@ function streamsOf({ pattern, mustVerify }: Matcher, except: Matcher[], after: n
   ];
 }
 
+/** Reads the next keys of a stream. Returns false if the budget is spent. */
+async function readKeys(
+  { stores, dictionary, budget }: Search,
+  stream: Stream,
+  limit: number,
+  mayOverdraw: boolean,
+): Promise<boolean> {
+  const range = { after: stream.reached, limit };
+  const found = await findKeys(stores.engine, dictionary, stream.query, range, budget, mayOverdraw);
+  if (!found) return false;
+  stream.keys.push(...found.keys);
+  stream.reached = found.reached;
+  return true;
+}
+
 function rankReached({ reached, offset }: Stream): number {
   return reached + offset;
 }
 
-/** Takes the next keys of both streams by rank, as far as neither can still find one that comes before. */
+/** Removes the next keys from the streams, in order of rank, as far as both streams have been searched. */
 function takeMerged(streams: Stream[], limit: number) {
   const merged: { key: number; rank: number; scope: WordScope }[] = [];
-  const known = Math.min(...streams.map(rankReached));
+  const maxRank = Math.min(...streams.map(rankReached));
   while (merged.length < limit) {
     let next: Stream | undefined;
     for (const stream of streams) {
       if (stream.keys.length === 0) continue;
       if (!next || firstRank(stream) < firstRank(next)) next = stream;
     }
-    if (!next || firstRank(next) > known) return merged;
+    if (!next || firstRank(next) > maxRank) return merged;
     merged.push({
       key: next.keys[0] as number,
       rank: firstRank(next),
@@ -417,17 +433,18 @@ function firstRank({ keys, offset }: Stream): number {
   return (keys[0] as number) + offset;
 }
 
+/** Decides from the text of a candidate what the index cannot decide. */
 function isInSection(
   row: FoundRow,
   matcher: Matcher,
   except: Matcher[],
   scope: WordScope,
 ): boolean {
-  const unverified = except.filter(({ mustVerify }) => mustVerify);
-  if (!matcher.mustVerify && unverified.length === 0) return true;
+  const inexact = except.filter(({ mustVerify }) => mustVerify);
+  if (!matcher.mustVerify && inexact.length === 0) return true;
   const { title, description } = JSON.parse(row.result) as SearchResult;
   const text = `${title}\n${description}`;
-  if (unverified.some((each) => each.matches(text))) return false;
+  if (inexact.some((each) => each.matches(text))) return false;
   if (!matcher.mustVerify) return true;
   const isTitleMatch = matcher.matches(title);
   return scope === 'title' ? isTitleMatch : !isTitleMatch && matcher.matches(text);

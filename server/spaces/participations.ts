@@ -10,9 +10,9 @@ import type { Stores } from '../stores.ts';
 import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
- * Makes the caller a participant of a space. Does nothing if they already are.
+ * Makes the caller a participant of a space. Does nothing if they already are one.
  * @param invitationCode required for a private space
- * @throws DomainError `space_not_found`, also for a private space and a wrong code
+ * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code
  */
 export async function joinSpace(
   { engine, avatars }: Stores,
@@ -48,7 +48,8 @@ export async function joinSpace(
 }
 
 /**
- * Ends the caller's participation in a space but keeps the record of it. Does nothing if they are not a participant.
+ * Ends the caller's participation in a space. Keeps its row, with `left_at`. Does nothing if they are not a
+ * participant.
  * @throws DomainError `space_not_found`, `creator_cannot_leave`
  */
 export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
@@ -72,24 +73,22 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   });
 }
 
-/** Adds to a space's number of participants, and moves the space in the order of search results if necessary. */
+/** Changes the participant count of a space by `delta`, and moves the space in the search order if necessary. */
 export async function changeParticipantCount(
   engine: Engine,
   trx: Database,
   spacePk: number,
-  by: number,
+  delta: number,
 ): Promise<void> {
   await trx
     .updateTable('spaces')
-    .set({ participant_count: sql`participant_count + ${by}` })
+    .set({ participant_count: sql`participant_count + ${delta}` })
     .where('pk', '=', spacePk)
     .execute();
   await moveSpace(engine, trx, spacePk);
 }
 
-/**
- * Returns a page of the caller's participations, the most recent first.
- */
+/** Returns a page of the caller's participations, the most recent first. */
 export async function listParticipations(
   { engine, avatars }: Stores,
   caller: Caller,
@@ -113,7 +112,7 @@ export async function listParticipations(
   const items: Participation[] = [];
   for (const { space_pk, joined_at } of page.items) {
     const space = spaces.get(space_pk);
-    // It may have been deleted since the first query.
+    // The space may have been deleted since the first query.
     if (space) items.push({ space, joined_at });
   }
   return { items, next: page.next };

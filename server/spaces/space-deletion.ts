@@ -6,7 +6,7 @@ import { findOwnSpace } from './spaces.ts';
 import { deleteUnusedTags, setTags } from './tags.ts';
 
 /**
- * Deletes a space that the caller created. Runs on another thread, because a large space takes long.
+ * Deletes a space that the caller created. Uses another thread, because deleting a large space takes long.
  * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function deleteSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
@@ -15,8 +15,8 @@ export async function deleteSpace(engine: Engine, caller: Caller, spaceId: strin
 }
 
 /**
- * Deletes a space with its messages, their appreciations, its participations and tags, in one transaction.
- * @throws DomainError `unauthenticated` if the session has ended meanwhile
+ * Deletes a space with its messages, appreciations, participations and tags, in one transaction.
+ * @throws DomainError `unauthenticated` if the session has ended
  */
 export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget): Promise<void> {
   await transact(engine.db, async (trx) => {
@@ -25,7 +25,7 @@ export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget):
   });
 }
 
-/** Deletes the rows of a space, children first, so that the foreign keys' cascades find nothing to delete. */
+/** Deletes the rows of a space. Deletes child rows first, so that no foreign key cascades. */
 export async function eraseSpaceRows(
   engine: Engine,
   trx: Database,

@@ -114,7 +114,7 @@ async function updateRow(
 
 type Visibility = Space['visibility'];
 
-/** The columns of a space on which access to it depends. */
+/** The properties of a space that decide who can access it. */
 export interface FoundSpace {
   pk: number;
   creatorPk: number;
@@ -125,7 +125,7 @@ export interface FoundSpace {
 }
 
 /**
- * Finds a space that the caller may see: any public one, and a private one if they are a participant.
+ * Finds a space that the caller may see: a public space, or a private one in which they participate.
  * @throws DomainError `space_not_found`
  */
 export async function findSpace(
@@ -139,7 +139,7 @@ export async function findSpace(
 }
 
 /**
- * Finds a space whether or not the caller may see it.
+ * Finds a space even if the caller may not see it.
  * @throws DomainError `space_not_found`
  */
 export async function findAnySpace(
@@ -152,6 +152,7 @@ export async function findAnySpace(
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
+        // No user has the key 0.
         .on('participations.user_pk', '=', caller?.userPk ?? 0)
         .on('participations.left_at', 'is', null),
     )
@@ -189,7 +190,7 @@ export function spaceNotFound(): DomainError {
   return new DomainError('space_not_found', 'There is no such space, or it is private.');
 }
 
-/** Returns spaces by their keys, as the viewer sees them. */
+/** Returns spaces as the viewer sees them, by `pk`. Missing spaces are omitted. */
 export async function describeSpaces(
   db: Database,
   avatars: AvatarUrls,
@@ -260,7 +261,10 @@ export function newInvitationCode(): string {
   return randomBytes(16).toString('base64url');
 }
 
-/** @throws DomainError `invalid_request` */
+/**
+ * Returns a title without surrounding white space.
+ * @throws DomainError `invalid_request`
+ */
 export function parseTitle(text: string): string {
   const title = text.trim();
   if (isBlank(title) || CONTROLS_AND_LINE_SEPARATORS.test(title)) {
@@ -273,7 +277,10 @@ export function parseTitle(text: string): string {
   return title;
 }
 
-/** @throws DomainError `invalid_request` */
+/**
+ * Returns a description with normalised line breaks and without surrounding white space.
+ * @throws DomainError `invalid_request`
+ */
 export function parseDescription(text: string): string {
   const description = text.replace(/\r\n?/gu, '\n').trim();
   if (CONTROLS_EXCEPT_LINE_FEED.test(description)) {

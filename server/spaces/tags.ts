@@ -12,7 +12,7 @@ export interface TagName {
 }
 
 /**
- * Parses the tags of a space. Removes leading `#` and duplicates, of which the first spelling is kept.
+ * Parses the tags of a space. Removes leading `#`. Of tags with the same key, keeps the first.
  * @throws DomainError `invalid_request`
  */
 export function parseTags(names: readonly string[]): TagName[] {
@@ -32,7 +32,7 @@ export function parseTags(names: readonly string[]): TagName[] {
   return [...tags.values()];
 }
 
-const deleteTags = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+const deleteSpaceTags = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db.deleteFrom('space_tags').where('space_pk', '=', spacePk).returning('tag_id'),
 );
 
@@ -44,7 +44,7 @@ const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
     .returning('tag_id'),
 );
 
-const addTag = prepareWrite(
+const insertSpaceTag = prepareWrite(
   { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
   ({ db }, row) => db.insertInto('space_tags').values(row),
 );
@@ -56,16 +56,20 @@ export async function setTags(
   spacePk: number,
   tags: readonly TagName[],
 ): Promise<number[]> {
-  const former = await deleteTags(engine, { spacePk }, db);
+  const former = await deleteSpaceTags(engine, { spacePk }, db);
   for (const [position, { name, key }] of tags.entries()) {
     const [found] = await findOrAddTag(engine, { tag_key: key }, db);
     if (!found) throw new Error('The statement returned no tag_id.');
-    await addTag(engine, { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name }, db);
+    await insertSpaceTag(
+      engine,
+      { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name },
+      db,
+    );
   }
   return former.map(({ tag_id }) => tag_id);
 }
 
-/** Returns the tags of each space. */
+/** Returns the tags of each space, by its `pk`. */
 export async function readTags(
   db: Database,
   spacePks: readonly number[],
@@ -83,7 +87,7 @@ export async function readTags(
   return tags;
 }
 
-/** Deletes those of the tags that no space has any more. */
+/** Deletes the given tags, except those that a space still has. */
 export async function deleteUnusedTags(db: Database, tagIds: readonly number[]): Promise<void> {
   if (tagIds.length === 0) return;
   await db

@@ -1,11 +1,11 @@
 /** Rules about the characters of a text, shared by usernames, bios, titles, messages, tags and passwords. */
 
-/** Whether the database and JSON keep the text unchanged: well-formed Unicode without NUL. */
+/** Returns whether the database and JSON keep a text unchanged: well-formed Unicode without NUL. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Whether a text has only white space and other invisible (default-ignorable) characters. */
+/** Returns whether a text consists only of white space and other invisible (default-ignorable) characters. */
 export function isBlank(text: string): boolean {
   return !/[^\s\p{DI}]/v.test(text);
 }
@@ -17,7 +17,7 @@ export const CONTROLS_EXCEPT_LINE_FEED = /[\p{Cc}--\n]/v;
 
 export const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
 
-/** Whatever ends a line or is a control character. */
+/** Control characters, which include line breaks, and Unicode's line and paragraph separators. */
 export const CONTROLS_AND_LINE_SEPARATORS = /[\p{Cc}\u2028\u2029]/v;
 
 export function countCodePoints(text: string): number {

@@ -1,8 +1,11 @@
 import { isStorable } from './characters.ts';
 
-/** Returns a JSON pointer to a text or key that cannot be stored and sent back; undefined if there is none. */
+/**
+ * Returns a JSON pointer (RFC 6901) to a string that the database or JSON would change, or to an object with such a
+ * key. Returns undefined if there is none.
+ */
 export function findUnstorable(value: unknown): string | undefined {
-  // Without recursion, because a sender may nest values without limit.
+  // Not recursive, because a request body can be nested without limit.
   const pending: { item: unknown; pointer: string }[] = [{ item: value, pointer: '' }];
   for (let next = pending.pop(); next; next = pending.pop()) {
     const { item, pointer } = next;
@@ -16,7 +19,7 @@ export function findUnstorable(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Escapes a key for use in a JSON pointer (RFC 6901). */
+/** Escapes a key for a JSON pointer (RFC 6901). */
 export function escapePointer(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

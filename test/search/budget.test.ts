@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { WordPattern, WordQuery } from '../../server/database/engine.ts';
-import { entriesOf } from '../../server/search/budget.ts';
+import { estimateEntries } from '../../server/search/budget.ts';
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
 
@@ -14,9 +14,9 @@ beforeAll(async () => {
 const word = (term: string): WordPattern => ({ term, isPrefix: false });
 const prefix = (term: string): WordPattern => ({ term, isPrefix: true });
 const cost = (pattern: WordPattern, rest: Partial<WordQuery> = {}, documents = 10_000) =>
-  entriesOf(dictionary, { pattern, scope: 'all', ...rest }, documents);
+  estimateEntries(dictionary, { pattern, scope: 'all', ...rest }, documents);
 
-describe('entriesOf', () => {
+describe('estimateEntries', () => {
   test('counts the documents with a word, or with any word that begins with it', () => {
     expect(cost(word('bread'))).toBe(600);
     expect(cost(prefix('bread'))).toBe(900);

@@ -7,8 +7,8 @@ import {
   typedMatcher,
 } from '../../server/search/matcher.ts';
 import {
-  documentsOf,
   dropWords,
+  estimateDocuments,
   findInflections,
   findJoins,
   findOtherQuery,
@@ -35,10 +35,8 @@ export function expectedResults(
   if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
   const equal = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
-  const typedOne = typedMatcher(words, {
-    joins: findJoins(dictionary, words),
-    inflections: asTyped ? [] : findInflections(dictionary, words),
-  });
+  const inflections = asTyped ? [] : findInflections(dictionary, words);
+  const typedOne = typedMatcher(words, { joins: findJoins(dictionary, words), inflections });
   const matched = spaces.filter((space) => typedOne.matches(textOf(space)));
   const rest = matched.filter((space) => !equal.includes(space));
   const typed = [
@@ -60,9 +58,9 @@ export function expectedResults(
     };
   };
   const other = findOtherQuery(dictionary, words);
-  const base = other ?? words.map(({ word }): Alternative => [[word], []]);
+  const base = other ?? words.map(({ word }, i): Alternative => [[word], inflections[i] ?? []]);
   const documents = base.map((each) => {
-    const known = Math.max(...each.flat().map((text) => documentsOf(dictionary, text)));
+    const known = Math.max(...each.flat().map((text) => estimateDocuments(dictionary, text)));
     // Of words that the dictionary lacks, it counts only whether there is a space with them.
     const isFound = spaces.some((space) => alternativesMatcher([each]).matches(textOf(space)));
     return known > 0 ? known : Number(isFound);

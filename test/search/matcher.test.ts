@@ -139,10 +139,11 @@ describe('The pattern of a matcher', () => {
     .array(fc.tuple(unit, fc.oneof(sign, fc.constant(''))), { maxLength: 8 })
     .map((parts) => parts.flat().join(''));
   const inflection = fc.constantFrom('ab', 'node', '.net');
+  const inflections = fc.array(fc.array(inflection, { maxLength: 2 }), { maxLength: 3 });
   const document = fc.record({ title: text, description: text });
   const matcher: fc.Arbitrary<Matcher> = fc.oneof(
     fc
-      .tuple(text, fc.uniqueArray(fc.nat(10), { maxLength: 2 }), fc.array(fc.array(inflection)))
+      .tuple(text, fc.uniqueArray(fc.nat(10), { maxLength: 2 }), inflections)
       .map(([query, joins, inflections]) => {
         const words = queryWords(query);
         const possible = joins.filter((i) => i < words.length - 1).sort((a, b) => a - b);

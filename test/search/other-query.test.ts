@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
 import {
-  documentsOf,
   dropWords,
+  estimateDocuments,
   findInflections,
   findJoins,
   findOtherQuery,
@@ -335,11 +335,11 @@ describe('dropWords', () => {
   });
 });
 
-describe('documentsOf', () => {
+describe('estimateDocuments', () => {
   test('goes by the rarest word of a text', async () => {
     const dictionary = await dictionaryOf({ bread: 90, breads: 5, oven: 10 });
-    expect(documentsOf(dictionary, 'bread')).toBe(95);
-    expect(documentsOf(dictionary, 'bread oven')).toBe(10);
-    expect(documentsOf(dictionary, 'bread zuk')).toBe(0);
+    expect(estimateDocuments(dictionary, 'bread')).toBe(95);
+    expect(estimateDocuments(dictionary, 'bread oven')).toBe(10);
+    expect(estimateDocuments(dictionary, 'bread zuk')).toBe(0);
   });
 });

@@ -59,9 +59,9 @@ describe('slicesAfter', () => {
         const dictionary = await dictionaryWith(known, documentsOfEach);
         const slices = [...slicesAfter(dictionary, after, maxSpacePk, maxDocuments)];
 
-        const bounds = [after, ...slices.map(({ until }) => until)];
-        for (const [i, { until }] of slices.entries())
-          expect(until).toBeGreaterThan(bounds[i] as number);
+        const bounds = [after, ...slices.map(({ lastKey }) => lastKey)];
+        for (const [i, { lastKey }] of slices.entries())
+          expect(lastKey).toBeGreaterThan(bounds[i] as number);
         expect(slices.map(({ isLast }) => isLast)).toEqual(
           slices.map((_, i) => i === slices.length - 1),
         );
@@ -121,7 +121,7 @@ describe('slicesAfter', () => {
     const last = slices.find((slice) => startsWithOne(sliceTerm(keyOf(38, 2 ** 30)), slice));
     for (const each of keys) {
       expect(startsWithOne(sliceTerm(each), last as Slice)).toBe(true);
-      expect(each).toBeLessThanOrEqual(last?.until as number);
+      expect(each).toBeLessThanOrEqual(last?.lastKey as number);
     }
   });
 });

@@ -6,7 +6,7 @@ import { fold, tagKey } from '../../server/text/words/fold.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
 import {
   indexWords,
-  MAX_WORD_LENGTH,
+  MAX_WORD_CODE_POINTS,
   titleKey,
   WORD_SIGNS,
 } from '../../server/text/words/tokenize.ts';
@@ -88,7 +88,7 @@ describe('words', () => {
         for (const word of [...indexWords(text), ...terms.map(({ text }) => text)]) {
           expect(word).toMatch(safe);
           expect(word.isWellFormed() && !/\s/.test(word)).toBe(true);
-          expect(Array.from(word).length).toBeLessThanOrEqual(MAX_WORD_LENGTH);
+          expect(Array.from(word).length).toBeLessThanOrEqual(MAX_WORD_CODE_POINTS);
         }
       }),
     );

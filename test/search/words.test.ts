@@ -5,7 +5,7 @@ import { matches, queryWords } from '../../server/text/words/query.ts';
 import {
   indexWords,
   isCorrectable,
-  MAX_WORD_LENGTH,
+  MAX_WORD_CODE_POINTS,
   titleKey,
 } from '../../server/text/words/tokenize.ts';
 
@@ -281,9 +281,9 @@ describe('indexWords', () => {
   });
 
   test('are cut to the greatest length, as in queries', () => {
-    const long = 'u𐐨'.repeat(MAX_WORD_LENGTH);
+    const long = 'u𐐨'.repeat(MAX_WORD_CODE_POINTS);
     const [word = ''] = indexWords(long);
-    expect(Array.from(word)).toHaveLength(MAX_WORD_LENGTH);
+    expect(Array.from(word)).toHaveLength(MAX_WORD_CODE_POINTS);
     expect(queryWords(long).map(({ word }) => word)).toEqual([word]);
     expect(finds(long, long)).toBe(true);
   });
@@ -338,12 +338,19 @@ describe('queryWords', () => {
 
   test('tells runs of scripts without spaces from other words', () => {
     const words = queryWords('東京 tower タワー 한국 ไทย 👍');
-    expect(words.map(({ isRun }) => isRun)).toEqual([true, false, true, false, true, false]);
+    expect(words.map(({ isUnspaced }) => isUnspaced)).toEqual([
+      true,
+      false,
+      true,
+      false,
+      true,
+      false,
+    ]);
     expect(words[0]).toEqual({
       word: '东京',
       anyOf: [[{ text: '东京', isPrefix: false }]],
       mustVerify: false,
-      isRun: true,
+      isUnspaced: true,
     });
   });
 

@@ -9,14 +9,14 @@ import type { Mutex } from './mutex.ts';
 const WRITE_LOCK_TIMEOUT_MS = 30_000;
 
 /**
- * How long a transaction keeps the event loop to itself before it lets other requests run between two statements. Long
- * enough for the few statements of a usual request.
+ * After this time, a transaction yields to the event loop between two statements. Long enough for the few statements of
+ * a typical request.
  */
 const MAX_UNINTERRUPTED_MS = 0.2;
 
 const MAX_RETRY_INTERVAL_MS = 50;
 
-/** What the connections of one driver share. */
+/** The resources that all connections of a driver share. */
 export interface SharedResources {
   file: string;
   /** For writes and read-write transactions. Only the holder of the mutex uses it. */
@@ -27,11 +27,13 @@ export interface SharedResources {
   meter: Meter;
 }
 
-/** A Kysely connection. It chooses the handle for each query: the transaction's own, the writer or the reader. */
+/**
+ * A Kysely connection. It selects the handle for each query: the handle of the transaction, the writer or the reader.
+ */
 export class SqliteConnection implements DatabaseConnection {
   readonly #shared: SharedResources;
   #transaction: SqliteHandle | undefined;
-  /** When the transaction last got the event loop, as of `performance.now()`. */
+  /** When the transaction last resumed after yielding, as of `performance.now()`. */
   #resumedAt = 0;
 
   constructor(shared: SharedResources) {
@@ -63,8 +65,8 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   /**
-   * Begins a transaction that holds SQLite's write lock from the start. If it acquired the lock at its first write, it
-   * would fail whenever another process has written since its first read.
+   * Begins a transaction that acquires SQLite's write lock immediately. If it acquired the lock at its first write, it
+   * would fail if another process had written since its first read.
    */
   async beginReadWrite(): Promise<void> {
     const { writer, writeMutex, meter } = this.#shared;
@@ -80,7 +82,7 @@ export class SqliteConnection implements DatabaseConnection {
     this.#resumedAt = performance.now();
   }
 
-  /** Begins a transaction that only reads. It has a handle of its own, so that it can take long without blocking. */
+  /** Begins a read-only transaction. It has its own handle, so that a long transaction does not block other queries. */
   beginReadOnly(): void {
     const { file, meter } = this.#shared;
     this.#transaction = new SqliteHandle(file, 'read only', meter);
@@ -94,7 +96,7 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   rollback(): void {
-    // SQLite itself rolls back after some errors, such as a full disk.
+    // After some errors, such as a full disk, SQLite has already rolled back.
     if (this.#transaction?.isInTransaction) this.#transaction.exec('ROLLBACK');
     this.#endTransaction();
   }
@@ -106,21 +108,23 @@ export class SqliteConnection implements DatabaseConnection {
     this.#transaction = undefined;
   }
 
-  /** A transaction does not yield while other writers wait. On a busy event loop, they would wait much longer. */
+  /**
+   * A transaction does not yield while other writers wait, because on a busy event loop they would wait much longer.
+   */
   #mustYield(): boolean {
     const isDue = performance.now() - this.#resumedAt > MAX_UNINTERRUPTED_MS;
     return isDue && !this.#shared.writeMutex.hasWaiters;
   }
 }
 
-/** Calls `attempt` again while another process or thread holds the write lock, until the deadline. */
+/** Retries `attempt` while another process or thread holds the write lock, until the deadline. */
 async function retryWhileBusy<T>(attempt: () => T, deadline: number, meter: Meter): Promise<T> {
   for (let intervalMs = 1; ; intervalMs = Math.min(intervalMs * 2, MAX_RETRY_INTERVAL_MS)) {
     try {
       return attempt();
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline) throw error;
-      // Jitter, so that processes that wait for the same lock do not retry at the same time.
+      // Jitter, so that waiting processes do not retry at the same time.
       await meter.measureWait(sleep(intervalMs * (0.5 + Math.random())));
     }
   }

@@ -16,11 +16,11 @@ export function connect(file: string, meter?: Meter): Database {
 }
 
 /**
- * A Kysely dialect for one SQLite file. Unlike Kysely's own, it
+ * A Kysely dialect for one SQLite file. Unlike Kysely's own SQLite dialect, it
  * - acquires the write lock when a transaction begins,
  * - waits for a locked file without blocking the event loop,
  * - prepares each statement once,
- * - runs reads outside transactions on a handle of their own, so that they never wait for a writer.
+ * - runs reads outside transactions on a separate handle, so that they never wait for a writer.
  */
 export function sqliteDialect(file: string, meter: Meter = startMeter()): Dialect {
   return {
@@ -32,12 +32,12 @@ export function sqliteDialect(file: string, meter: Meter = startMeter()): Dialec
 }
 
 class ConcurrentSqliteAdapter extends SqliteAdapter {
-  /** Otherwise Kysely lets only one query or transaction run at a time. */
+  /** Otherwise Kysely runs only one query or transaction at a time. */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
 
-  /** Otherwise Kysely runs migrations without a transaction, and an interrupted one stays half done. */
+  /** Otherwise Kysely runs migrations without a transaction, and an interrupted migration is applied partially. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }

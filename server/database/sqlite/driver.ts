@@ -49,7 +49,7 @@ export class SqliteDriver implements Driver {
     connection.rollback();
   }
 
-  /** Outside a transaction, a connection holds nothing. */
+  /** Does nothing, because a connection acquires resources only for the duration of a query or transaction. */
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {

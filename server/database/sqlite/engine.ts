@@ -9,7 +9,7 @@ interface EngineOptions {
   beforeClose?: () => Promise<void>;
 }
 
-/** Makes an engine of a connected database. */
+/** Creates an engine for a connected database. */
 export function createEngine(
   db: Database,
   {

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../errors.ts';
 
-// Errors are recognised by their code, because those from the maintenance thread have lost their class.
+// Errors are recognised by their code, because errors from the maintenance thread have lost their class.
 
 export function isUniqueViolation(error: unknown): boolean {
   return /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(codeOf(error));
@@ -10,12 +10,12 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** Makes an error like SQLite's own for a lock that could not be acquired. */
+/** Creates an error like SQLite's own for a lock that could not be acquired. */
 export function busyError(message: string): Error {
   return Object.assign(new Error(message), { code: 'SQLITE_BUSY' });
 }
 
-/** Makes an error like SQLite's own for a full disk. */
+/** Creates an error like SQLite's own for a full disk. */
 export function diskFullError(message: string): Error {
   return Object.assign(new Error(message), { code: 'SQLITE_FULL' });
 }
@@ -24,7 +24,7 @@ export function isUnavailable(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(codeOf(error));
 }
 
-/** Turns SQLite's error into one that tells the operator what to do. Returns other errors unchanged. */
+/** Converts a SQLite error to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, file: string): unknown {
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
   return found ? new OperatorError(`${file} ${found[1]}`, { cause: error }) : error;

@@ -4,11 +4,11 @@ import { openFile } from './open-file.ts';
 import { vacuum } from './vacuum.ts';
 import { truncateWal } from './wal.ts';
 
-/** How long to wait for locks that other processes hold. */
+/** How long to wait for locks of other processes. */
 const LOCK_TIMEOUT_MS = 30_000;
 
 /**
- * Copies a database as of one moment, also while other processes write to it.
+ * Writes a consistent copy of a database, also while other processes write to it.
  * @param target a file that is missing or empty
  * @throws OperatorError if the database or the copy cannot be read or written
  */
@@ -20,8 +20,8 @@ export async function copyFile(file: string, target: string): Promise<void> {
 }
 
 /**
- * Rewrites a database, so that nothing deleted is left in its files. Other writers wait until it is done.
- * @throws OperatorError if the database cannot be read or written, or if others use it for too long
+ * Rewrites a database, so that its files contain no deleted content. Other writers wait until it is done.
+ * @throws OperatorError if the database cannot be read or written, or if other processes lock it for too long
  */
 export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS): Promise<void> {
   await withFile(file, async (sqlite) => {

@@ -4,7 +4,7 @@ import type { Meter } from './meter.ts';
 import { openFile } from './open-file.ts';
 import { StatementCache } from './statement-cache.ts';
 
-/** An open SQLite file that runs Kysely's queries with cached statements, and measures the time they take. */
+/** An open SQLite file. Runs compiled Kysely queries with cached statements, and measures their time. */
 export class SqliteHandle {
   readonly #sqlite: Sqlite.Database;
   readonly #statements: StatementCache;
@@ -38,7 +38,7 @@ export class SqliteHandle {
     });
   }
 
-  /** Returns the rows one by one. The statement is not cached, because it stays busy until the last row is read. */
+  /** Returns rows one by one. The statement is not cached, because it stays busy until the last row is read. */
   iterate<R>({ sql, parameters }: CompiledQuery): IterableIterator<R> {
     return this.#sqlite.prepare(sql).iterate(parameters) as IterableIterator<R>;
   }

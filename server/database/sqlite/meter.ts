@@ -1,11 +1,11 @@
 import type { Activity } from '../engine.ts';
 
-/** Measures how long this thread works inside SQLite, and how long its writers wait. */
+/** Measures how long SQLite calls block this thread, and how long its writers wait. */
 export interface Meter {
   activity(): Activity;
-  /** Runs synchronous work inside SQLite, and adds its duration to `busySeconds`. */
+  /** Runs a synchronous SQLite call and adds its duration to `busySeconds`. */
   measureBusy<T>(work: () => T): T;
-  /** Counts a waiting writer until the promise settles, and adds the duration to `waitSeconds`. */
+  /** Counts a waiting writer until the promise settles, and adds its waiting time to `waitSeconds`. */
   measureWait(waiting: Promise<unknown>): Promise<void>;
 }
 

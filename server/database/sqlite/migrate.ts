@@ -7,7 +7,8 @@ import { migrations } from './migrations/index.ts';
 import { OPEN_TIMEOUT_MS } from './open-file.ts';
 
 /**
- * Returns whether a file is a database with all migrations. A missing or empty file is not. Does not change the file.
+ * Returns whether a file is a database with all migrations. Returns false for a missing or empty file. Does not change
+ * the file.
  * @throws OperatorError if it belongs to a newer version or to another program
  */
 export function isMigrated(file: string): boolean {

@@ -1,7 +1,7 @@
 import { busyError } from './errors.ts';
 import type { Meter } from './meter.ts';
 
-/** A mutex for the writers of this process. They acquire it in the order of their calls. */
+/** A mutex for the writers of this process, in first-in, first-out order. */
 export class Mutex {
   #isLocked = false;
   readonly #waiters = new Set<() => void>();
@@ -16,7 +16,7 @@ export class Mutex {
   }
 
   /**
-   * Waits until the mutex is free, and locks it.
+   * Waits until the mutex is unlocked, and locks it.
    * @param deadline as of `performance.now()`
    * @throws `SQLITE_BUSY` after the deadline
    */
@@ -25,7 +25,10 @@ export class Mutex {
     else this.#isLocked = true;
   }
 
-  /** Unlocks the mutex, or passes it to the first waiter. It stays locked then, so that no new caller gets ahead. */
+  /**
+   * Unlocks the mutex. If there are waiters, it stays locked and passes to the first one, so that a new caller cannot
+   * acquire it first.
+   */
   release(): void {
     const [next] = this.#waiters;
     if (next) {
@@ -40,11 +43,11 @@ export class Mutex {
         clearTimeout(timer);
         resolve();
       };
-      const giveUp = () => {
+      const expire = () => {
         this.#waiters.delete(wake);
         reject(busyError('The database was locked by other writers for too long.'));
       };
-      const timer = setTimeout(giveUp, deadline - performance.now());
+      const timer = setTimeout(expire, deadline - performance.now());
       this.#waiters.add(wake);
     });
   }

@@ -3,20 +3,20 @@ import Sqlite from 'better-sqlite3';
 /** Older versions can lose committed data in WAL mode: https://sqlite.org/wal.html#walresetbug */
 const MIN_SQLITE_VERSION = '3.51.3';
 
-/** How long opening a file waits for other processes that open or create it. It blocks the event loop. */
+/** How long to wait for other processes that open or create the file at the same time. Blocks the event loop. */
 export const OPEN_TIMEOUT_MS = 2_000;
 
 const CACHE_KIB = 8_192;
 
 /**
- * If the write-ahead log has this many pages, a commit checkpoints it, which blocks the thread. Maintenance checkpoints
- * far earlier, so this limit matters only if no process runs maintenance.
+ * At this size of the write-ahead log, a commit runs a checkpoint, which blocks the thread. Maintenance runs
+ * checkpoints far earlier, so this limit matters only if no process runs maintenance.
  */
 const AUTOCHECKPOINT_PAGES = 10_000;
 
 /**
- * Opens a database file for reading and writing, and creates it if it is missing. Commits are durable, and deleted
- * content is overwritten with zeros. A locked file makes statements fail at once, because waiting inside SQLite would
+ * Opens a database file for reading and writing. Creates it if it is missing. Commits are durable, and deleted content
+ * is overwritten with zeros. Statements fail immediately if the file is locked, because waiting inside SQLite would
  * block the event loop.
  * @throws SqliteError if the file cannot be opened
  */
@@ -27,7 +27,8 @@ export function openFile(file: string): Sqlite.Database {
     throw new Error(`SQLite ${version} is too old. Version ${MIN_SQLITE_VERSION} is required.`);
   }
   sqlite.pragma('journal_mode = WAL');
-  // better-sqlite3 is compiled with NORMAL as the default of WAL mode. It takes effect at the first write.
+  // Explicit, because better-sqlite3 is compiled with NORMAL as the default of WAL mode, and switches to it at the
+  // first write.
   sqlite.pragma('synchronous = FULL');
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma('secure_delete = ON');

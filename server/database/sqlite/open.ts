@@ -8,9 +8,9 @@ import { startMeter } from './meter.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 
 export interface SqliteOptions {
-  /** Whether to apply missing migrations, also to a new file. Otherwise, a missing one is an error. */
+  /** Whether to apply missing migrations, also to a new file. If false, a missing migration is an error. */
   migrate: boolean;
-  /** Whether this process merges the word index and overwrites deleted content. Only one process per file should. */
+  /** Whether this process runs maintenance. Only one process per file should. */
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
@@ -27,7 +27,7 @@ export async function openSqlite(
   const meter = startMeter();
   const db = connect(file, meter);
   try {
-    // Before anything else, because it recognises files that must not be migrated.
+    // First, because it throws for files that must not be migrated.
     const isCurrent = isMigrated(file);
     if (migrate) await migrateToLatest(db);
     else if (!isCurrent) {

@@ -2,9 +2,12 @@ import Sqlite from 'better-sqlite3';
 import { RateLimiterSQLite } from 'rate-limiter-flexible';
 import type { RateLimitStore } from '../rate-limit-store.ts';
 
-/** Opens a SQLite file with one table for each counter. */
+/** How long to wait for a write of another process. Blocks the event loop. */
+const LOCK_TIMEOUT_MS = 100;
+
+/** Opens a SQLite file with one table per counter. */
 export function openSqliteRateLimitStore(file: string): RateLimitStore {
-  const sqlite = new Sqlite(file, { timeout: 100 });
+  const sqlite = new Sqlite(file, { timeout: LOCK_TIMEOUT_MS });
   sqlite.pragma('journal_mode = WAL');
   // Losing the latest counts in a power failure is harmless.
   sqlite.pragma('synchronous = OFF');
@@ -22,7 +25,7 @@ export function openSqliteRateLimitStore(file: string): RateLimitStore {
             keyPrefix: '',
             points,
             duration,
-            // The library would delete expired rows on a timer, and end the process if the disk is full.
+            // The timer of the library would crash the process on a full disk. `deleteExpired` replaces it.
             clearExpiredByTimeout: false,
           },
           // The library may call this before its constructor returns.

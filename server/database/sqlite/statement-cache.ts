@@ -1,9 +1,9 @@
 import type Sqlite from 'better-sqlite3';
 
-/** A query with a list of values has one SQL text per length of the list, so there can be any number of texts. */
+/** Limited, because a query with a list of values has a different SQL text for each length of the list. */
 const MAX_STATEMENTS = 500;
 
-/** Prepares each SQL text once. When it is full, it starts anew. */
+/** Prepares each SQL text once. Discards all statements when it is full. */
 export class StatementCache {
   readonly #sqlite: Sqlite.Database;
   readonly #statements = new Map<string, Sqlite.Statement>();

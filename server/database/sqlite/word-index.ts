@@ -1,14 +1,14 @@
 import { CompiledQuery, sql } from 'kysely';
 import type { WordIndex, WordPattern, WordQuery } from '../engine.ts';
 
-/** Each word of a title is indexed twice: as it is, and with this prefix. No word starts with it. */
+/** Each word of a title is indexed twice: unchanged, and with this prefix. No other term starts with it. */
 const TITLE_PREFIX = '=';
 
-// better-sqlite3 binds numbers as floating-point, which FTS5 rejects as a rowid.
+// better-sqlite3 binds numbers as floating-point values, which FTS5 rejects as rowids.
 const INSERT_DOCUMENT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
 const DELETE_DOCUMENT = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
 
-// Without the casts, SQLite would plan the statement again for every new value.
+// Without the casts, SQLite would plan the statement again for every new value. See `placeholdersOf`.
 const FIND = `SELECT rowid AS key FROM word_index
   WHERE word_index MATCH CAST(? AS TEXT) AND rowid > CAST(? AS INTEGER)
   ORDER BY rowid LIMIT CAST(? AS INTEGER)`;
@@ -61,9 +61,9 @@ function fts5Query({ pattern, scope, except = [] }: WordQuery, within?: readonly
 }
 
 /**
- * Translates a pattern into FTS5's query language. Every term is quoted, so that nothing in it is syntax.
- * @param bound is repeated in every conjunction: FTS5 looks for the next match of each without an upper limit, and stops
- *   only at the end of one of its terms
+ * Translates a pattern into FTS5's query syntax. Every term is quoted, so that none of it is parsed as syntax.
+ * @param bound an expression that limits the search. It is added to every conjunction, because FTS5 searches for the
+ *   next match of each conjunction separately, up to the end of the list of one of its terms.
  */
 function fts5Expression(pattern: WordPattern, prefix: string, bound?: string): string {
   if ('term' in pattern) return `"${prefix}${pattern.term}"${pattern.isPrefix ? '*' : ''}`;

@@ -5,28 +5,28 @@ import { readFragments } from '../results.ts';
 import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
 
 /**
- * The words that several public spaces share, with the number of spaces that have each. It decides what a query might
- * have meant and estimates what a query costs. It may be a minute or two older than the word index.
+ * The words that several public spaces share, with the number of spaces for each. Used to correct queries and to
+ * estimate their cost. It can be up to two minutes older than the word index.
  */
 export interface Dictionary {
   /** Changes when the content does. */
   version: number;
   /** Number of public spaces. */
   spaces: number;
-  /** Words in fewer spaces are not known, unless a popular title has them. */
+  /** Words in fewer spaces are missing, unless a popular space has them in its title. */
   minDocuments: number;
   trie: Trie;
 }
 
-/** Returns the number of spaces with this word; 0 if it is not known. */
+/** Returns the number of spaces with this word; 0 if the dictionary lacks it. */
 export function documentsWith({ trie }: Dictionary, word: string): number {
   const node = findNode(trie, word);
   return node === undefined ? 0 : (trie.documents[node] as number);
 }
 
 /**
- * Returns about how many spaces have a word with this prefix. Spaces with several such words count several times, and
- * spaces that came since the dictionary was built not at all.
+ * Estimates how many spaces have a word with this prefix. Counts a space once for each such word. Does not count spaces
+ * that were added after the dictionary was built.
  */
 export function documentsWithPrefix({ trie }: Dictionary, prefix: string): number {
   const node = findNode(trie, prefix);
@@ -47,7 +47,7 @@ export async function readDictionary({ readDb }: Pick<Engine, 'readDb'>): Promis
   };
 }
 
-/** Builds a new dictionary if anything that search depends on has changed since the current one was built. */
+/** Replaces the dictionary if the search revision has changed since it was built. */
 export async function refreshDictionary(engine: Engine): Promise<void> {
   const current = await engine.db
     .selectFrom('dictionary')
@@ -73,7 +73,7 @@ export async function refreshDictionary(engine: Engine): Promise<void> {
       .updateTable('dictionary')
       .set(({ eb }) => ({
         version: eb('version', '+', 1),
-        // A trigger advances the revision with a new version.
+        // Changing the version increases the revision, by a trigger.
         built_revision: revision + 1,
         spaces,
         min_documents: minDocuments,
@@ -95,11 +95,12 @@ async function build(engine: Engine, snapshot: Database) {
   return { spaces, minDocuments, trie: trieToBytes(trie) };
 }
 
-/** A word in one of a million spaces is as likely a typo as a word. Among a few hundred spaces, every word counts. */
+/** A word in only one of a million spaces may well be a typo. Among a few hundred spaces, every word counts. */
 function minDocumentsOf(spaces: number): number {
   return Math.max(1, Math.floor(Math.log10(Math.max(1, spaces))) - 1);
 }
 
+// The dictionary has all words in the titles of this share of all spaces, the most popular ones, up to a maximum.
 const POPULAR_SHARE = 0.02;
 const MAX_POPULAR_SPACES = 10_000;
 

@@ -1,17 +1,15 @@
 /**
- * A trie of words in four typed arrays, so that it is stored and loaded as bytes without parsing. Nodes are in preorder:
- * the first child of a node follows it, and `end` is the number of the node after its subtree. Node 0 is the root.
+ * A trie of words in four typed arrays, which are stored and loaded as bytes without parsing. The index into each array
+ * is the number of a node. Nodes are in preorder: node 0 is the root, and the first child of a node follows it.
  */
 export interface Trie {
-  /** UTF-16 code unit on the edge into the node. */
+  /** The UTF-16 code unit on the edge to the node. */
   unit: Uint16Array;
+  /** The node after the subtree of the node. */
   end: Uint32Array;
-  /** Number of documents with the word that ends here; 0 if the node is only the beginning of words. */
+  /** Number of documents with the word that ends at the node; 0 if no word does. */
   documents: Uint32Array;
-  /**
-   * Sum of documents over all words that begin here, pruned ones included. At least the number of documents with such a
-   * word, since a document may have several.
-   */
+  /** Sum of documents over all words with the prefix that ends at the node, including pruned words. */
   total: Uint32Array;
 }
 
@@ -21,9 +19,9 @@ export interface TermCount {
 }
 
 /**
- * Builds a trie in one pass and in memory that grows with the result only.
+ * Builds a trie in one pass. Needs memory for the result only.
  * @param terms         distinct, ordered by UTF-8 bytes or UTF-16 code units
- * @param minDocuments  words in fewer documents, and beginnings with a smaller total, are pruned
+ * @param minDocuments  words in fewer documents, and prefixes with a smaller total, are pruned
  * @param isKept        exempts words from pruning
  */
 export async function buildTrie(
@@ -36,6 +34,7 @@ export async function buildTrie(
   const path = [nodes.add(0)];
   let previous = '';
 
+  /** Closes the last nodes of the path, until this many are left. */
   const close = (depth: number) => {
     for (let node = path.pop(); node !== undefined; node = path.pop()) {
       nodes.close(node, minDocuments);
@@ -56,7 +55,7 @@ export async function buildTrie(
   return nodes.toTrie();
 }
 
-/** The node at the end of `text`; undefined if no word that was kept begins with it. */
+/** Returns the node where `text` ends; undefined if the trie has no such prefix. */
 export function findNode({ unit, end }: Trie, text: string): number | undefined {
   let node = 0;
   for (let i = 0; i < text.length; i += 1) {
@@ -82,7 +81,7 @@ export function wordsBelow(
 ): { ending: string; documents: number }[] {
   const found: { ending: string; documents: number }[] = [];
   const path: number[] = [];
-  /** Nodes after the subtrees that the path is in. */
+  /** For each node of the path, the node after its subtree. */
   const ends: number[] = [];
   let node = start;
   for (let visited = 0; node < (end[start] as number) && visited < maxNodes; visited += 1) {
@@ -101,7 +100,7 @@ export function wordsBelow(
   return found;
 }
 
-/** Serialises a trie. The byte order is the machine's: bytes are read where they were written. */
+/** Serialises a trie in the byte order of this machine. */
 export function trieToBytes({ unit, end, documents, total }: Trie): Buffer {
   return Buffer.concat(
     [end, documents, total, unit].map((array) =>
@@ -110,10 +109,10 @@ export function trieToBytes({ unit, end, documents, total }: Trie): Buffer {
   );
 }
 
-/** Reads what `trieToBytes` wrote. */
+/** Restores a trie from the result of `trieToBytes`. */
 export function trieFromBytes(bytes: Uint8Array): Trie {
   const nodes = bytes.byteLength / BYTES_PER_NODE;
-  // Typed arrays need aligned memory, which a buffer from the database does not promise.
+  // Copied, because typed arrays need aligned memory, and a buffer from the database may not be aligned.
   const { buffer } = Uint8Array.from(bytes);
   return {
     end: new Uint32Array(buffer, 0, nodes),
@@ -151,7 +150,7 @@ class GrowingNodes {
     this.#documents[node] = documents;
   }
 
-  /** Ends the subtree of a node, and removes the node if it has become a leaf without a word and a small total. */
+  /** Ends the subtree of a node. Removes the node if it is a leaf without a word and has a total below `minTotal`. */
   close(node: number, minTotal: number): void {
     const isLeaf = this.#length === node + 1;
     const isPruned =

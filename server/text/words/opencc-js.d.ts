@@ -1,5 +1,5 @@
 declare module 'opencc-js/dict/TSCharacters' {
-  /** Pairs of a traditional character and its simplified forms, separated by `|`, in each separated by spaces. */
-  const pairs: string;
-  export default pairs;
+  /** Entries separated by `|`: a traditional character and its simplified forms, separated by spaces. */
+  const entries: string;
+  export default entries;
 }

@@ -1,9 +1,9 @@
 import {
-  ARTICLE,
+  bigramsOf,
   indexWords,
-  isUnspaced,
+  isUnspacedToken,
   joinedToken,
-  pairsOf,
+  LEADING_ARTICLE,
   splitToken,
   tokenize,
   truncateWord,
@@ -12,14 +12,14 @@ import {
 
 /** A word of a query. */
 export interface QueryWord {
-  /** Folded, without the signs that join it. For a script written without spaces, the whole run. */
+  /** Folded, without the signs between its parts. For a script written without spaces, the whole run. */
   word: string;
-  /** A text matches only if it has every term of one of these lists. */
+  /** A text matches only if it has every term of at least one of these lists. */
   anyOf: Term[][];
   /** Whether the terms are necessary but not sufficient, so that each matching text must be verified. */
   mustVerify: boolean;
   /** Whether the word is a run of a script written without spaces. */
-  isRun: boolean;
+  isUnspaced: boolean;
 }
 
 /** An indexed word, or a prefix of one. */
@@ -28,15 +28,17 @@ export interface Term {
   isPrefix: boolean;
 }
 
+const MAX_QUERY_WORDS = 12;
+
 /**
- * Returns the first `limit` distinct words of a query, each with at most `limit` terms in a list. A text matches if it
- * has all of them.
+ * Returns the first distinct words of a query. A text matches if it has all of them.
+ * @param limit maximum number of words, and of terms in each list of a word
  */
-export function queryWords(query: string, limit = 12): QueryWord[] {
+export function queryWords(query: string, limit = MAX_QUERY_WORDS): QueryWord[] {
   const words = new Map<string, QueryWord>();
   for (const token of tokenize(query)) {
     if (words.size === limit) break;
-    const word = isUnspaced(token) ? runWord(token, limit) : spacedWord(token, limit);
+    const word = isUnspacedToken(token) ? unspacedWord(token, limit) : spacedWord(token, limit);
     words.set(word.word, word);
   }
   const found = [...words.values()];
@@ -45,43 +47,47 @@ export function queryWords(query: string, limit = 12): QueryWord[] {
 
 const HANGUL = /\p{sc=Hang}/v;
 
-/** One or two letters are the prefix of too many words, unless the word is still being typed. */
-function isShort({ word, isRun }: QueryWord): boolean {
-  // A syllable of Hangul is several letters, and particles follow it: 서울 means 서울에서, too.
-  return !isRun && word.length <= 2 && !HANGUL.test(word);
+/**
+ * Returns whether a word is the prefix of too many others. `queryWords` exempts the last word, which may be incomplete.
+ */
+function isShort({ word, isUnspaced }: QueryWord): boolean {
+  // A Hangul syllable is several letters, and particles are appended: 서울 must also match 서울에서.
+  return !isUnspaced && word.length <= 2 && !HANGUL.test(word);
 }
 
 function wholeWord(word: QueryWord): QueryWord {
   return { ...word, anyOf: [[{ text: word.word, isPrefix: false }]] };
 }
 
-function runWord(token: string, limit: number): QueryWord {
+function unspacedWord(token: string, limit: number): QueryWord {
   const word = joinedToken(token);
-  const found = [...new Set(pairsOf(word))].slice(0, limit);
-  const terms = found.length ? found.map((text) => ({ text, isPrefix: false })) : [prefix(word)];
-  // Pairs carry no order: 京都東京 contains 東京 and 京都 but not 東京都.
-  return { word, anyOf: [terms], mustVerify: terms[0]?.text !== word, isRun: true };
+  const bigrams = [...new Set(bigramsOf(word))].slice(0, limit);
+  const terms = bigrams.length
+    ? bigrams.map((text) => ({ text, isPrefix: false }))
+    : [prefix(word)];
+  // Bigrams lose their order: 京都東京 contains 東京 and 京都 but not 東京都.
+  return { word, anyOf: [terms], mustVerify: terms[0]?.text !== word, isUnspaced: true };
 }
 
 function spacedWord(token: string, limit: number): QueryWord {
   const word = truncateWord(joinedToken(token));
   const anyOf = [[prefix(word)]];
-  const parts = splitToken(token.replace(ARTICLE, ''));
-  // A single letter is the prefix of too many words: k-pop means K pop, not pop for kids. At the end it does not stand
-  // on its own at all: who's does not mean who and s.
+  const parts = splitToken(token.replace(LEADING_ARTICLE, ''));
+  // A single letter matches only whole words: k-pop does not find pop for kids. If the last part is a single letter,
+  // the parts do not match separately at all: who's does not mean who and s.
   const isLetter = (part: string | undefined) => /^\p{L}$/v.test(part ?? '');
   if (parts[0] !== token && !isLetter(parts.at(-1)) && !parts.some((part) => part.endsWith('.'))) {
     const terms = parts.slice(0, limit).map((part) => truncateWord(withoutDot(part)));
     anyOf.push(terms.map((text) => ({ text, isPrefix: !isLetter(text) })));
   }
-  return { word, anyOf, mustVerify: false, isRun: false };
+  return { word, anyOf, mustVerify: false, isUnspaced: false };
 }
 
-/** Whether a text has all of the words. Decides from the text itself what the index only approximates. */
+/** Returns whether a text has all of the words. Exact, unlike the index. */
 export function matches(words: readonly QueryWord[], text: string): boolean {
   const indexed = indexWords(text);
   const runs = tokenize(text)
-    .filter((token) => isUnspaced(token))
+    .filter((token) => isUnspacedToken(token))
     .map(joinedToken);
   const has = ({ text, isPrefix }: Term) =>
     indexed.some((word) => (isPrefix ? word.startsWith(text) : word === text));

@@ -1,19 +1,21 @@
 /**
- * Splits text into words, in the same way for the index and for queries, and on either database.
+ * Splits text into words, in the same way for the index and for queries.
  *
- * - A query word matches any prefix of an indexed word. One or two letters do so only at the end of a query, elsewhere
- *   they match whole words: `go lang` does not find `good language`.
- * - A word joined by signs (`node.js`, `wi-fi`, `l'eau`, `foo_bar`, `R&B`) is indexed without the signs, from each of
- *   its parts to its end, and each part is indexed: `nodejs`, `node`, `js`. So `nodejs`, `node.j`, `node` and `js` all
- *   find it. In a query, its parts may also match separately: `wi-fi` finds `wifi` and `Wi Fi`.
+ * - A query word matches any prefix of an indexed word. A word of one or two letters does so only at the end of a
+ *   query. Elsewhere it matches whole words: `go lang` does not find `good language`.
+ * - A word of several parts (`node.js`, `wi-fi`, `l'eau`, `foo_bar`, `R&B`) is indexed without the signs between them.
+ *   Each part is indexed, too, and so is the rest of the word from each part on: `nodejs`, `node`, `js`. So `nodejs`,
+ *   `node.j`, `node` and `js` all find it. In a query, the parts may also match separately: `wi-fi` finds `wifi` and
+ *   `Wi Fi`.
  * - `++` or `#` after a letter, a dot before a first letter and dots between digits belong to the word: `c++`, `.net`,
  *   `3.14`.
  * - An emoji is a word, regardless of its skin tone and presentation.
- * - A query finds any part of a run of a script written without spaces. The run is indexed as its overlapping pairs and
- *   its last character: `東京都` as `東京`, `京都`, `都`.
+ * - A query finds any part of a run of a script written without spaces. The run is indexed as its bigrams and its last
+ *   character: `東京都` as `東京`, `京都`, `都`.
  *
- * In other scripts, boundaries are those of Unicode's UAX 29 or finer. They come from a pattern instead of
- * `Intl.Segmenter`, whose dictionaries change with the ICU version while an index stays.
+ * In other scripts, word boundaries are those of Unicode's UAX 29 or finer. A pattern finds them instead of
+ * `Intl.Segmenter`, because a new ICU version would change its results, and they would no longer match the stored
+ * index.
  */
 
 import { fold, nasalPrefixes } from './fold.ts';
@@ -21,29 +23,29 @@ import { fold, nasalPrefixes } from './fold.ts';
 /** The ASCII characters besides letters and digits that an indexed word may contain. */
 export const WORD_SIGNS = '+#.';
 
-/** In code points. Longer words are truncated, in the index and in queries. The word index has every prefix of a word. */
-export const MAX_WORD_LENGTH = 30;
+/** Longer words are truncated, in the index and in queries. The word index has a prefix index for each length. */
+export const MAX_WORD_CODE_POINTS = 30;
 
 // Parts of the patterns below, for the `v` flag.
 const UNSPACED_SCRIPTS = 'Hani Hira Kana Bopo Thai Laoo Khmr Mymr Lana Tale Talu Tavt Java Bali'
   .split(' ')
   .map((script) => `\\p{sc=${script}}`)
   .join('');
-/** Includes the length and repetition marks that Han and kana share. */
+/** A letter, mark or digit of these scripts. Includes the length and repetition marks that Han and kana share. */
 const UNSPACED = String.raw`[[${UNSPACED_SCRIPTS}\u3006\u302A-\u302F\u3031-\u3035\u3099\u309A\u30FC]&&[\p{L}\p{M}\p{N}]]`;
 /** Letters and digits, with an optional `++` or `#` after a letter. */
 const PART = String.raw`[[\p{L}\p{N}]--${UNSPACED}][[\p{L}\p{M}\p{N}]--${UNSPACED}]*(?:(?<=[\p{L}\p{M}])(?:\+\+|#))?`;
 /** The last two are Hebrew's geresh and gershayim. */
 const JOINERS = String.raw`'"&\/:_·\-\u2010\u05F3\u05F4`;
-/** Joins two parts of one word. After a sign, it may be empty. */
-const JOINT = String.raw`[${JOINERS}]|(?<=[\p{L}\p{M}])\.(?=\p{L})|(?<=\p{N})[.,](?=\p{N})|(?<=[+#])`;
+/** The separator of two parts of a word. It is empty after `+` or `#`. */
+const SEPARATOR = String.raw`[${JOINERS}]|(?<=[\p{L}\p{M}])\.(?=\p{L})|(?<=\p{N})[.,](?=\p{N})|(?<=[+#])`;
 const LEADING_DOT = String.raw`(?<![.\p{L}\p{M}\p{N}])\.(?=\p{L})`;
-/** The tag characters spell the flags of England, Scotland and Wales. */
+/** An emoji. The tag characters after it spell the flags of England, Scotland and Wales. */
 const PICTOGRAPH = String.raw`[\p{ExtPict}--[©®]][\u{E0020}-\u{E007F}]*`;
 
 const TOKEN = new RegExp(
   [
-    `(?:${LEADING_DOT})?${PART}(?:(?:${JOINT})${PART})*`,
+    `(?:${LEADING_DOT})?${PART}(?:(?:${SEPARATOR})${PART})*`,
     `${UNSPACED}+(?:[・·]${UNSPACED}+)*`,
     String.raw`\p{RI}{2}|${PICTOGRAPH}(?:\u200D${PICTOGRAPH})*`,
   ].join('|'),
@@ -52,8 +54,8 @@ const TOKEN = new RegExp(
 const PLAIN = /^[a-z0-9]+$/;
 const STARTS_UNSPACED = new RegExp(`^${UNSPACED}`, 'v');
 /**
- * The boundaries between a token's parts, also between Hangul and other letters (`K팝`). A dot stays with the letters
- * after it (`.net`) or the digits before it (`3.`, `14`).
+ * A boundary between the parts of a token. There is also one between Hangul and other letters (`K팝`). A dot belongs to
+ * the letters after it (`.net`) or the digits before it (`3.`, `14`).
  */
 const BOUNDARY = new RegExp(
   [
@@ -63,9 +65,9 @@ const BOUNDARY = new RegExp(
   ].join('|'),
   'v',
 );
-/** The article of `l'eau`, `d'art`, `الكتاب` or `بالكتاب`, which people leave out of queries. */
-export const ARTICLE = /^(?:[cdjlmnst]'|[وفبك]?ال|و?لل)(?=\p{L}{3})/v;
-/** With fewer letters, another number is probably another thing instead of a misspelling. */
+/** The article or preposition in `l'eau`, `d'art`, `الكتاب` or `بالكتاب`, which people omit in queries. */
+export const LEADING_ARTICLE = /^(?:[cdjlmnst]'|[وفبك]?ال|و?لل)(?=\p{L}{3})/v;
+/** At least three letters, because another number in a name such as `a380` usually means another thing. */
 const CORRECTABLE = new RegExp(
   String.raw`^(?=(?:\P{L}*\p{L}){3})(?:[[\p{L}\p{N}]--${UNSPACED}]\p{M}*){4,}$`,
   'v',
@@ -77,20 +79,20 @@ export function indexWords(text: string): string[] {
   for (const token of tokenize(text)) {
     if (PLAIN.test(token)) {
       words.add(truncateWord(token));
-    } else if (isUnspaced(token)) {
+    } else if (isUnspacedToken(token)) {
       const run = joinedToken(token);
-      for (const pair of pairsOf(run)) words.add(pair);
+      for (const bigram of bigramsOf(run)) words.add(bigram);
       words.add(Array.from(run).at(-1) ?? run);
     } else {
       const parts = splitToken(token);
       for (const [i, part] of parts.entries()) {
-        const rest = together(parts.slice(i, i + MAX_WORD_LENGTH));
+        const rest = joinParts(parts.slice(i, i + MAX_WORD_CODE_POINTS));
         const word = truncateWord(rest);
         words.add(word);
-        // Of a number, the digits up to a dot are no word of their own: a query for `3.` means `3`.
+        // The digits before a dot are not a separate word: a query for `3.` means `3`.
         const isLast = i === parts.length - 1;
         if (!isLast && !part.endsWith('.')) words.add(truncateWord(withoutDot(part)));
-        if (ARTICLE.test(rest)) words.add(truncateWord(rest.replace(ARTICLE, '')));
+        if (LEADING_ARTICLE.test(rest)) words.add(truncateWord(rest.replace(LEADING_ARTICLE, '')));
         if (part.startsWith('.')) words.add(truncateWord(`.${rest}`));
         if (word.includes('्')) for (const prefix of nasalPrefixes(word)) words.add(prefix);
       }
@@ -99,27 +101,30 @@ export function indexWords(text: string): string[] {
   return [...words];
 }
 
-/** Returns a title's words in order, separated by spaces. Titles with equal keys count as the same title. */
+/** Returns the words of a title in order, separated by spaces. Titles with the same key count as equal. */
 export function titleKey(title: string): string {
   return tokenize(title).map(joinedToken).join(' ');
 }
 
-/** Whether a word may be corrected: at least four letters and digits, at least three of them letters, in a script written with spaces. */
+/**
+ * Returns whether a word can be corrected: at least four letters and digits, of which at least three are letters, in a
+ * script with spaces.
+ */
 export function isCorrectable(word: string): boolean {
   return CORRECTABLE.test(word);
 }
 
-/** Returns the folded words of a text in order, each with the signs that join its parts. */
+/** Returns the tokens of a text in order: its folded words, with the signs between their parts. */
 export function tokenize(text: string): string[] {
   return fold(text).match(TOKEN) ?? [];
 }
 
-/** Returns a token without the signs that join its parts. Of the dots before letters, only a leading one is kept. */
+/** Returns a token without the signs between its parts. A leading dot is kept, other dots before letters are not. */
 export function joinedToken(token: string): string {
-  return (token.startsWith('.') ? '.' : '') + together(splitToken(token));
+  return (token.startsWith('.') ? '.' : '') + joinParts(splitToken(token));
 }
 
-function together(parts: string[]): string {
+function joinParts(parts: string[]): string {
   return parts.map(withoutDot).join('');
 }
 
@@ -127,18 +132,18 @@ export function withoutDot(part: string): string {
   return part.startsWith('.') ? part.slice(1) : part;
 }
 
-export function pairsOf(run: string): string[] {
+export function bigramsOf(run: string): string[] {
   const characters = Array.from(run);
   return characters.slice(1).map((character, i) => characters[i] + character);
 }
 
 export function truncateWord(word: string): string {
-  if (word.length <= MAX_WORD_LENGTH) return word;
-  return Array.from(word).slice(0, MAX_WORD_LENGTH).join('');
+  if (word.length <= MAX_WORD_CODE_POINTS) return word;
+  return Array.from(word).slice(0, MAX_WORD_CODE_POINTS).join('');
 }
 
-/** Whether a token is a run of a script written without spaces. */
-export function isUnspaced(token: string): boolean {
+/** Returns whether a token is a run of a script written without spaces. */
+export function isUnspacedToken(token: string): boolean {
   return STARTS_UNSPACED.test(token);
 }
 
@@ -148,10 +153,10 @@ export function splitToken(token: string): string[] {
 }
 
 /**
- * Returns the words of a run of a script written without spaces, as ICU's dictionaries see them. For queries only,
- * because these dictionaries change with the version of ICU while an index stays.
+ * Segments a run of a script written without spaces into words, with ICU's dictionaries. For queries only, because a
+ * new ICU version can change the result, and the index is not rebuilt then.
  */
-export function runParts(run: string): string[] {
+export function segmentUnspaced(run: string): string[] {
   return Array.from(SEGMENTER.segment(run), ({ segment }) => segment);
 }
 

@@ -12,7 +12,7 @@ interface RunningWorker {
   exited: Promise<void>;
 }
 
-/** The thread for tasks and maintenance, which would block the main thread for too long. Restarts if it crashes. */
+/** Runs tasks and maintenance on a thread, because they would block the main thread. Restarts it if it crashes. */
 export class MaintenanceThread {
   readonly #settings: ThreadSettings;
   readonly #pendingTasks = new Map<number, PromiseWithResolvers<void>>();
@@ -25,7 +25,7 @@ export class MaintenanceThread {
     this.#running = this.#start();
   }
 
-  /** @throws what the task throws, or `SQLITE_BUSY` if the thread stops before the task has begun */
+  /** @throws the error of the task, or `SQLITE_BUSY` if the thread stops before the task begins */
   runTask(task: TaskName, target: TaskTarget): Promise<void> {
     const requestId = ++this.#lastRequestId;
     const pending = Promise.withResolvers<void>();

@@ -5,17 +5,19 @@ import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
 
-/** After the dictionary was refreshed, other work is preferred for this many times as long as that took. */
+/**
+ * After a refresh of the dictionary, the next one waits for this many times its duration, to leave time for other work.
+ */
 const DICTIONARY_PAUSE_FACTOR = 20;
 
-/** Keeps a database's files in order. One process per database does this. */
+/** Merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
 export class Maintenance {
   readonly #db: Database;
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
   readonly #refreshDictionary: () => Promise<void>;
   #dictionaryPausesUntil = 0;
-  /** The data version after which nothing was left to do. */
+  /** The data version at which no work was left. */
   #handledVersion: number | undefined;
 
   constructor(
@@ -30,7 +32,7 @@ export class Maintenance {
     this.#purger = new Purger(db, file, refreshDictionary, stopping);
   }
 
-  /** Does what is due. If the disk is full or the file is locked for long, the next round tries again. */
+  /** Does all pending work. The next round retries it if the disk is full or the file is locked. */
   async runRound(): Promise<void> {
     try {
       await this.#runRound();
@@ -40,7 +42,7 @@ export class Maintenance {
   }
 
   async #runRound(): Promise<void> {
-    // Read before the work, so that a write during this round starts another one.
+    // Read before the work, so that a write during this round causes another round.
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
     const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
@@ -63,7 +65,7 @@ export class Maintenance {
   }
 }
 
-/** A number that changes when another connection has written to the database. */
+/** Returns a number that changes when another connection writes to the database. */
 async function dataVersion(db: Database): Promise<number | undefined> {
   const { rows } = await sql<{ data_version: number }>`PRAGMA data_version`.execute(db);
   return rows[0]?.data_version;

@@ -8,24 +8,27 @@ import { vacuum } from '../vacuum.ts';
 import { truncateWal } from '../wal.ts';
 import { rewriteWordIndex } from './word-index-merge.ts';
 
-/** Writers wait a second or two while a file of this size is rewritten. Larger ones are left to `npm run compact`. */
+/** Rewriting a file of this size blocks writers for a second or two. Larger files need `npm run compact`. */
 const MAX_VACUUM_BYTES = 256 * 2 ** 20;
 
-/** Free bytes needed per byte of the file: one for the temporary copy, one for the log, and some for other writers. */
+/** Required free space per byte of the file: 1 for the temporary copy, 1 for the log, and 0.5 for other writers. */
 const VACUUM_SPACE_FACTOR = 2.5;
 
-/** How long to wait after a failed rewrite before the next purge. */
+/** Minimum time between a failed rewrite and the next purge. */
 const VACUUM_RETRY_INTERVAL_MS = 60_000;
 
-/** After a rewrite, the next purge waits this many times its duration, so that writers are not blocked all the time. */
+/**
+ * After a rewrite, the next purge waits for this many times its duration, so that writers are blocked less than a tenth
+ * of the time.
+ */
 const VACUUM_PAUSE_FACTOR = 10;
 
-/** How long a purge waits until discarded avatars are deleted. After that, their names may remain in the database. */
+/** How long a purge waits for the deletion of discarded avatars. After that, their names can remain in the database. */
 const AVATAR_TIMEOUT_MS = 5_000;
 
 const AVATAR_POLL_INTERVAL_MS = 5;
 
-/** Overwrites what was deleted, so that no byte of it remains in the database's files. */
+/** Overwrites deleted content, so that none of it remains in the database files. */
 export class Purger {
   readonly #db: Database;
   readonly #file: string;
@@ -52,16 +55,16 @@ export class Purger {
 
   async purge(requestIds: number[]): Promise<void> {
     await rewriteWordIndex(this.#db, this.#stopping);
-    // After the word index, from which the dictionary is built, has forgotten the deleted words.
+    // After the word index, because the dictionary is built from it.
     await this.#refreshDictionary();
     await this.#waitForDiscardedAvatars();
     if (this.#stopping.aborted) return;
     const sqlite = openFile(this.#file);
     try {
-      // After the steps above, because they delete rows, too, and may leave copies of them in unused parts of pages.
+      // After the steps above, because they delete rows, too, and can leave copies of them in unused space.
       const bytes = fileBytes(sqlite);
       if (bytes <= MAX_VACUUM_BYTES) await this.#rewriteFile(sqlite, bytes);
-      // Last, because the log still holds earlier versions of every page that has changed.
+      // Last, because the log contains earlier versions of all changed pages.
       await truncateWal(sqlite, this.#stopping);
     } finally {
       sqlite.close();
@@ -70,7 +73,7 @@ export class Purger {
     await this.#db.deleteFrom('pending_purges').where('id', 'in', requestIds).execute();
   }
 
-  /** Housekeeping deletes a discarded avatar's file first and its row, which has the file's name, afterwards. */
+  /** Waits until housekeeping has deleted the rows of discarded avatars, which contain the names of their files. */
   async #waitForDiscardedAvatars(): Promise<void> {
     const deadline = performance.now() + AVATAR_TIMEOUT_MS;
     while (!this.#stopping.aborted && performance.now() < deadline) {
@@ -86,9 +89,9 @@ export class Purger {
   }
 
   async #rewriteFile(sqlite: Sqlite.Database, bytes: number): Promise<void> {
-    // Replaced below if the rewrite succeeds.
+    // In case the rewrite fails. Otherwise it is replaced below.
     this.#pausesUntil = performance.now() + VACUUM_RETRY_INTERVAL_MS;
-    await assertRoomToRewrite(this.#file, bytes);
+    await assertSpaceToRewrite(this.#file, bytes);
     const startedAt = performance.now();
     await vacuum(sqlite, this.#stopping);
     const endedAt = performance.now();
@@ -102,7 +105,7 @@ function fileBytes(sqlite: Sqlite.Database): number {
   return pages * pageBytes;
 }
 
-async function assertRoomToRewrite(file: string, bytes: number): Promise<void> {
+async function assertSpaceToRewrite(file: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(file);
   const required = VACUUM_SPACE_FACTOR * bytes;
   const available = bavail * bsize;

@@ -35,7 +35,7 @@ export class TaskRunner {
   async #run({ requestId, task: name, target }: TaskRequest): Promise<void> {
     const response: TaskResponse = { requestId };
     try {
-      // A stopping service has already closed its connections, so nobody waits for the task.
+      // A stopping service has already closed its HTTP connections, so no client is waiting for the task.
       if (this.#stopping.aborted) throw busyError('The service is stopping.');
       const task = this.#tasks[name];
       if (!task) throw missingTask(name);

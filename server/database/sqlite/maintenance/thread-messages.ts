@@ -21,7 +21,7 @@ export type ThreadRequest = TaskRequest | { kind: 'stop' };
 /** The thread's response to a `TaskRequest`. */
 export interface TaskResponse {
   requestId: number;
-  /** Missing if the task has succeeded. */
+  /** Omitted if the task succeeded. */
   error?: SerializedError;
 }
 
@@ -31,13 +31,13 @@ interface SerializedError {
   code: string | undefined;
 }
 
-/** Reduces an error to the properties that callers need. Structured cloning would lose its code. */
+/** Copies the properties of an error that callers need, because structured cloning would lose its code. */
 export function serializeError(error: unknown): SerializedError {
   const { name, message, code } = error as Error & { code?: string };
   return { name, message, code };
 }
 
-/** Restores an error. Only a `DomainError` regains its class. */
+/** Restores an error. Only a `DomainError` keeps its class. */
 export function deserializeError({ name, message, code }: SerializedError): Error {
   if (name === 'DomainError') return new DomainError(code as ErrorCode, message);
   return Object.assign(new Error(message), { name, code });

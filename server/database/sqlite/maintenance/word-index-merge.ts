@@ -4,13 +4,14 @@ import type { Database } from '../../engine.ts';
 import { transact } from '../../transaction.ts';
 import { checkpointWal } from '../wal.ts';
 
-// FTS5 keeps its index in segments. Every transaction adds one, and every query reads them all. The schema turns off
-// FTS5's automatic merges, because they can block a writer for seconds. See https://sqlite.org/fts5.html#the_merge_command
+// FTS5 stores its index in segments. Every transaction adds one, and every query reads all of them. The schema disables
+// FTS5's automatic merges, because they can block a writer for seconds. See
+// https://sqlite.org/fts5.html#the_merge_command
 
-/** Index pages that one step writes. With a million spaces, such a step delays writers by at most about 40 ms. */
+/** Number of index pages written per step. With a million spaces, a step delays writers by at most about 40 ms. */
 const MERGE_STEP_PAGES = 512;
 
-/** A pause between two steps, in which waiting writers acquire the write lock. */
+/** Time between two steps, for waiting writers to acquire the write lock. */
 const STEP_INTERVAL_MS = 5;
 
 /** Merges segments until no level of the index has four of them, which is FTS5's default for `usermerge`. */
@@ -23,7 +24,7 @@ export async function mergeWordIndex(db: Database, stopping: AbortSignal): Promi
 
 /** Merges all segments into one. Deleted words remain in the index until their segment is merged. */
 export async function rewriteWordIndex(db: Database, stopping: AbortSignal): Promise<void> {
-  // A negative number of pages marks all segments for merging. Later steps with a positive number continue that merge.
+  // A negative number of pages starts a merge of all segments. Later steps with a positive number continue it.
   await mergeStep(db, -MERGE_STEP_PAGES);
   await mergeWordIndex(db, stopping);
 }
@@ -32,11 +33,11 @@ export async function rewriteWordIndex(db: Database, stopping: AbortSignal): Pro
 async function mergeStep(db: Database, pages: number): Promise<boolean> {
   return transact(db, async (trx) => {
     const changesBefore = await totalChanges(trx);
-    // FTS5 accepts only an integer, and a bound number would be a floating-point one.
+    // FTS5 requires an integer, but better-sqlite3 binds numbers as floating-point values.
     await sql`INSERT INTO word_index (word_index, rank) VALUES ('merge', ${sql.lit(pages)})`.execute(
       trx,
     );
-    // The documented sign that nothing was left to merge is a difference of less than two.
+    // As documented, a difference of less than 2 means that nothing was left to merge.
     return (await totalChanges(trx)) - changesBefore >= 2;
   });
 }

@@ -110,19 +110,21 @@ const statements = [
     PRIMARY KEY (tag, key)
   ) STRICT, WITHOUT ROWID`,
 
-  // It keeps no text, forgets rows on request, holds every beginning of up to twelve characters (and the sign that
-  // marks words of titles) so that each costs the same, and takes words as the server split them.
+  // Contentless, with support for DELETE. Indexes all prefixes of up to 12 characters, plus the sign that marks words
+  // of titles, so that searches for short and long prefixes cost the same. The server splits text into words, separated
+  // by spaces.
   `CREATE VIRTUAL TABLE word_index USING fts5(
     words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13',
     tokenize="ascii tokenchars '=+#.'"
   )`,
   ...[
-    // Words that meet are looked for page by page, and within a page entry by entry: an eighth of the usual size makes
-    // most queries of two words and more about twice as fast, and the index 3 % larger.
+    // An eighth of the default page size makes most queries of several words about twice as fast, because each look-up
+    // of a document scans a page entry by entry. The index becomes 3 % larger.
     ['pgsz', 500],
-    // Merging while a request writes could take seconds in a large index: it is done in small steps beside them.
+    // Disabled, because merging a large index in a request could take seconds. Maintenance merges it in small steps.
     ['automerge', 0],
-    // But an index has room for 2,000 segments, and every transaction adds one: should nobody merge, writers do.
+    // Without maintenance, a writer merges 256 segments of one level, because every transaction adds a segment and 2,000
+    // are the maximum.
     ['crisismerge', 256],
     ['deletemerge', 0],
   ].map(
@@ -146,7 +148,7 @@ const statements = [
     value INTEGER NOT NULL
   ) STRICT`,
   'INSERT INTO search_revision VALUES (1)',
-  // By triggers, so that nothing that results show can change without it.
+  // By triggers, so that every change of a search result increases the revision.
   ...[
     'INSERT ON public_spaces',
     'DELETE ON public_spaces',
@@ -156,7 +158,7 @@ const statements = [
     (change, i) => `CREATE TRIGGER search_revision_${i + 1} AFTER ${change}
     BEGIN UPDATE search_revision SET value = value + 1; END`,
   ),
-  // A copy, so that results need not be looked up in two large tables.
+  // A copy, so that search results do not need a join with `spaces`.
   `CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
     BEGIN UPDATE public_spaces SET participant_count = NEW.participant_count WHERE space = NEW.id; END`,
 

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * Names internal keys `pk` and `…_pk`, so that they cannot be mistaken for public ids, and the user's image `avatar`.
- * Renaming a column changes the schema only: no table is rewritten.
+ * Renames internal keys to `pk` and `…_pk`, so that they are not mistaken for public ids, and `picture` to `avatar`.
+ * Renaming a column changes only the schema and does not rewrite the table.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const [table, columns] of Object.entries(RENAMED_COLUMNS)) {

@@ -5,9 +5,8 @@ import { type Kysely, sql } from 'kysely';
 const INDEXED_PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');
 
 /**
- * Replaces the table of words for corrections, which had grown with every word anybody wrote, by a dictionary of shared
- * words that is rebuilt in the background. The word index is rebuilt at the next start, because `search_index` has no
- * version yet.
+ * Replaces the tables of words for corrections, which grew with every new word, by a dictionary of shared words that is
+ * rebuilt in the background. The next start rebuilds the word index, because the version in `search_index` is 0.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
@@ -31,7 +30,7 @@ const statements = [
   "INSERT INTO word_index (word_index, rank) VALUES ('automerge', 0)",
   "INSERT INTO word_index (word_index, rank) VALUES ('crisismerge', 256)",
   "INSERT INTO word_index (word_index, rank) VALUES ('deletemerge', 0)",
-  // Counts the documents of each term of the word index.
+  // Returns the number of documents of each term in the word index.
   "CREATE VIRTUAL TABLE word_index_terms USING fts5vocab('word_index', 'row')",
   `CREATE TABLE dictionary (
     version INTEGER NOT NULL,
@@ -40,7 +39,7 @@ const statements = [
     min_documents INTEGER NOT NULL,
     trie BLOB NOT NULL
   ) STRICT`,
-  // A trie without words: its root ends at node 1.
+  // An empty trie: the subtree of its root ends at node 1.
   "INSERT INTO dictionary VALUES (0, 0, 0, 1, X'0100000000000000000000000000')",
   `CREATE TRIGGER search_revision_5 AFTER UPDATE OF version ON dictionary
     BEGIN UPDATE search_revision SET value = value + 1; END`,

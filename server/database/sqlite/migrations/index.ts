@@ -3,7 +3,7 @@ import * as initial from './0001-initial.ts';
 import * as names from './0002-names.ts';
 import * as dictionary from './0003-dictionary.ts';
 
-/** Every migration, in order. A released one is never changed. */
+/** All migrations, in order. Never change a released migration. */
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-names': names,
