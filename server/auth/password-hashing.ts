@@ -23,7 +23,7 @@ const MAX_WAITING_HASHES = 64;
 const limitHashing = limitConcurrency(MAX_CONCURRENT_HASHES, MAX_WAITING_HASHES);
 
 /** The number of passwords waiting to be hashed or verified. */
-export const waitingPasswords = limitHashing.waiting;
+export const countWaitingPasswords = limitHashing.countWaiting;
 
 /**
  * Returns the hash, in PHC form, of a password that `checkNewPassword` accepts.

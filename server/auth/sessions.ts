@@ -12,9 +12,9 @@ export interface Caller {
 /** In seconds. */
 export interface SessionLifetimes {
   /** Maximum time between two uses. */
-  idle: number;
+  idleSeconds: number;
   /** Maximum time since the session was opened. */
-  absolute: number;
+  absoluteSeconds: number;
 }
 
 /** Lets people and secret scanners recognise a token. */
@@ -51,8 +51,8 @@ export async function findCaller(
       'users.user_id as userId',
     ])
     .where('token_hash', '=', hashToken(token))
-    .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idle))
-    .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absolute))
+    .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
+    .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds))
     .executeTakeFirst();
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
@@ -109,8 +109,8 @@ export async function deleteExpiredSessions(
     .deleteFrom('sessions')
     .where((where) =>
       where.or([
-        where('last_used_at', '<=', secondsBefore(now, lifetimes.idle)),
-        where('created_at', '<=', secondsBefore(now, lifetimes.absolute)),
+        where('last_used_at', '<=', secondsBefore(now, lifetimes.idleSeconds)),
+        where('created_at', '<=', secondsBefore(now, lifetimes.absoluteSeconds)),
       ]),
     )
     .execute();

@@ -4,7 +4,7 @@ import { limitConcurrency } from '../system/concurrency.ts';
 import { type StrippedImage, stripMetadata } from './containers.ts';
 
 /** Width and height of every avatar, in pixels. */
-export const AVATAR_EDGE = 512;
+export const AVATAR_EDGE_PIXELS = 512;
 
 const MAX_PIXELS = 64_000_000;
 const RENDERING_TIMEOUT_SECONDS = 10;
@@ -28,11 +28,11 @@ sharp.unblock({
 const limitRendering = limitConcurrency(1, 16);
 
 /** The number of uploads waiting to be rendered. */
-export const waitingAvatars = limitRendering.waiting;
+export const countWaitingAvatars = limitRendering.countWaiting;
 
 /**
  * Renders an uploaded JPEG, PNG, WebP or GIF (its first frame) as an avatar: upright, cropped to the largest centred
- * square, `AVATAR_EDGE` pixels wide and high, sRGB, transparency kept, as WebP without any metadata. Detects the type
+ * square, `AVATAR_EDGE_PIXELS` pixels wide and high, sRGB, transparency kept, as WebP without any metadata. Detects the type
  * from the file's content and ignores the declared type.
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
  *   megapixels, or not decoded within 10 seconds
@@ -67,7 +67,7 @@ async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
     // Without this, sharp converts profiled 16-bit images to Display P3, and the result would be read as sRGB.
     if (!ignoreIcc && space === 'rgb16') image.withIccProfile('srgb', { attach: false });
     return await image
-      .resize(AVATAR_EDGE, AVATAR_EDGE, { fit: 'cover', position: 'centre' })
+      .resize(AVATAR_EDGE_PIXELS, AVATAR_EDGE_PIXELS, { fit: 'cover', position: 'centre' })
       .timeout({ seconds: RENDERING_TIMEOUT_SECONDS })
       .raw()
       .toBuffer({ resolveWithObject: true });

@@ -18,7 +18,7 @@ export function authHandlers({
     user_id: userId,
     access_token: token,
     token_type: 'Bearer',
-    expires_in: Math.min(config.sessions.idle, config.sessions.absolute),
+    expires_in: Math.min(config.sessions.idleSeconds, config.sessions.absoluteSeconds),
   });
   return {
     register: async (request, reply) => {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { waitingPasswords } from '../auth/password-hashing.ts';
-import { waitingAvatars } from '../avatars/rendering.ts';
+import { countWaitingPasswords } from '../auth/password-hashing.ts';
+import { countWaitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 
@@ -62,8 +62,8 @@ export function openMetrics(
     labelNames: ['queue'],
     registers,
     collect() {
-      this.set({ queue: 'passwords' }, waitingPasswords());
-      this.set({ queue: 'pictures' }, waitingAvatars());
+      this.set({ queue: 'passwords' }, countWaitingPasswords());
+      this.set({ queue: 'pictures' }, countWaitingAvatars());
       this.set({ queue: 'writers' }, engine.activity().waitingWriters);
     },
   });

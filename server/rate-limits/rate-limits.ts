@@ -49,9 +49,9 @@ const MINUTE = 60;
 
 /** Opens the rate limits, whose counters all processes on a data folder share. */
 export async function openRateLimits(
-  config: Pick<Config, 'dataDir' | 'rateLimits'>,
+  config: Pick<Config, 'dataDir' | 'hasRateLimits'>,
 ): Promise<RateLimits> {
-  if (!config.rateLimits) {
+  if (!config.hasRateLimits) {
     return {
       login: null,
       register: null,
