@@ -51,7 +51,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
           try {
             return await changeAvatar(context, caller, file);
           } finally {
-            // Either the old avatar or, after a failure, the new one is due. The response does not wait for its deletion.
+            // Removes the old avatar, or after a failure the new one. The response does not wait for it.
             void housekeeping.removeDiscardedAvatars();
           }
         },

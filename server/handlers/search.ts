@@ -18,9 +18,9 @@ export function searchHandlers(
   return {
     searchSpaces: async (request, reply) => {
       const { q, as_typed = false } = request.query;
-      const query = { query: q, asTyped: as_typed };
-      const page = readPageRequest(context, request);
-      return send(request, reply, await searchByText(context, query, page));
+      const pageRequest = readPageRequest(context, request);
+      const textQuery = { query: q, asTyped: as_typed };
+      return send(request, reply, await searchByText(context, textQuery, pageRequest));
     },
 
     searchSpacesByTag: async (request, reply) => {
@@ -31,8 +31,8 @@ export function searchHandlers(
           'The path does not exist. A tag has at least one character.',
         );
       }
-      const page = readPageRequest(context, request);
-      return send(request, reply, await searchByTag(context, tag, page));
+      const pageRequest = readPageRequest(context, request);
+      return send(request, reply, await searchByTag(context, tag, pageRequest));
     },
   };
 }

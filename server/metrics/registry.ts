@@ -6,7 +6,7 @@ import type { Engine } from '../database/engine.ts';
 
 /** The metrics of this process. */
 export interface Metrics {
-  /** Null if the operator has not enabled metrics. Then the functions below record nothing. */
+  /** Null if metrics are disabled. Then the functions below record nothing. */
   registry: Registry | null;
   /** Records a response, and its duration in seconds. */
   recordRequest(labels: { operation: string; status: number }, seconds: number): void;
@@ -14,7 +14,7 @@ export interface Metrics {
   timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
 }
 
-/** Opens the metrics of this process, if METRICS_TOKEN is set. */
+/** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */
 export function openMetrics(
   { metricsToken }: Pick<Config, 'metricsToken'>,
   engine: Pick<Engine, 'activity'>,
