@@ -8,8 +8,8 @@ const MIN_CODE_POINTS = 8;
 const MAX_CODE_POINTS = 256;
 
 /**
- * The 3,000 most common passwords with at least 8 characters, folded by `fold`. Source: @zxcvbn-ts/language-common 4.1.3
- * (MIT, see common-passwords.LICENSE.txt).
+ * The 3,000 most common passwords with at least 8 characters, folded by `fold`. Source: @zxcvbn-ts/language-common
+ * 4.1.3 (MIT, see common-passwords.LICENSE.txt).
  */
 const COMMON_PASSWORDS = new Set(
   readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')

@@ -106,7 +106,7 @@ export function usernameSkeleton(text: string): string {
   return prototype(usernameKey(prototype(text.normalize('NFKC'))));
 }
 
-/** The skeleton of UTS 39, section 4. Also removes U+0307 after a soft-dotted letter such as i, where it is invisible. */
+/** The skeleton of UTS 39, section 4. Also removes U+0307 after soft-dotted letters such as i, where it is invisible. */
 function prototype(text: string): string {
   const visible = text.normalize('NFD').replace(/\p{DI}|(?<=\p{SD})\u0307/gv, '');
   return unhomoglyph(visible).normalize('NFD');

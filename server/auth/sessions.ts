@@ -81,8 +81,8 @@ async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> 
 }
 
 /**
- * Checks in a transaction that the caller's session still exists. It may have ended since the request was authenticated,
- * for example because the account was deleted.
+ * Checks in a transaction that the caller's session still exists. It may have ended since the request was
+ * authenticated, for example because the account was deleted.
  * @throws DomainError `unauthenticated`
  */
 export async function requireSession(

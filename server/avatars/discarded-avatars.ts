@@ -15,7 +15,8 @@ export async function discardAvatar(trx: DatabaseTransaction, avatar: string): P
 }
 
 /**
- * Removes the files of discarded avatars whose `remove_after` has passed. After an interruption, the next call continues.
+ * Removes the files of discarded avatars whose `remove_after` has passed. After an interruption, the next call
+ * continues.
  * @throws AggregateError if some files could not be removed; the others have been
  */
 export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStore): Promise<void> {

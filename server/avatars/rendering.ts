@@ -24,8 +24,9 @@ sharp.unblock({
   ],
 });
 
-// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory and
-// more than a second of one core. One at a time leaves resources for other requests. Ordinary ones take about 0.1 s.
+// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory
+// and more than a second of one core. One at a time leaves resources for other requests, and still renders about ten
+// ordinary images per second.
 const MAX_CONCURRENT_RENDERINGS = 1;
 const MAX_WAITING_RENDERINGS = 16;
 const limitRendering = limitConcurrency(MAX_CONCURRENT_RENDERINGS, MAX_WAITING_RENDERINGS);
@@ -36,8 +37,8 @@ export const countWaitingAvatars = limitRendering.countWaiting;
 /**
  * Renders an uploaded JPEG, PNG, WebP or GIF (first frame) as an avatar. Detects the type from the file content and
  * ignores the declared type.
- * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to `AVATAR_EDGE_PIXELS`,
- *   in sRGB, with its transparency
+ * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to
+ *   `AVATAR_EDGE_PIXELS`, in sRGB, with its transparency
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
  *   megapixels, or not decoded within 10 seconds
  */
@@ -81,8 +82,8 @@ async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
 }
 
 /**
- * Whether an ICC profile has multi-process elements. These are programs of any length: a PNG of 1 kB can contain one that
- * takes 18 s to prepare. Cameras do not write them.
+ * Whether an ICC profile has multi-process elements. These are programs of any length: a PNG of 1 kB can contain one
+ * that takes 18 s to prepare. Cameras do not write them.
  */
 function hasMultiProcessElements(profile: Buffer): boolean {
   return profile.includes('mpet', 0, 'latin1');

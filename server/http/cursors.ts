@@ -11,8 +11,8 @@ const TAG_BYTES = 16;
 /**
  * Encrypts a position as an opaque cursor for clients. Positions contain internal keys, which clients must not see.
  *
- * The cursor is authenticated and bound to its list, so clients can neither change it nor use it for another list. Equal
- * positions have equal cursors in all processes.
+ * The cursor is authenticated and bound to its list, so clients can neither change it nor use it for another list.
+ * Equal positions have equal cursors in all processes.
  * @param key  the secret key, 32 bytes
  * @param list identifies the list: the operation and all parameters that select and order its items
  */

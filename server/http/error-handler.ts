@@ -32,7 +32,7 @@ export function errorHandler({
   };
 }
 
-/** Never copies messages of libraries or the database into the problem, because they can contain data of other users. */
+/** Never copies messages of libraries or the database, because they can contain data of other users. */
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof DomainError) {

@@ -5,8 +5,8 @@ import type { TimeLimits } from './time-limits.ts';
 /**
  * Makes `app.close()` finish pending requests.
  *
- * For `drainSeconds`, the server still accepts requests, while `/readyz` fails so that load balancers stop sending them.
- * Then it stops listening. Connections that are still open after another `closeTimeoutMs` are closed.
+ * For `drainSeconds`, the server still accepts requests, while `/readyz` fails so that load balancers stop sending
+ * them. Then it stops listening. Connections that are still open after another `closeTimeoutMs` are closed.
  */
 export function shutDownGracefully(
   app: FastifyInstance,

@@ -13,7 +13,8 @@ const MAX_DELAY_INTERVAL_MS = 1_000;
 /**
  * Rejects requests with 503 while the event loop is repeatedly delayed, so that it can catch up.
  *
- * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests. Routes with `isExemptFromLoadShedding` always respond.
+ * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests.
+ * Routes with `isExemptFromLoadShedding` always respond.
  */
 export function shedLoad(
   app: FastifyInstance,

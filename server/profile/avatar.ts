@@ -12,8 +12,8 @@ const CLAIM_TIMEOUT_MS = 60 * 60 * 1000;
 /**
  * Renders an uploaded file as the caller's avatar.
  *
- * The name is recorded as discarded before the file exists. The transaction that sets the avatar deletes this record. So
- * if a failure happens in between, housekeeping removes the file.
+ * The name is recorded as discarded before the file exists. The transaction that sets the avatar deletes this record.
+ * So if a failure happens in between, housekeeping removes the file.
  * @param file a JPEG, PNG, WebP or GIF
  * @returns the avatar's URL
  * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`

@@ -7,8 +7,8 @@ import { DomainError } from '../errors.ts';
 
 /**
  * Changes the caller's password and ends all their other sessions.
- * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or `unauthenticated`
- *   if the session has ended meanwhile
+ * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
+ *   `unauthenticated` if the session has ended meanwhile
  */
 export async function changePassword(
   engine: Engine,

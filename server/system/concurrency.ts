@@ -11,7 +11,7 @@ export interface Limiter {
   countWaiting(): number;
 }
 
-/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait, for up to 2 seconds. */
+/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait for up to 2 seconds. */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   const queue: (() => void)[] = [];
   let running = 0;

@@ -2,8 +2,8 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a file atomically and durably. The content is written to a temporary file, which is renamed to `file` once it is
- * complete and on disk. Until then, an existing file is unchanged. A crash can leave the temporary file.
+ * Writes a file atomically and durably. The content is written to a temporary file, which is renamed to `file` once it
+ * is complete and on disk. Until then, an existing file is unchanged. A crash can leave the temporary file.
  * @param write writes the temporary file at the given path, where it already exists and is empty
  * @param mode permissions of the new file; by default, only its owner can read it
  * @param temporaryFile must be in the same folder, and different for concurrent writers
