@@ -24,16 +24,16 @@ export class ApiError extends Error {
   }
 }
 
-/** A failed search: the tag search, the full-text search or both failed. `cause` is the first error. */
+/** A failed search: the tag search, the text search or both failed. `cause` is the first error. */
 export class SearchError extends Error {
   override readonly name = 'SearchError';
   /** Results of the tag search; null if it failed. */
   readonly tagSearchResults: SearchResult[] | null;
-  /** Results of the full-text search; null if it failed. */
+  /** Results of the text search; null if it failed. */
   readonly generalSearchResults: SearchResult[] | null;
   /** Error of the tag search; null if it succeeded. */
   readonly tagSearchError: ApiError | null;
-  /** Error of the full-text search; null if it succeeded. */
+  /** Error of the text search; null if it succeeded. */
   readonly generalSearchError: ApiError | null;
 
   constructor(

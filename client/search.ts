@@ -4,7 +4,7 @@ import type { SearchResult } from '../generated/types.gen.ts';
 import { SearchError } from './errors.ts';
 import { type ApiOptions, createApiClient, receiveArray } from './http.ts';
 
-/** The contract's limit for the full-text search. Tags have at most 64 code points. */
+/** The contract's limit for a text search. Tags have at most 64 code points. */
 const MAX_QUERY_CODE_POINTS = 200;
 
 /** The first page of each search. Contains public spaces only. */
@@ -19,10 +19,10 @@ export interface CombinedSearchResults {
 export interface SearchOptions {
   /** Aborts both requests. */
   signal?: AbortSignal;
-  /** Whether the full-text search returns only spaces that match the query as typed. */
+  /** Whether the text search returns only spaces that match the query as typed. */
   asTyped?: boolean;
   /**
-   * Receives the other query, such as a corrected one, if the full-text search also returns its
+   * Receives the other query, such as a corrected one, if the text search also returns its
    * results. Show it to the user: "Also showing results for …".
    *
    * It is called at most once, before the search resolves or rejects with a {@link SearchError}. If it
@@ -31,7 +31,7 @@ export interface SearchOptions {
   onAnsweredQuery?: (query: string) => void;
 }
 
-/** Combines the tag search and the full-text search. Needs no access token. */
+/** Combines the tag search and the text search. Needs no access token. */
 export class SearchAPI {
   readonly #client: Client;
 
@@ -44,7 +44,7 @@ export class SearchAPI {
    *
    * Accepts any string. A blank query returns two empty arrays and sends no request. The queries `.`
    * and `..` send no tag request, because URL parsers resolve them as relative path segments. If a
-   * query is longer than 200 code points, the full-text search uses the first 200, and there is no
+   * query is longer than 200 code points, the text search uses the first 200, and there is no
    * tag request.
    *
    * @throws {@link SearchError} if a request fails; it holds the results of the other request

@@ -6,7 +6,7 @@ import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts
 import { type OpenedSession, openSession } from './sessions.ts';
 
 /**
- * Verifies a password and opens a session. An unknown address takes as long as a wrong password.
+ * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
  * @throws DomainError `credentials_incorrect`
  */
 export async function login(

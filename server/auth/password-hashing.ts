@@ -15,7 +15,8 @@ const MAX_LANES = 16;
 const DUMMY_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
- * Argon2 runs on libuv's four threads. This leaves one of them to avatars and files, and one core to other requests.
+ * Argon2 runs on libuv's four threads. The limit leaves one of them to avatars and files, and one core to other
+ * requests.
  */
 export const MAX_CONCURRENT_HASHES = Math.max(1, Math.min(3, availableParallelism() - 1));
 const MAX_WAITING_HASHES = 64;
@@ -35,7 +36,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether a password matches a hash. Without a hash it takes as long and returns false.
+ * Whether a password matches a hash. If `stored` is null, returns false after the same time.
  * @throws Error if the stored hash is malformed
  */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {

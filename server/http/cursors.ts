@@ -55,7 +55,7 @@ function associatedData(list: string): Buffer {
 function invalidCursor(): HttpProblem {
   return new HttpProblem(
     'invalid_cursor',
-    'The cursor does not belong to this list. Follow the Link header of the previous page, or repeat its request with nothing changed but cursor and limit.',
+    'The cursor does not belong to this list. Follow the Link header of the previous page, or repeat its request with only cursor and limit changed.',
     { pointers: [{ pointer: '?cursor', message: 'is not a cursor of this list' }] },
   );
 }

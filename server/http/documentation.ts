@@ -41,7 +41,7 @@ export async function serveDocumentation(
 function adjustPolicy(policy: string, publicUrl: string): string {
   return (
     policy
-      // The page can be served without TLS.
+      // Without TLS on this server, browsers could not load the assets of the page.
       .replace(' upgrade-insecure-requests;', '')
       .replace(' validator.swagger.io', '')
       // Requests go to the public URL, which can differ from the address of the page.
