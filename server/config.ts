@@ -28,6 +28,8 @@ export interface Config {
   sessions: { idleSeconds: number; absoluteSeconds: number };
 }
 
+export const DEFAULT_PORT = 3000;
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const SECONDS_PER_DAY = 24 * 60 * 60;
 
@@ -100,7 +102,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   }
 
   const host = text('HOST', '127.0.0.1');
-  const port = integer('PORT', 3000, 0, 65_535);
+  const port = integer('PORT', DEFAULT_PORT, 0, 65_535);
   const hostInUrl = host.includes(':') ? `[${host}]` : host;
   const ownUrl = `http://${hostInUrl}:${port}`;
   if (!URL.canParse(ownUrl)) {

@@ -31,6 +31,7 @@ const JPEG_EXIF = 0xe1;
 /** Baseline and progressive frames, tables, restart interval, JFIF, ICC profile, Adobe's colour transform. */
 const JPEG_KEPT_MARKERS = new Set([0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xe0, 0xe2, 0xee, JPEG_SOS]);
 
+/** A segment is 0xff, a code, a length of 2 bytes that includes itself, and data. Compressed data follows SOS. */
 function stripJpeg(file: Buffer): StrippedImage {
   const excerpt = excerptOf(file);
   excerpt.keep(0, 2);
@@ -77,6 +78,7 @@ const PNG_KEPT_CHUNKS = fourCcs(
 const PNG_EXIF = fourCc('eXIf');
 const PNG_END = fourCc('IEND');
 
+/** After a signature of 8 bytes, a chunk is the length of its data, a type, data and a checksum, with 4 bytes each. */
 function stripPng(file: Buffer): StrippedImage {
   const excerpt = excerptOf(file);
   excerpt.keep(0, 8);
@@ -95,6 +97,7 @@ function stripPng(file: Buffer): StrippedImage {
 const WEBP_KEPT_CHUNKS = fourCcs('VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP');
 const WEBP_EXIF = fourCc('EXIF');
 
+/** After a header of 12 bytes, a chunk is a type and a size with 4 bytes each, and data padded to an even length. */
 function stripWebp(file: Buffer): StrippedImage {
   const excerpt = excerptOf(file);
   excerpt.keep(0, 12);
@@ -134,7 +137,7 @@ function exifOrientation(block: Buffer): number | undefined {
   return undefined;
 }
 
-/** Returns a buffer that collects ranges of a file in order. Ranges are truncated at the end of the file. */
+/** Returns a builder that concatenates ranges of a file. Ranges are truncated at the end of the file. */
 function excerptOf(file: Buffer) {
   const excerpt = Buffer.allocUnsafe(file.length);
   let length = 0;
@@ -150,6 +153,7 @@ function excerptOf(file: Buffer) {
   };
 }
 
+/** Returns a four-character code as the number that `readUInt32BE` returns for it. */
 function fourCc(name: string): number {
   return Buffer.from(name, 'latin1').readUInt32BE();
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { login } from '../auth/login.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
-import { type Config, configFromEnvironment } from '../config.ts';
+import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../process/log.ts';
@@ -30,12 +30,14 @@ await runProgram(async () => {
   console.log(welcome(config, token, avatar));
 });
 
-/** Returns settings with a temporary data folder, and with another port if the default one is in use. */
+/** Returns settings with a temporary data folder, and with a free port if the default port is in use. */
 async function configForDemo(): Promise<Config> {
   const overrides = { DATA_DIR: dataDir, WORKERS: '1' };
   const config = configFromEnvironment(overrides);
-  if (config.port !== 3000 || (await isFree(config))) return config;
-  console.log('Port 3000 is in use, so the demo uses a free port. To choose one, set PORT.');
+  if (config.port !== DEFAULT_PORT || (await isFree(config))) return config;
+  console.log(
+    `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
+  );
   const port = await resolvePort({ host: config.host, port: 0 });
   return configFromEnvironment({ ...overrides, PORT: String(port) });
 }
@@ -59,7 +61,7 @@ async function importSample(config: Config): Promise<void> {
 
 function welcome({ publicUrl: url }: Config, accessToken: string, avatarFile: string): string {
   return `
-space-service is running with sample data. It is deleted when you stop the demo.
+space-service is running. Its sample data is deleted when you stop the demo.
 
   Try it in the browser  ${url}/docs
   The contract           ${url}/openapi.yaml

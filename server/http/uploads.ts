@@ -59,7 +59,10 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
   return avatar;
 }
 
-/** Rejects when too many bytes arrive. It counts all bytes, because the parser does not limit the preamble. */
+/**
+ * Rejects when the request is too large, or when all unanswered uploads together are. Counts all bytes, because the
+ * parser does not limit the preamble.
+ */
 function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
   return new Promise((_, reject) => {
     let bytes = 0;
