@@ -1,7 +1,7 @@
 import type { Problem, SearchResult } from '../generated/types.gen.ts';
 
 /**
- * A failed request: the service returned an error, the response did not come from the service, or
+ * A failed request: the service returned an error, another server such as a proxy responded, or
  * there was no response. `cause` is the response body, or the error thrown by `fetch` or by the
  * token function.
  */
@@ -11,7 +11,7 @@ export class ApiError extends Error {
   readonly status: number | null;
   /** The error document from the service; null if the service did not send one. */
   readonly problem: Problem | null;
-  /** Seconds to wait before the next attempt, from `Retry-After`; null without such a number. */
+  /** Seconds to wait before the next attempt, from the header `Retry-After`; null without it. */
   readonly retryAfter: number | null;
 
   constructor(response: Response | undefined, cause: unknown) {
@@ -24,16 +24,16 @@ export class ApiError extends Error {
   }
 }
 
-/** A search in which the tag search, the full-text search or both failed. `cause` is the first error. */
+/** A failed search: the tag search, the text search or both failed. `cause` is the first error. */
 export class SearchError extends Error {
   override readonly name = 'SearchError';
   /** Results of the tag search; null if it failed. */
   readonly tagSearchResults: SearchResult[] | null;
-  /** Results of the full-text search; null if it failed. */
+  /** Results of the text search; null if it failed. */
   readonly generalSearchResults: SearchResult[] | null;
   /** Error of the tag search; null if it succeeded. */
   readonly tagSearchError: ApiError | null;
-  /** Error of the full-text search; null if it succeeded. */
+  /** Error of the text search; null if it succeeded. */
   readonly generalSearchError: ApiError | null;
 
   constructor(

@@ -1,7 +1,7 @@
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import { ApiError } from './errors.ts';
 
-/** How to reach the service. */
+/** The address of the service, and the `fetch` to use. */
 export interface ApiOptions {
   /** Base URL of the service, such as `https://spaces.example.com`. */
   baseUrl: string;
@@ -15,7 +15,7 @@ export type AccessToken = string | (() => string | Promise<string>);
 /** A response as the generated client returns it. */
 type ClientResponse<T> = Promise<{ data: T | undefined; error: unknown; response?: Response }>;
 
-/** Creates a client for one API object, so that no other object uses its token or base URL. */
+/** Creates a client for one API object. Other objects do not share its token or base URL. */
 export function createApiClient({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {
   // Parses every response as JSON, because a proxy may drop or change the content type.
   return createClient(createConfig({ baseUrl, fetch, auth: token, parseAs: 'json' }));
@@ -23,7 +23,8 @@ export function createApiClient({ baseUrl, fetch }: ApiOptions, token?: AccessTo
 
 /**
  * Returns the JSON object in a response.
- * @param field a field that the object must have, because the generated client parses an empty body as `{}`
+ * @param field a required field of the object. It detects empty bodies, which the generated client
+ *   parses as `{}`.
  * @throws {@link ApiError} if the request fails or the response is not such an object
  */
 export async function receiveObject<T extends object>(

@@ -4,14 +4,14 @@ import type { SearchResult } from '../generated/types.gen.ts';
 import { SearchError } from './errors.ts';
 import { type ApiOptions, createApiClient, receiveArray } from './http.ts';
 
-/** The contract's limit for the full-text search. Tags have at most 64 code points. */
+/** The contract's limit for a text search. Tags have at most 64 code points. */
 const MAX_QUERY_CODE_POINTS = 200;
 
 /** The first page of each search. Contains public spaces only. */
 export interface CombinedSearchResults {
   /** Spaces that have a tag with this name. */
   tagSearchResults: SearchResult[];
-  /** Spaces with these words in title or description. Results of one other query can follow. */
+  /** Spaces with these words in title or description, then possibly results of one other query. */
   generalSearchResults: SearchResult[];
 }
 
@@ -19,11 +19,11 @@ export interface CombinedSearchResults {
 export interface SearchOptions {
   /** Aborts both requests. */
   signal?: AbortSignal;
-  /** Whether the full-text search returns only spaces that match the query as typed. */
+  /** Whether the text search returns only spaces that match the query as typed. */
   asTyped?: boolean;
   /**
-   * Receives the other query, such as a corrected one, if the full-text search answers one in addition
-   * to the query as typed. Show it to the user: "Also showing results for …".
+   * Receives the other query, such as a corrected one, if the text search also returns its
+   * results. Show it to the user: "Also showing results for …".
    *
    * It is called at most once, before the search resolves or rejects with a {@link SearchError}. If it
    * throws, the search rejects with its error.
@@ -31,7 +31,7 @@ export interface SearchOptions {
   onAnsweredQuery?: (query: string) => void;
 }
 
-/** Combines the tag search and the full-text search. Needs no access token. */
+/** Combines the tag search and the text search. Needs no access token. */
 export class SearchAPI {
   readonly #client: Client;
 
@@ -43,8 +43,9 @@ export class SearchAPI {
    * Searches public spaces by tag and by text, with two parallel requests.
    *
    * Accepts any string. A blank query returns two empty arrays and sends no request. The queries `.`
-   * and `..` send no tag request, because a URL path cannot contain them. If a query is longer than
-   * 200 code points, the full-text search uses the first 200, and there is no tag request.
+   * and `..` send no tag request, because URL parsers resolve them as relative path segments. If a
+   * query is longer than 200 code points, the text search uses the first 200, and there is no
+   * tag request.
    *
    * @throws {@link SearchError} if a request fails; it holds the results of the other request
    * @throws the signal's reason if the signal aborts
@@ -54,7 +55,7 @@ export class SearchAPI {
     query: string,
     { signal, asTyped, onAnsweredQuery }: SearchOptions = {},
   ): Promise<CombinedSearchResults> {
-    // URLs cannot carry unpaired surrogates. With the `u` flag, the class matches only those.
+    // URLs cannot contain unpaired surrogates. With the `u` flag, the class matches only these.
     const text = query.trim().replace(/[\uD800-\uDFFF]/gu, '\uFFFD');
     if (text === '') return { tagSearchResults: [], generalSearchResults: [] };
 
@@ -63,13 +64,13 @@ export class SearchAPI {
       searchByTag(this.#client, text, signal),
       textSearch.then(({ spaces }) => spaces),
     ]);
-    const hasSucceeded = tag.status === 'fulfilled' && general.status === 'fulfilled';
-    if (!hasSucceeded && signal?.aborted) throw signal.reason ?? createAbortError();
+    const areBothFulfilled = tag.status === 'fulfilled' && general.status === 'fulfilled';
+    if (!areBothFulfilled && signal?.aborted) throw signal.reason ?? createAbortError();
     if (general.status === 'fulfilled') {
       const { answeredQuery } = await textSearch;
       if (answeredQuery !== null) onAnsweredQuery?.(answeredQuery);
     }
-    if (!hasSucceeded) throw new SearchError(tag, general);
+    if (!areBothFulfilled) throw new SearchError(tag, general);
     return { tagSearchResults: tag.value, generalSearchResults: general.value };
   }
 }
@@ -98,7 +99,7 @@ async function searchByText(
   return { spaces: spaces.filter(isPublic), answeredQuery: decodeAnsweredQuery(response) };
 }
 
-/** Returns null without the header, or if it is not percent-encoded text. */
+/** Returns the value of `Answered-Query`; null if the header is missing or malformed. */
 function decodeAnsweredQuery(response: Response | undefined): string | null {
   try {
     return decodeURIComponent(response?.headers.get('Answered-Query') ?? '') || null;
@@ -111,7 +112,7 @@ function isPublic({ visibility }: SearchResult): boolean {
   return visibility === 'public';
 }
 
-/** For React Native, which has no DOMException and whose signals have no reason. */
+/** For React Native: its signals have no `reason`, and it has no DOMException. */
 function createAbortError(): Error {
   const error = new Error('The search was aborted.');
   error.name = 'AbortError';

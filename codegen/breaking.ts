@@ -45,12 +45,12 @@ type Content = Record<string, { schema?: Schema }>;
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-/** Kinds of components whose names generated clients use. */
+/** Kinds of components with names that appear in generated clients. */
 const NAMED_COMPONENTS = ['schemas', 'parameters', 'securitySchemes'];
 
 /**
- * Returns the changes that break clients of `before` once the server implements `after`, one line each: who is
- * affected, location, change, remedy. A change of a shared schema is one line for all operations that use it.
+ * Returns the changes that break clients of `before` once the server implements `after`, one line each: affected
+ * operations, location, change, remedy. A change of a shared schema is one line for all operations that use it.
  */
 export function breakingChanges(before: Contract, after: Contract): string[] {
   const subjects = new Map<string, Set<string>>();
@@ -58,10 +58,10 @@ export function breakingChanges(before: Contract, after: Contract): string[] {
     const text = `${location} ${change}. ${remedy}`;
     subjects.set(text, (subjects.get(text) ?? new Set()).add(subject));
   }).compare();
-  return [...subjects].map(([text, affected]) => `${list([...affected])}: ${text}`);
+  return [...subjects].map(([text, affected]) => `${abbreviate([...affected])}: ${text}`);
 }
 
-function list(subjects: string[]): string {
+function abbreviate(subjects: string[]): string {
   if (subjects.length <= 3) return subjects.join(', ');
   return `${subjects.slice(0, 2).join(', ')} and ${subjects.length - 2} more`;
 }
@@ -223,8 +223,8 @@ function parametersOf(
 }
 
 function needsToken(operation: { security?: object[] }, contract: Contract): boolean {
-  const ways = operation.security ?? contract.security ?? [];
-  return ways.length > 0 && ways.every((each) => Object.keys(each).length > 0);
+  const alternatives = operation.security ?? contract.security ?? [];
+  return alternatives.length > 0 && alternatives.every((each) => Object.keys(each).length > 0);
 }
 
 /** Follows references such as `#/components/schemas/Tag`. */

@@ -8,8 +8,8 @@ const changes = breakingChanges(read('codegen/released.yaml'), read('openapi.yam
 for (const change of changes) console.error(`breaking: ${change}`);
 if (changes.length > 0) {
   console.error(
-    `openapi.yaml breaks clients of codegen/released.yaml (${changes.length}). Do what each line says, or release a ` +
-      'new major version and copy openapi.yaml to codegen/released.yaml.',
+    `openapi.yaml breaks clients of codegen/released.yaml (${changes.length}). Apply the remedy in each line, or ` +
+      'release a new major version and copy openapi.yaml to codegen/released.yaml.',
   );
   process.exitCode = 1;
 }

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { createClient } from '@hey-api/openapi-ts';
 import config from './openapi-ts.config.ts';
 
-// Fails unless `generated/` is exactly what `npm run generate` writes. The copy to compare with is inside the project,
+// Fails unless `generated/` equals the output of `npm run generate`. The fresh output is written inside the project,
 // because the generator reads the tsconfig.json above its output folder.
 mkdirSync('node_modules/.cache', { recursive: true });
 const freshFolder = mkdtempSync('node_modules/.cache/generated-');

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const [folder = 'dist'] = process.argv.slice(2);
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
-// The folder is deleted first, so only an empty folder or an earlier build is accepted.
+// The folder is deleted below, so only an empty folder or an earlier build is accepted.
 const isReplaceable =
   !existsSync(folder) ||
   readdirSync(folder).length === 0 ||

@@ -8,19 +8,20 @@ export interface Schema {
   [keyword: string]: unknown;
 }
 
-/** Receives a breaking change, where it is, and what to do about it. */
+/** Receives a breaking change with its location and remedy. */
 export type Report = (location: string, change: string, remedy: string) => void;
 
 export interface SchemaComparison {
-  /** Whether clients send the value or receive it. */
+  /** Clients send values of the schema in requests, and receive them in responses. */
   direction: 'request' | 'response';
-  /** Each resolves a `$ref` in its own contract. */
+  /** Resolves a `$ref` in the contract before the change. */
   resolveBefore: (schema: Schema) => Schema;
+  /** Resolves a `$ref` in the contract after the change. */
   resolveAfter: (schema: Schema) => Schema;
   report: Report;
 }
 
-/** Whether a schema allows fewer values than before, more values, or others. */
+/** Whether a schema allows fewer values than before, more values, or different ones. */
 type Effect = 'narrower' | 'wider' | 'incomparable';
 
 /** Keywords that do not restrict values. */
@@ -39,10 +40,10 @@ const REMEDIES = {
 };
 
 /**
- * Reports the changes from `before` to `after` that break clients. In requests, clients break if the schema allows
- * less; in responses, if it allows more. Clients ignore unknown response fields, so added fields are compatible.
- * @param location where the schema is used; inside a named schema, locations begin with its name
- * @param visited  pairs of references that are being compared, to stop at recursive schemas
+ * Reports the changes from `before` to `after` that break clients. A request schema must not allow fewer values, and a
+ * response schema must not allow more. Clients ignore unknown response fields, so added fields are compatible.
+ * @param location the position of the schema in the request or response; replaced by the name of a named schema
+ * @param visited  pairs of references that are being compared, which stops the recursion at recursive schemas
  */
 export function compareSchemas(
   before: Schema,
@@ -83,7 +84,7 @@ export function compareSchemas(
   }
 }
 
-/** Compares what the schemas allow in fields that `properties` does not list. */
+/** Compares the schemas of fields that `properties` does not list. */
 function compareExtraFields(
   { additionalProperties: old = true }: Schema,
   { additionalProperties: now = true }: Schema,
@@ -140,14 +141,14 @@ function compareKeywords(
   }
 }
 
-/** Undefined if the keyword allows the same values as before. */
+/** Returns undefined if the keyword allows the same values as before. */
 function effectOf(keyword: string, old: unknown, now: unknown): Effect | undefined {
   if (isEqual(old, now)) return undefined;
   if (keyword === 'nullable') {
     if (Boolean(old) === Boolean(now)) return undefined;
     return now ? 'wider' : 'narrower';
   }
-  // Any other keyword restricts values, except that `uniqueItems` and the like may be false.
+  // Any other keyword restricts values unless it is missing or, like `uniqueItems`, false.
   const isRestricted = old !== undefined && old !== false;
   const isRestrictedNow = now !== undefined && now !== false;
   if (!isRestricted) return isRestrictedNow ? 'narrower' : undefined;

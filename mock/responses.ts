@@ -5,7 +5,7 @@ export interface PrismResponse {
   body: string;
 }
 
-/** An error that Prism found in a request, from its `sl-violations` header. */
+/** An error in a request, as listed in Prism's response header `sl-violations`. */
 interface Violation {
   /** The part of the request, such as `['request', 'query', 'limit']`. */
   location: string[];
@@ -15,9 +15,12 @@ interface Violation {
 }
 
 /**
- * Adapts a response to its request, because Prism returns the contract's examples unchanged. The
- * `Link` header points to a second page of the same list, a search with `as_typed=true` has no
- * `Answered-Query`, URLs use the mock's address, and a 400 lists the errors in this request.
+ * Adapts a response to its request, because Prism returns the contract's examples unchanged:
+ *
+ * - The `Link` header points to a second page of the same list, which is the last one.
+ * - A search with `as_typed=true` has no `Answered-Query`.
+ * - URLs use the mock's address.
+ * - A 400 lists the errors in this request.
  * @param url     path and query of the request
  * @param baseUrl the mock's own base URL
  */
@@ -57,7 +60,7 @@ function listErrors(body: string, violations: string): string {
 }
 
 function describeViolation({ location: [, part, ...path], code, message }: Violation) {
-  // Only the message names a missing property.
+  // For a missing property, Prism states the name only in the message.
   const missing = code === 'required' ? /'([^']*)'$/.exec(message)?.[1] : undefined;
   if (missing !== undefined) {
     return { pointer: pointerTo(part, [...path, missing]), message: 'is missing' };
@@ -65,7 +68,7 @@ function describeViolation({ location: [, part, ...path], code, message }: Viola
   return { pointer: pointerTo(part, path), message: /\bmust .*$/.exec(message)?.[0] ?? message };
 }
 
-/** Writes the location of an error as the contract does. */
+/** Returns the location of an error in the notation of the contract. */
 function pointerTo(part: string | undefined, path: string[]): string {
   if (part === 'query') return `?${path.join('/')}`;
   if (part === 'path') return `{${path.join('/')}}`;

@@ -11,7 +11,7 @@ import { adaptResponse } from './responses.ts';
 
 // Serves the examples in openapi.yaml, without a database: forwards requests to Prism and adapts its responses.
 
-/** If Prism exits sooner, it failed to start and is not restarted. */
+/** If Prism exits earlier, it has failed to start and is not restarted. */
 const MIN_PRISM_UPTIME_MS = 5_000;
 const READY_POLL_INTERVAL_MS = 100;
 
@@ -107,7 +107,7 @@ async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Pro
     const prismRequest = incoming.pipe(
       request({ host: '127.0.0.1', port: prismPort, method, path: url, headers }),
     );
-    // `once` below handles errors only until the response arrives. Unhandled, later ones would end the process.
+    // `once` handles errors only until the response arrives. An unhandled later error would end the process.
     prismRequest.on('error', () => {});
     const [prismResponse] = (await once(prismRequest, 'response')) as [IncomingMessage];
     const { statusCode: status = 500, headers: prismHeaders } = prismResponse;

@@ -42,11 +42,11 @@ export async function buildApp(
   rejectUnsupportedExpectations(app);
   app.decorateRequest('caller', null);
 
-  // Before the first route, because it observes the registration of routes.
+  // Before the first route, because it collects the paths of the routes that are registered after it.
   const paths = collectPaths(app);
 
-  // Hooks of one kind run in the order of their registration. All hooks come before the plugins with routes, because a
-  // plugin inherits only the hooks that exist when it is registered.
+  // Hooks of one kind run in the order of their registration. Register all of them before the plugins with routes,
+  // because a plugin inherits only the hooks that exist when it is registered.
 
   // onSend, onResponse
   drainUnreadBodies(app);
@@ -59,22 +59,22 @@ export async function buildApp(
   // Pipelining first, because it counts every request of a connection.
   limitPipelining(app);
   warnAboutUntrustedProxy(app, config);
-  // Before all rejections, which must carry these headers: browsers hide responses without CORS headers from the page.
+  // Before the hooks that reject requests, because browsers hide responses without CORS headers from the page.
   await setSecurityHeaders(app);
   await allowOrigins(app, config);
   rejectAmbiguousHeaders(app);
   rejectUnknownPaths(app);
   shedLoad(app, timeLimits);
 
-  // Health before the shutdown: its preClose hook must make `/readyz` fail before the drain period begins.
+  // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
   await serveHealth(app, context);
-  // After `drainUnreadBodies`, which removes the Connection header that this sets.
+  // After `drainUnreadBodies`, because that hook removes the Connection header.
   shutDownGracefully(app, config.drainSeconds, timeLimits);
 
   serveMetrics(app, context);
   await serveDocumentation(app, context);
   await serveAvatars(app, context);
-  await app.register(async (api) => serveContract(api, context));
+  await app.register(async (api) => serveOperations(api, context));
 
   // After the last route, because it adds the missing methods to every path.
   rejectOtherMethods(app, paths);
@@ -82,7 +82,7 @@ export async function buildApp(
 }
 
 /** Routes every operation of the contract to its handler. */
-async function serveContract(api: FastifyInstance, context: Context): Promise<void> {
+async function serveOperations(api: FastifyInstance, context: Context): Promise<void> {
   await parseBodies(api);
   api.setValidatorCompiler(compileValidator);
   // Runs before the hooks of the routes below.
@@ -100,9 +100,9 @@ async function serveContract(api: FastifyInstance, context: Context): Promise<vo
         url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
         handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
         onRequest: [
-          // Before authentication, so that a rejected request costs no query.
+          // Before authentication, so that a rejected request causes no database query.
           ...(operation.isPublicRead ? limitReads : []),
-          // Before the body is read, so that a request without a valid token gets 401 whatever its body is.
+          // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
           checkBody(operation),
         ],

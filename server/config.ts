@@ -10,23 +10,25 @@ export interface Config {
   publicUrl: string;
   dataDir: string;
   /** Base URL of avatars, without a trailing slash. */
-  avatarBase: string;
+  avatarBaseUrl: string;
   /** Number of processes that serve requests. */
   workers: number;
-  /** How long the service accepts requests after a stop signal, while `/readyz` responds with 503. */
+  /** Drain period: time after a stop signal during which requests are accepted while `/readyz` responds with 503. */
   drainSeconds: number;
   /** Addresses and CIDR blocks of proxies whose X-Forwarded-For header is trusted. */
   trustProxy: string[];
   corsOrigins: '*' | string[];
-  rateLimits: boolean;
-  /** Public reads per minute and client, in each process. Null for no limit. */
+  hasRateLimits: boolean;
+  /** Maximum number of public reads per minute, client and process. Null for no limit. */
   publicRateLimit: number | null;
   /** Null if metrics are disabled. */
   metricsToken: string | null;
   logLevel: (typeof LOG_LEVELS)[number];
-  /** Maximum age of sessions in seconds: since their last use, and since they were opened. */
-  sessions: { idle: number; absolute: number };
+  /** Maximum time since the last use of a session, and since it was opened. */
+  sessions: { idleSeconds: number; absoluteSeconds: number };
 }
+
+export const DEFAULT_PORT = 3000;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const SECONDS_PER_DAY = 24 * 60 * 60;
@@ -48,13 +50,19 @@ export function configFromEnvironment(overrides: Record<string, string> = {}): C
 }
 
 /**
- * Reads the settings from environment variables. Empty variables have their default.
+ * Reads the settings from environment variables. Unset and empty variables have their defaults.
  * @throws ConfigError
  */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const text = (name: string, fallback: string) => env[name]?.trim() || fallback;
-  const integer = (name: string, fallback: number, min: number, max: number) => {
-    const value = text(name, String(fallback));
+  const integer = <T extends number | null>(
+    name: string,
+    fallback: T,
+    min: number,
+    max: number,
+  ) => {
+    const value = text(name, '');
+    if (value === '') return fallback;
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
     if (number >= min && number <= max) return number;
     throw new ConfigError(name, value, `must be a whole number from ${min} to ${max}`);
@@ -87,13 +95,14 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   if (databaseUrl !== '') {
     throw new ConfigError(
       'DATABASE_URL',
+      // Masks the user name and the password.
       databaseUrl.replace(/\/\/[^@/]*@/, '//***@'),
       'must be empty, because this version supports only SQLite in DATA_DIR',
     );
   }
 
   const host = text('HOST', '127.0.0.1');
-  const port = integer('PORT', 3000, 0, 65_535);
+  const port = integer('PORT', DEFAULT_PORT, 0, 65_535);
   const hostInUrl = host.includes(':') ? `[${host}]` : host;
   const ownUrl = `http://${hostInUrl}:${port}`;
   if (!URL.canParse(ownUrl)) {
@@ -105,34 +114,32 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
     'must be * or a comma-separated list of origins such as https://app.example.org',
   );
-  const publicRateLimit = text('PUBLIC_RATE_LIMIT', '');
   return {
     host,
     port,
     publicUrl,
     dataDir: resolve(text('DATA_DIR', './data')),
-    avatarBase: url('CDN_URL', `${publicUrl}/avatars`),
+    avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
     workers: integer('WORKERS', 1, 1, 64),
     drainSeconds: integer('DRAIN_SECONDS', 1, 0, 3600),
     trustProxy: list(
       'TRUST_PROXY',
-      isAddressBlock,
+      isAddressOrCidr,
       'must be a comma-separated list of addresses or CIDR blocks such as 10.0.0.0/8',
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
-    rateLimits: oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on',
-    publicRateLimit: publicRateLimit === '' ? null : integer('PUBLIC_RATE_LIMIT', 0, 1, 1_000_000),
+    hasRateLimits: oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on',
+    publicRateLimit: integer('PUBLIC_RATE_LIMIT', null, 1, 1_000_000),
     metricsToken: text('METRICS_TOKEN', '') || null,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {
-      idle: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * SECONDS_PER_DAY,
-      absolute: integer('SESSION_MAX_DAYS', 90, 1, 3650) * SECONDS_PER_DAY,
+      idleSeconds: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * SECONDS_PER_DAY,
+      absoluteSeconds: integer('SESSION_MAX_DAYS', 90, 1, 3650) * SECONDS_PER_DAY,
     },
   };
 }
 
-/** Whether a text is an IP address or a CIDR block. */
-function isAddressBlock(text: string): boolean {
+function isAddressOrCidr(text: string): boolean {
   const [address = '', prefixLength, ...rest] = text.split('/');
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;

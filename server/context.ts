@@ -13,7 +13,7 @@ import { updateSearchIndex } from './search/documents.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { tasksModule } from './tasks.ts';
 
-/** The resources of the application. Opened once per process, and closed with `await using`. */
+/** The resources of the application. Each process opens one context. Disposing it closes the resources. */
 export interface Context extends AsyncDisposable {
   config: Config;
   log: FastifyBaseLogger;
@@ -23,7 +23,7 @@ export interface Context extends AsyncDisposable {
   metrics: Metrics;
   housekeeping: Housekeeping;
   search: SearchState;
-  /** See `http/cursors.ts`. */
+  /** The secret key of cursors, 32 bytes. See `http/cursors.ts`. */
   cursorKey: Uint8Array;
 }
 
@@ -37,6 +37,7 @@ export async function openContext(
   log: FastifyBaseLogger,
   { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
 ): Promise<Context> {
+  // Closes the opened resources if a later one fails to open.
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(
     runsMaintenance
@@ -44,13 +45,14 @@ export async function openContext(
       : await openDatabase(config, { runsMaintenance, tasksModule }),
   );
   const cursorKey = await readCursorKey(engine);
-  const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBase);
+  const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBaseUrl);
   const rateLimits = opened.adopt(await openRateLimits(config), (limits) => limits.close());
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(
     startHousekeeping({ config, log, engine, avatars, rateLimits }),
     (started) => started.stop(),
   );
+  // All are open. From now on, disposing the context closes them.
   const resources = opened.move();
   return {
     config,
@@ -67,7 +69,7 @@ export async function openContext(
 }
 
 /**
- * Opens the database in the one process that maintains it. Migrates it, and rebuilds an outdated search index.
+ * Opens the database for the one process that runs its maintenance. Migrates it, and rebuilds an outdated search index.
  * @throws OperatorError if the database cannot be used
  */
 export async function openMaintainedDatabase(
@@ -77,6 +79,7 @@ export async function openMaintainedDatabase(
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(await openDatabase(config, { tasksModule }));
   await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));
+  // Keeps the engine open for the caller.
   opened.move();
   return engine;
 }

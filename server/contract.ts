@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
-/** An operation of `openapi.yaml`, with what the server needs to know besides its schemas. */
+/** An operation of `openapi.yaml`, without its schemas. */
 export interface Operation {
   operationId: string;
   /** In upper case. */
   method: string;
   /** As in the contract: `/api/spaces/{space_id}`. */
   path: string;
-  /** Whether a request must, can or need not have an access token. */
+  /** Whether an access token is required, accepted or ignored. */
   authentication: 'required' | 'optional' | 'none';
   /** The content type of the request body. Null if the operation has no request body. */
   bodyType: string | null;
   isBodyRequired: boolean;
   /** Whether the operation has query parameters. Otherwise the query string is ignored. */
-  takesQuery: boolean;
-  /** Whether the operation changes nothing and does not require authentication. */
+  hasQueryParameters: boolean;
+  /** Whether the operation is a GET that does not require an access token. */
   isPublicRead: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Contract {
   };
 }
 
-/** The parts of a schema that bound its values. */
+/** The keywords of a schema that the server reads. */
 interface ContractSchema {
   properties?: Record<string, ContractSchema | { $ref: string }>;
   items?: ContractSchema;
@@ -99,12 +99,12 @@ function readOperation(path: string, method: string, operation: OperationObject)
     authentication,
     bodyType: Object.keys(requestBody?.content ?? {})[0] ?? null,
     isBodyRequired: requestBody?.required ?? false,
-    takesQuery: parameters.some((each) => resolveParameter(each)?.in === 'query'),
+    hasQueryParameters: parameters.some((each) => resolveParameter(each)?.in === 'query'),
     isPublicRead: method === 'get' && authentication !== 'required',
   };
 }
 
-/** Only one of the security requirements must be met, and an empty one always is. */
+/** The security requirements of an operation are alternatives. An empty one makes authentication optional. */
 function readAuthentication(security: object[]): Operation['authentication'] {
   if (security.length === 0) return 'none';
   const isOptional = security.some((requirement) => Object.keys(requirement).length === 0);

@@ -10,15 +10,15 @@ const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
 
 /** Deletes expired data. Its functions never reject: failures are logged, and the work is retried at the next run. */
 export interface Housekeeping {
-  /** Deletes everything that is due. */
+  /** Removes discarded avatars, expired sessions and expired rate-limit counters. */
   run(): Promise<void>;
-  /** Deletes the files of discarded avatars. */
-  deleteDiscardedAvatars(): Promise<void>;
-  /** Resolves when pending work is done. */
+  /** Removes the files of discarded avatars. */
+  removeDiscardedAvatars(): Promise<void>;
+  /** Cancels future runs. Resolves when pending work is done. */
   stop(): Promise<void>;
 }
 
-/** Starts to delete, at regular intervals, discarded avatars, expired sessions and expired rate-limit counters. */
+/** Starts housekeeping: one run now, and one every 10 minutes. */
 export function startHousekeeping({
   config,
   log,
@@ -40,35 +40,35 @@ export function startHousekeeping({
     }
   };
 
-  let lastRun = Promise.resolve();
-  let waitingRemoval: Promise<void> | undefined;
-  const deleteDiscardedAvatars = () => {
-    // A removal that has not begun will also remove what was discarded since, so one is enough for all callers.
-    if (!waitingRemoval) {
-      waitingRemoval = lastRun.then(async () => {
-        waitingRemoval = undefined;
+  let pendingWork = Promise.resolve();
+  let queuedRemoval: Promise<void> | undefined;
+  const enqueueRemoval = () => {
+    // Callers share a removal that has not begun, because it will include avatars discarded in the meantime.
+    if (!queuedRemoval) {
+      queuedRemoval = pendingWork.then(async () => {
+        queuedRemoval = undefined;
         await attempt(() => removeDiscardedAvatars(engine, avatars));
       });
-      lastRun = waitingRemoval;
+      pendingWork = queuedRemoval;
     }
-    return waitingRemoval;
+    return queuedRemoval;
   };
   const run = () => {
-    lastRun = deleteDiscardedAvatars().then(async () => {
+    pendingWork = enqueueRemoval().then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(async () => rateLimits.deleteExpired());
     });
-    return lastRun;
+    return pendingWork;
   };
 
   const timer = setInterval(run, HOUSEKEEPING_INTERVAL_MS).unref();
   void run();
   return {
     run,
-    deleteDiscardedAvatars,
+    removeDiscardedAvatars: enqueueRemoval,
     async stop() {
       clearInterval(timer);
-      await lastRun;
+      await pendingWork;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { configFromEnvironment } from './config.ts';
 import { openLog } from './process/log.ts';
-import { insecureVersion } from './process/node-version.js';
+import { explainInsecureVersion } from './process/node-version.js';
 import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
 import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
@@ -16,14 +16,14 @@ await runProgram(async () => {
     notifyReady();
   } else if (config.workers > 1) {
     await superviseWorkers(config, log);
-    warnOfNodeVersion();
+    warnAboutNodeVersion();
   } else {
     await serve(config, log, { runsMaintenance: true });
-    warnOfNodeVersion();
+    warnAboutNodeVersion();
   }
 }, EX_CONFIG);
 
-function warnOfNodeVersion(): void {
-  const warning = insecureVersion(process.versions.node);
+function warnAboutNodeVersion(): void {
+  const warning = explainInsecureVersion(process.versions.node);
   if (warning !== undefined) console.error(warning);
 }

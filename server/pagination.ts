@@ -1,20 +1,27 @@
-/** Where a page of a list begins, as its domain describes it. Clients get it sealed, see `http/cursors.ts`. */
+/**
+ * The start of a page of a list. Only the domain function that returns the list knows the meaning of its parts. Clients
+ * receive it as an encrypted cursor, see `http/cursors.ts`.
+ */
 export type Position = readonly (string | number | Position)[];
 
 /** One page of a list. */
 export interface Page<T> {
   items: T[];
-  /** Where the next page begins; null after the last page. */
+  /** The start of the next page; null on the last page. */
   next: Position | null;
 }
 
 export interface PageRequest {
   limit: number;
-  /** The `next` of the page before; undefined for the first page. */
+  /** `next` of the previous page; undefined for the first page. */
   position?: Position | undefined;
 }
 
-/** Makes a page of `limit` items out of the up to `limit + 1` that were read. */
+/**
+ * Returns a page of the first `limit` items.
+ * @param items at most `limit + 1` items; an item beyond `limit` only shows that there is a next page
+ * @param positionOf returns the position after an item
+ */
 export function pageOf<T>(items: T[], limit: number, positionOf: (item: T) => Position): Page<T> {
   const last = items.length > limit ? items[limit - 1] : undefined;
   return {

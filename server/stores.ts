@@ -1,7 +1,7 @@
 import type { AvatarUrls } from './avatars/store.ts';
 import type { Engine } from './database/engine.ts';
 
-/** What domain functions need to read data and to show avatars. */
+/** The resources of domain functions whose results contain avatar URLs. */
 export interface Stores {
   engine: Engine;
   avatars: AvatarUrls;

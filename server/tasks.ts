@@ -3,7 +3,7 @@ import { eraseAccount } from './profile/account-deletion.ts';
 import { refreshDictionary } from './search/dictionary/dictionary.ts';
 import { eraseSpace } from './spaces/space-deletion.ts';
 
-/** What `Engine.runTask` and maintenance can run. The maintenance thread imports this module by its URL. */
+/** The tasks of `Engine.runTask` and of maintenance. The maintenance thread imports this module by its URL. */
 export const tasks: Tasks = { eraseAccount, eraseSpace, refreshDictionary };
 
 export const tasksModule = new URL(import.meta.url);

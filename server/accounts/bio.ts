@@ -1,15 +1,15 @@
 import { DomainError } from '../errors.ts';
 import { CONTROLS_EXCEPT_LINE_FEED, countCodePoints } from '../text/characters.ts';
 
-/** Extended grapheme clusters (UAX 29): characters as people count them. */
+/** Extended grapheme clusters (UAX 29), which people perceive as characters. */
 const MAX_GRAPHEMES = 500;
-/** A single grapheme can consist of any number of marks. */
+/** A second limit, because a single grapheme can have any number of marks. */
 const MAX_CODE_POINTS = 2000;
 
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * Returns the bio with `\n` for `\r\n`, otherwise as written. An empty text clears it.
+ * Returns the bio with `\r\n` replaced by `\n`, and otherwise unchanged. An empty bio is valid.
  * @throws DomainError `bio_invalid`
  */
 export function parseBio(text: string): string {

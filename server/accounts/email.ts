@@ -1,10 +1,10 @@
 import { DomainError } from '../errors.ts';
 
-/** A valid email address of the HTML standard (`<input type=email>`). ASCII only. */
+/** A valid email address as the HTML standard defines it for `<input type=email>`. ASCII only. */
 export const EMAIL_PATTERN =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
-/** The longest address that SMTP can carry (RFC 5321, erratum 1690). */
+/** The longest address that SMTP can transport (RFC 5321; RFC 3696, erratum 1690). */
 const MAX_BYTES = 254;
 
 export interface Email {
@@ -14,7 +14,10 @@ export interface Email {
   key: string;
 }
 
-/** @throws DomainError `email_invalid` */
+/**
+ * Parses an email address. It is never trimmed or repaired.
+ * @throws DomainError `email_invalid`
+ */
 export function parseEmail(text: string): Email {
   if (text.length > MAX_BYTES) {
     throw emailInvalid(
@@ -31,7 +34,7 @@ export function parseEmail(text: string): Email {
   return { email: text, key: emailKey(text) };
 }
 
-/** Returns the key by which an address is looked up. Accepts any text. */
+/** Returns the unique key of an address, which ignores case. Accepts any text. */
 export function emailKey(text: string): string {
   return text.toLowerCase();
 }

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { DomainError, type ErrorCode } from '../errors.ts';
 import { countCodePoints } from '../text/characters.ts';
 
-/** In code points, after normalisation to NFC. */
-const MIN_LENGTH = 8;
-/** In code points, as sent. */
-const MAX_LENGTH = 256;
+/** After normalisation to NFC. */
+const MIN_CODE_POINTS = 8;
+/** Before normalisation. */
+const MAX_CODE_POINTS = 256;
 
 /**
- * The 3,000 most common passwords of at least 8 characters, folded, the most common first. From
- * @zxcvbn-ts/language-common 4.1.3 (MIT, see common-passwords.LICENSE.txt).
+ * The 3,000 most common passwords with at least 8 characters, folded by `fold`. Source: @zxcvbn-ts/language-common
+ * 4.1.3 (MIT, see common-passwords.LICENSE.txt).
  */
 const COMMON_PASSWORDS = new Set(
   readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
@@ -31,18 +31,18 @@ export function checkNewPassword(
     new DomainError(code, detail, [{ pointer, message }]);
 
   const normalized = normalizePassword(password);
-  if (normalized === undefined || countCodePoints(normalized) < MIN_LENGTH) {
+  if (normalized === undefined || countCodePoints(normalized) < MIN_CODE_POINTS) {
     throw passwordError(
       'password_invalid',
-      `A password has ${MIN_LENGTH} to ${MAX_LENGTH} characters of any kind, in well-formed Unicode.`,
-      `must have ${MIN_LENGTH} to ${MAX_LENGTH} characters`,
+      `A password has ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters of any kind, in well-formed Unicode.`,
+      `must have ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters`,
     );
   }
   const folded = fold(password);
   if (COMMON_PASSWORDS.has(folded)) {
     throw passwordError(
       'password_too_common',
-      'This is one of the 3,000 most common passwords, in whatever case. Choose one that is harder to guess.',
+      'This is one of the 3,000 most common passwords, ignoring case. Choose one that is harder to guess.',
       'is one of the most common passwords',
     );
   }
@@ -51,17 +51,18 @@ export function checkNewPassword(
     throw passwordError(
       'password_names_you',
       'The password is your username or email address, or the part of it before the @. Choose another.',
-      'must not be your username or address',
+      'must not be your username or email address',
     );
   }
 }
 
 /**
- * Returns the form of a password that is hashed: NFC. Undefined if the password is too long or malformed, which is
- * checked first because NFC takes quadratic time on long rows of marks.
+ * Returns the NFC form of a password, which is the one to hash; undefined if the password is too long or malformed.
+ *
+ * The length is checked first, because normalisation takes quadratic time on long sequences of combining marks.
  */
 export function normalizePassword(password: string): string | undefined {
-  if (countCodePoints(password) > MAX_LENGTH || !password.isWellFormed()) return undefined;
+  if (countCodePoints(password) > MAX_CODE_POINTS || !password.isWellFormed()) return undefined;
   return password.normalize('NFC');
 }
 

@@ -3,11 +3,11 @@ import { DomainError } from '../errors.ts';
 import { isReserved, usernameKey, usernameSkeleton } from './username.ts';
 
 /**
- * Rejects a username that is reserved, or that another user has or could be confused with.
+ * Rejects a username that is reserved, taken, or looks like a taken one.
  *
- * Call it before `parseUsername`: a look-alike of mixed scripts is reported as taken rather than as malformed. Two
- * requests can pass at once, so the unique indexes decide in the end.
- * @param userPk a user whose own name does not count
+ * Call it before `parseUsername`, so that a look-alike in mixed scripts is reported as taken rather than as malformed.
+ * Concurrent requests can both pass. The unique indexes then reject one of them.
+ * @param userPk the user who changes the name; their current name counts as available
  * @throws DomainError `username_taken`, `username_reserved`
  */
 export async function assertUsernameAvailable(

@@ -2,10 +2,10 @@ import unhomoglyph from 'unhomoglyph';
 import { DomainError } from '../errors.ts';
 
 /**
- * A username with the two keys by which it is unique. Only `key` is equal for `ilya` and `Ilya`, and only `skeleton` is
- * equal for `llya` and `Ilya`.
+ * A username and its two unique keys. Both are needed: `ilya` and `Ilya` share only `key`, `llya` and `Ilya` share only
+ * `skeleton`.
  *
- * Both are stored. A change to their algorithms or to unhomoglyph's tables requires a migration.
+ * Both keys are stored. A change to their algorithms or to unhomoglyph's tables requires a migration.
  */
 export interface Username {
   /** As written, in NFC. It contains no character that JSON escapes. */
@@ -18,25 +18,25 @@ const LETTER_OR_DIGIT = String.raw`[[\p{L}\p{Nd}]--\p{DI}]`;
 const MARK = String.raw`[\p{M}--\p{DI}]`;
 const CHARACTERS = new RegExp(`^(?! )(?: ?(?:${LETTER_OR_DIGIT}${MARK}*|[._\\-]))+$`, 'v');
 
-/** UTS 39, 5.4: a repeated mark looks like a single one, and long sequences cover the text around them. */
-const PILED_MARKS = /([\p{Mn}\p{Me}])\1|[\p{Mn}\p{Me}]{5}/v;
+/** UTS 39, 5.4: a repeated mark looks like a single one, and long sequences cover the surrounding text. */
+const STACKED_MARKS = /([\p{Mn}\p{Me}])\1|[\p{Mn}\p{Me}]{5}/v;
 
 /** Recommended and limited-use scripts in use today (UAX 31, tables 5 and 7, and Mongolian). */
 const SINGLE_SCRIPTS = `
   Adlm Arab Armn Bali Bamu Batk Beng Cakm Cans Cham Cher Cyrl Deva Ethi Geor Grek Gujr Guru Hebr Hmnp Java Kali Khmr
   Knda Lana Laoo Lepc Limb Lisu Mand Mlym Mong Mtei Mymr Newa Nkoo Olck Orya Osge Plrd Rohg Saur Sinh Sund Sylo Syrc
   Tale Talu Taml Tavt Telu Tfng Thaa Thai Tibt Vaii Wcho Yiii`;
-/** The restriction level "Highly Restrictive" of UTS 39: all scripts of a name are in one of these sets. */
+/** The restriction level "Highly Restrictive" of UTS 39: one of these sets contains all scripts of a name. */
 const SCRIPT_SETS = [
   'Latn Hani Hira Kana',
   'Latn Hani Bopo',
   'Latn Hani Hang',
   ...SINGLE_SCRIPTS.trim().split(/\s+/),
 ];
-const ONE_SCRIPT_SET = new RegExp(`^(?:${SCRIPT_SETS.map(textIn).join('|')})$`, 'v');
+const ONE_SCRIPT_SET = new RegExp(`^(?:${SCRIPT_SETS.map(patternOf).join('|')})$`, 'v');
 
 /** Returns a pattern for text in the given scripts, by Script_Extensions. Common and Inherited are always allowed. */
-function textIn(scripts: string): string {
+function patternOf(scripts: string): string {
   const sets = `Zyyy Zinh ${scripts}`.split(' ').map((script) => `\\p{scx=${script}}`);
   return `[${sets.join('')}]*`;
 }
@@ -61,10 +61,10 @@ const RULES: readonly Rule[] = [
     message: 'must consist of letters, digits, ".", "_", "-" and single inner spaces',
   },
   {
-    isMet: (form) => !PILED_MARKS.test(form.normalize('NFD')),
+    isMet: (form) => !STACKED_MARKS.test(form.normalize('NFD')),
     detail:
       'A username has at most 4 nonspacing marks in a row, and no mark twice in a row. Use fewer marks.',
-    message: 'must not pile up marks',
+    message: 'must have at most 4 nonspacing marks in a row, and no mark twice in a row',
   },
   {
     isMet: (form) => ONE_SCRIPT_SET.test(form),
@@ -81,12 +81,12 @@ const RULES: readonly Rule[] = [
  * @throws DomainError `username_invalid`
  */
 export function parseUsername(text: string): Username {
-  // The rules hold for the NFKC form too: one character can expand to eighteen, or to one of another script. Texts of
-  // other lengths are not normalised, because that takes quadratic time on long rows of marks.
+  // The NFKC form must meet the rules, too: a character can expand to eighteen, or change its script. A text of invalid
+  // length is not normalised, because that takes quadratic time on long sequences of combining marks.
   const forms = LENGTH.isMet(text) ? [text.normalize('NFC'), text.normalize('NFKC')] : [text];
-  const broken = RULES.find(({ isMet }) => !forms.every(isMet));
-  if (broken) {
-    const { detail, message } = broken;
+  const brokenRule = RULES.find(({ isMet }) => !forms.every(isMet));
+  if (brokenRule) {
+    const { detail, message } = brokenRule;
     throw new DomainError('username_invalid', detail, [{ pointer: '/username', message }]);
   }
   const name = text.normalize('NFC');
@@ -95,24 +95,24 @@ export function parseUsername(text: string): Username {
 
 /** Returns a key that ignores case and compatibility forms such as full width. Accepts any text. */
 export function usernameKey(text: string): string {
-  // Full case folding. Lower case alone would distinguish ß from ss, and ς from σ.
+  // Full case folding, because lower case alone would distinguish ß from ss, and ς from σ.
   const folded = text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase();
   return folded.normalize('NFKC');
 }
 
 /** Returns a key that is equal for names that look alike, such as `modem` and `modern`. Accepts any text. */
 export function usernameSkeleton(text: string): string {
-  // Upper case first, since its letters have other look-alikes: I resembles l, but i does not.
+  // Also before folding, because upper-case letters have other look-alikes: I resembles l, but i does not.
   return prototype(usernameKey(prototype(text.normalize('NFKC'))));
 }
 
-/** The skeleton of UTS 39, section 4. Also removes U+0307 after a soft-dotted letter such as i, where it is invisible. */
+/** The skeleton of UTS 39, section 4. Also removes U+0307 after soft-dotted letters such as i, where it is invisible. */
 function prototype(text: string): string {
   const visible = text.normalize('NFD').replace(/\p{DI}|(?<=\p{SD})\u0307/gv, '');
   return unhomoglyph(visible).normalize('NFD');
 }
 
-/** Names that suggest that their owner speaks for the service, or is nobody. */
+/** Names that suggest an official role, or no particular user. */
 const RESERVED = [
   ...'admin administrator moderator official owner root security staff'.split(' '),
   ...'help support system team anonymous deleted everyone me nobody'.split(' '),

@@ -3,11 +3,10 @@ import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
-import type { OpenedSession } from './registration.ts';
-import { openSession } from './sessions.ts';
+import { type OpenedSession, openSession } from './sessions.ts';
 
 /**
- * Verifies a password and opens a session. An unknown address takes as long as a wrong password.
+ * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
  * @throws DomainError `credentials_incorrect`
  */
 export async function login(
@@ -23,15 +22,15 @@ export async function login(
   const isCorrect = await verifyPassword(account?.password_hash ?? null, password);
   if (!account?.password_hash || !isCorrect) throw credentialsIncorrect();
 
-  const verified = account.password_hash;
-  const rehashed = needsRehash(verified) ? await hashPassword(password) : verified;
+  const verifiedHash = account.password_hash;
+  const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
   const token = await transact(engine.db, async (trx) => {
-    // A concurrent change of the password wins: this login verified the old one.
+    // If the password was changed concurrently, this login has verified the old one and fails.
     const { numUpdatedRows } = await trx
       .updateTable('users')
-      .set({ password_hash: rehashed })
+      .set({ password_hash: newHash })
       .where('pk', '=', account.pk)
-      .where('password_hash', '=', verified)
+      .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw credentialsIncorrect();
     return openSession(trx, account.pk);

@@ -7,23 +7,23 @@ import { limitConcurrency } from '../system/concurrency.ts';
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Maximum memory of an imported hash. More could exhaust the process's memory. */
 const MAX_MEMORY_KIB = 262_144;
-/** Maximum memory times passes of an imported hash. More would block other logins for more than a second or two. */
+/** Maximum product of memory and passes of an imported hash. More would block other logins for over a second. */
 const MAX_WORK_KIB = 1_048_576;
 const MAX_LANES = 16;
 
-/** Verified when there is no hash, at the same cost as a real one. No password matches it. */
+/** Verified in place of a missing hash, so that a login takes the same time. No password matches it. */
 const DUMMY_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
- * Leaves one core to other requests, and one of libuv's four threads to avatars and files. Argon2 runs on libuv's
- * threads.
+ * Argon2 runs on libuv's four threads. The limit leaves one of them to avatars and files, and one core to other
+ * requests.
  */
 export const MAX_CONCURRENT_HASHES = Math.max(1, Math.min(3, availableParallelism() - 1));
 const MAX_WAITING_HASHES = 64;
 const limitHashing = limitConcurrency(MAX_CONCURRENT_HASHES, MAX_WAITING_HASHES);
 
-/** The number of passwords waiting to be hashed or verified. */
-export const waitingPasswords = limitHashing.waiting;
+/** Returns the number of passwords waiting to be hashed or verified. */
+export const countWaitingPasswords = limitHashing.countWaiting;
 
 /**
  * Returns the hash, in PHC form, of a password that `checkNewPassword` accepts.
@@ -36,7 +36,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether a password matches a hash. Without a hash it takes as long and returns false.
+ * Whether a password matches a hash. If `stored` is null, returns false after the same time.
  * @throws Error if the stored hash is malformed
  */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
@@ -45,7 +45,7 @@ export async function verifyPassword(stored: string | null, password: string): P
   return isMatch && normalized !== undefined && stored !== null;
 }
 
-/** Whether a hash was made with weaker parameters than today's. */
+/** Whether a hash has weaker parameters than those of new hashes. */
 export function needsRehash(stored: string): boolean {
   const { memoryCost, timeCost, parallelism } = parseOptions(stored);
   return (

@@ -5,9 +5,8 @@ import { transact } from '../database/transaction.ts';
 import { hashPassword } from './password-hashing.ts';
 
 /**
- * Replaces the password of the account with this address and ends its sessions. For the operator, when a user has
- * forgotten theirs.
- * @returns whether there is such an account
+ * Replaces the password of the account with this email address, and ends all its sessions.
+ * @returns whether the account exists
  * @throws DomainError `password_…`
  */
 export async function setPassword(

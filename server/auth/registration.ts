@@ -7,27 +7,21 @@ import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { hashPassword } from './password-hashing.ts';
-import { openSession } from './sessions.ts';
-
-/** A new session. Its token is not stored, so it can be shown only now. */
-export interface OpenedSession {
-  userId: string;
-  token: string;
-}
+import { type OpenedSession, openSession } from './sessions.ts';
 
 /**
  * Creates an account and opens its first session.
- * @throws DomainError for a username, address or password that is invalid or taken
+ * @throws DomainError `username_…`, `email_…` or `password_…` if a value is invalid, reserved or taken
  */
 export async function register(
   engine: Engine,
   { username, email, password }: { username: string; email: string; password: string },
 ): Promise<OpenedSession> {
   await assertUsernameAvailable(engine.db, username);
-  const name = parseUsername(username);
-  const address = parseEmail(email);
+  const parsedUsername = parseUsername(username);
+  const parsedEmail = parseEmail(email);
   checkNewPassword(password, { username, email }, '/password');
-  await assertEmailAvailable(engine, address.key);
+  await assertEmailAvailable(engine, parsedEmail.key);
   const passwordHash = await hashPassword(password);
 
   const userId = randomUUID();
@@ -38,11 +32,11 @@ export async function register(
         .insertInto('users')
         .values({
           user_id: userId,
-          username: name.name,
-          username_key: name.key,
-          username_skeleton: name.skeleton,
-          email: address.email,
-          email_key: address.key,
+          username: parsedUsername.name,
+          username_key: parsedUsername.key,
+          username_skeleton: parsedUsername.skeleton,
+          email: parsedEmail.email,
+          email_key: parsedEmail.key,
           password_hash: passwordHash,
           bio: '',
           avatar: null,
@@ -57,8 +51,8 @@ export async function register(
     return { userId, token };
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
-    // A concurrent registration has taken the address or the name.
-    await assertEmailAvailable(engine, address.key);
+    // A concurrent registration has taken the email address or the username.
+    await assertEmailAvailable(engine, parsedEmail.key);
     throw usernameTaken();
   }
 }

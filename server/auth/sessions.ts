@@ -2,25 +2,30 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 
-/** Who sends a request: a user, by one of their sessions. */
+/** The sender of a request: a user, and the session of the access token. */
 export interface Caller {
   userPk: number;
   userId: string;
   sessionPk: number;
 }
 
-/** In seconds. */
-export interface SessionLifetimes {
-  /** Maximum time between two uses. */
-  idle: number;
-  /** Maximum time since the session was opened. */
-  absolute: number;
+/** A new session. The token is not stored, so it can be returned only once. */
+export interface OpenedSession {
+  userId: string;
+  token: string;
 }
 
-/** Lets people and secret scanners recognise a token. */
+export interface SessionLifetimes {
+  /** Maximum time since the last use. */
+  idleSeconds: number;
+  /** Maximum time since the session was opened. */
+  absoluteSeconds: number;
+}
+
+/** Allows people and secret scanners to recognise a token. */
 const TOKEN_PREFIX = 'sps_';
 
-/** Minimum time between two updates of a session's last use, so that most reads do not write. */
+/** Minimum time between two updates of `last_used_at`, so that most requests that read do not write. */
 const LAST_USED_INTERVAL_SECONDS = 3600;
 
 /** Opens a session and returns its token. Only the token's hash is stored. */
@@ -34,7 +39,7 @@ export async function openSession(db: Database, userPk: number): Promise<string>
   return token;
 }
 
-/** Returns the caller to whom the token belongs; undefined if the session is unknown or has expired. */
+/** Returns the caller with this access token; undefined if the token is unknown or its session has expired. */
 export async function findCaller(
   engine: Engine,
   token: string,
@@ -51,17 +56,18 @@ export async function findCaller(
       'users.user_id as userId',
     ])
     .where('token_hash', '=', hashToken(token))
-    .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idle))
-    .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absolute))
+    .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
+    .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds))
     .executeTakeFirst();
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
+  // Not awaited, because a busy writer must not delay requests that only read.
   if (last_used_at < secondsBefore(now, LAST_USED_INTERVAL_SECONDS))
     void updateLastUsed(engine, caller.sessionPk);
   return caller;
 }
 
-/** Runs in the background, because a busy writer must not delay requests that only read. */
+/** Never rejects. */
 async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> {
   try {
     await engine.db
@@ -75,8 +81,8 @@ async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> 
 }
 
 /**
- * Checks in a transaction that the caller's session still exists. It may have ended since the request was authenticated,
- * for example because the account was deleted.
+ * Checks in a transaction that the caller's session still exists. It may have ended since the request was
+ * authenticated, for example because the account was deleted.
  * @throws DomainError `unauthenticated`
  */
 export async function requireSession(
@@ -109,8 +115,8 @@ export async function deleteExpiredSessions(
     .deleteFrom('sessions')
     .where((where) =>
       where.or([
-        where('last_used_at', '<=', secondsBefore(now, lifetimes.idle)),
-        where('created_at', '<=', secondsBefore(now, lifetimes.absolute)),
+        where('last_used_at', '<=', secondsBefore(now, lifetimes.idleSeconds)),
+        where('created_at', '<=', secondsBefore(now, lifetimes.absoluteSeconds)),
       ]),
     )
     .execute();

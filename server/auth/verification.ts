@@ -2,8 +2,8 @@ import { emailKey } from '../accounts/email.ts';
 import type { Engine } from '../database/engine.ts';
 
 /**
- * Marks the account with this address as verified.
- * @returns whether there is such an account
+ * Marks the account with this email address as verified.
+ * @returns whether the account exists
  */
 export async function verifyAccount(engine: Engine, email: string): Promise<boolean> {
   const { numUpdatedRows } = await engine.db

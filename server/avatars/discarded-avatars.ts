@@ -1,9 +1,9 @@
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import type { AvatarStore } from './store.ts';
 
-// A module without sharp, because the maintenance thread imports it too.
+// This module must not import sharp, because the maintenance thread imports it, too.
 
-/** Maximum number of avatars deleted between two queries. */
+/** Maximum number of avatars that one query returns. */
 const BATCH_SIZE = 500;
 
 /** Schedules an avatar's file for deletion after the transaction has committed. */
@@ -15,8 +15,9 @@ export async function discardAvatar(trx: DatabaseTransaction, avatar: string): P
 }
 
 /**
- * Deletes the files of discarded avatars that are due. If it is interrupted, the next call continues.
- * @throws AggregateError after trying all of them, if some could not be deleted
+ * Removes the files of discarded avatars whose `remove_after` has passed. After an interruption, the next call
+ * continues.
+ * @throws AggregateError if some files could not be removed; the others have been
  */
 export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStore): Promise<void> {
   const failures: unknown[] = [];
@@ -44,6 +45,6 @@ export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStor
     await engine.db.deleteFrom('discarded_avatars').where('avatar', 'in', removed).execute();
   }
   if (failures.length > 0) {
-    throw new AggregateError(failures, `${failures.length} avatars could not be deleted.`);
+    throw new AggregateError(failures, `${failures.length} avatars could not be removed.`);
   }
 }

@@ -13,8 +13,8 @@ import {
 const MIN_LEFTOVER_AGE_MS = 10 * 60 * 1000;
 
 /**
- * Stores avatars as files in one folder, which it creates if it is missing. It writes the default avatar beside them, so
- * that a server of the folder serves every avatar URL. Several processes may share the folder.
+ * Opens an avatar store in a folder, and creates the folder if it is missing. The folder also contains the default
+ * avatar, so that a web server of the folder can serve every avatar URL. Several processes may share the folder.
  *
  * @param baseUrl absolute URL without a trailing slash, under which the folder is served
  * @throws the file system's errors
@@ -43,12 +43,12 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
       await syncFolder(path);
     },
 
-    // Every failed system call, because this module makes no invalid ones.
+    // Any failed system call, because the arguments of this module's calls are always valid.
     isUnavailable: (error) => error instanceof Error && 'syscall' in error,
   };
 }
 
-/** Skips a file that is up to date, so that the service starts on a full disk. */
+/** Writes the default avatar unless it is up to date, so that the service also starts on a full disk. */
 async function putDefault(folder: string): Promise<void> {
   const bytes = await readFile(new URL(DEFAULT_AVATAR_NAME, import.meta.url));
   try {
@@ -59,7 +59,7 @@ async function putDefault(folder: string): Promise<void> {
   await write(folder, DEFAULT_AVATAR_NAME, bytes);
 }
 
-/** Writes a file atomically, and durably once it resolves. */
+/** Writes a file atomically. Resolves once it is durable. */
 async function write(folder: string, name: string, bytes: Uint8Array): Promise<void> {
   await replaceFile(join(folder, name), (path) => writeFile(path, bytes), {
     mode: 0o644,

@@ -4,15 +4,16 @@ import { limitConcurrency } from '../system/concurrency.ts';
 import { type StrippedImage, stripMetadata } from './containers.ts';
 
 /** Width and height of every avatar, in pixels. */
-export const AVATAR_EDGE = 512;
+export const AVATAR_EDGE_PIXELS = 512;
 
 const MAX_PIXELS = 64_000_000;
 const RENDERING_TIMEOUT_SECONDS = 10;
 
-// These settings hold for the whole process. Uploads are all different, so a cache of decoded images would only use
-// memory. Of libvips' loaders (SVG, TIFF, AVIF, its own formats, any file by its path) only four stay enabled.
+// These settings apply to the whole process.
+// Every upload is different, so a cache would only use memory.
 sharp.cache(false);
 sharp.concurrency(1);
+// Disables all other loaders of libvips, such as SVG, TIFF, AVIF and any file by its path.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: [
@@ -23,17 +24,21 @@ sharp.unblock({
   ],
 });
 
-// The most expensive images within the limits (64 megapixels, interlaced, 16 bits a channel) take half a gigabyte and
-// more than a second of one core. One at a time leaves room for other requests and still renders ten per second.
-const limitRendering = limitConcurrency(1, 16);
+// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory
+// and more than a second of one core. One at a time leaves resources for other requests, and still renders about ten
+// ordinary images per second.
+const MAX_CONCURRENT_RENDERINGS = 1;
+const MAX_WAITING_RENDERINGS = 16;
+const limitRendering = limitConcurrency(MAX_CONCURRENT_RENDERINGS, MAX_WAITING_RENDERINGS);
 
-/** The number of uploads waiting to be rendered. */
-export const waitingAvatars = limitRendering.waiting;
+/** Returns the number of uploads waiting to be rendered. */
+export const countWaitingAvatars = limitRendering.countWaiting;
 
 /**
- * Renders an uploaded JPEG, PNG, WebP or GIF (its first frame) as an avatar: upright, cropped to the largest centred
- * square, `AVATAR_EDGE` pixels wide and high, sRGB, transparency kept, as WebP without any metadata. Detects the type
- * from the file's content and ignores the declared type.
+ * Renders an uploaded JPEG, PNG, WebP or GIF (first frame) as an avatar. Detects the type from the file content and
+ * ignores the declared type.
+ * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to
+ *   `AVATAR_EDGE_PIXELS`, in sRGB, with its transparency
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
  *   megapixels, or not decoded within 10 seconds
  */
@@ -54,20 +59,20 @@ interface Pixels {
   info: OutputInfo;
 }
 
-/** Returns raw pixels, so that no other content of the file can reach the encoder. */
+/** Decodes and crops an image. Returns raw pixels, so that no other content of the file can reach the encoder. */
 async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
   try {
     const { width, height, icc, space } = await sharp(bytes, {
       limitInputPixels: false,
     }).metadata();
     if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
-    const ignoreIcc = icc === undefined || isProgram(icc);
+    const ignoreIcc = icc === undefined || hasMultiProcessElements(icc);
     // 'error' accepts the minor faults of cameras but rejects truncated files.
     const image = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error', ignoreIcc });
     // Without this, sharp converts profiled 16-bit images to Display P3, and the result would be read as sRGB.
     if (!ignoreIcc && space === 'rgb16') image.withIccProfile('srgb', { attach: false });
     return await image
-      .resize(AVATAR_EDGE, AVATAR_EDGE, { fit: 'cover', position: 'centre' })
+      .resize(AVATAR_EDGE_PIXELS, AVATAR_EDGE_PIXELS, { fit: 'cover', position: 'centre' })
       .timeout({ seconds: RENDERING_TIMEOUT_SECONDS })
       .raw()
       .toBuffer({ resolveWithObject: true });
@@ -77,31 +82,31 @@ async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
 }
 
 /**
- * Whether an ICC profile has multi-process elements, which are programs of any length: 1 kB of PNG can contain one that
- * takes 18 s to prepare. Cameras do not write them.
+ * Whether an ICC profile has multi-process elements. These are programs of any length: a PNG of 1 kB can contain one
+ * that takes 18 s to prepare. Cameras do not write them.
  */
-function isProgram(profile: Buffer): boolean {
+function hasMultiProcessElements(profile: Buffer): boolean {
   return profile.includes('mpet', 0, 'latin1');
 }
 
-/** The correction for each EXIF orientation: mirrored left to right, then rotated clockwise. */
-const TURNS: Record<number, { mirrored: boolean; degrees: number }> = {
-  1: { mirrored: false, degrees: 0 },
-  2: { mirrored: true, degrees: 0 },
-  3: { mirrored: false, degrees: 180 },
-  4: { mirrored: true, degrees: 180 },
-  5: { mirrored: true, degrees: 270 },
-  6: { mirrored: false, degrees: 90 },
-  7: { mirrored: true, degrees: 90 },
-  8: { mirrored: false, degrees: 270 },
+/** The correction for each EXIF orientation: first mirror left to right, then rotate clockwise. */
+const CORRECTIONS: Record<number, { isMirrored: boolean; degrees: number }> = {
+  1: { isMirrored: false, degrees: 0 },
+  2: { isMirrored: true, degrees: 0 },
+  3: { isMirrored: false, degrees: 180 },
+  4: { isMirrored: true, degrees: 180 },
+  5: { isMirrored: true, degrees: 270 },
+  6: { isMirrored: false, degrees: 90 },
+  7: { isMirrored: true, degrees: 90 },
+  8: { isMirrored: false, degrees: 270 },
 };
 
-/** Rotates the square, which is cheaper than rotating the whole image and gives the same result. */
+/** Rotates a square upright and encodes it as WebP. Rotating the whole image would cost more, for the same result. */
 async function encode({ data, info }: Pixels, orientation: number): Promise<Buffer> {
   const { width, height, channels } = info;
   const image = sharp(data, { raw: { width, height, channels } });
-  const turn = TURNS[orientation];
-  if (turn !== undefined) image.flop(turn.mirrored).rotate(turn.degrees);
+  const correction = CORRECTIONS[orientation];
+  if (correction !== undefined) image.flop(correction.isMirrored).rotate(correction.degrees);
   return image.webp().toBuffer();
 }
 

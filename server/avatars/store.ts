@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** The URLs of avatars. */
+/** Builds the URLs of avatars. */
 export interface AvatarUrls {
   /** Absolute URL without a trailing slash, under which the store's files are served. */
   readonly baseUrl: string;
@@ -9,15 +9,16 @@ export interface AvatarUrls {
 }
 
 /**
- * Stores rendered avatars under unguessable names whose content never changes. Names come from `newAvatarName`, so that
- * a name can be recorded before its file exists. `put` and `remove` throw a RangeError for any other name.
+ * Stores rendered avatars under unguessable names whose content never changes. Callers create names with
+ * `newAvatarName`, so that they can record a name before its file exists. `put` and `remove` throw a RangeError for any
+ * other name.
  */
 export interface AvatarStore extends AvatarUrls {
-  /** Resolves once the avatar would survive a power cut. */
+  /** Resolves once the avatar is durable, even after a power failure. */
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Resolves once the avatar is deleted. Does nothing if it does not exist. */
   remove(name: string): Promise<void>;
-  /** Whether the error means that the store cannot serve now (full, gone), rather than that the call is wrong. */
+  /** Whether the store is full or unreachable, so that a later retry may succeed. */
   isUnavailable(error: unknown): boolean;
 }
 
@@ -33,7 +34,10 @@ export function isAvatarName(name: string): boolean {
   return /^[A-Za-z0-9_-]{22}\.webp$/.test(name);
 }
 
-/** Keeps every other path out of a store. @throws RangeError */
+/**
+ * Rejects any other file name, such as a path out of the folder.
+ * @throws RangeError
+ */
 export function assertAvatarName(name: string): void {
   if (!isAvatarName(name)) throw new RangeError(`Not the name of an avatar: ${name}`);
 }

@@ -9,5 +9,5 @@ if (process.argv.length > 2) {
 
 await runProgram(async () => {
   await compactDatabase(configFromEnvironment());
-  console.error('The database is compacted. Nothing deleted is left in its files.');
+  console.error('The database has been compacted. Its files contain no deleted data.');
 });

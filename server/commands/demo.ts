@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { login } from '../auth/login.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
-import { type Config, configFromEnvironment } from '../config.ts';
+import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../process/log.ts';
@@ -12,7 +12,7 @@ import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
 
-/** The password of the contract's examples, so that they work here. */
+/** The password in the examples of the contract, so that they work with the demo. */
 const PASSWORD = 'correct horse battery';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
@@ -22,7 +22,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
-  await fill(config);
+  await importSample(config);
   const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
   const { token } = await login(engine, DEMO_ACCOUNT.email, PASSWORD);
   const avatar = join(dataDir, 'avatar.jpg');
@@ -30,13 +30,15 @@ await runProgram(async () => {
   console.log(welcome(config, token, avatar));
 });
 
-/** Returns settings with a temporary data folder, and with another port if the default one is in use. */
+/** Returns settings with a temporary data folder, and with a free port if the default port is in use. */
 async function configForDemo(): Promise<Config> {
   const overrides = { DATA_DIR: dataDir, WORKERS: '1' };
-  const usual = configFromEnvironment(overrides);
-  if (usual.port !== 3000 || (await isFree(usual))) return usual;
-  console.log('Port 3000 is in use, so the demo uses another one. Choose one with PORT=….');
-  const port = await resolvePort({ host: usual.host, port: 0 });
+  const config = configFromEnvironment(overrides);
+  if (config.port !== DEFAULT_PORT || (await isFree(config))) return config;
+  console.log(
+    `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
+  );
+  const port = await resolvePort({ host: config.host, port: 0 });
   return configFromEnvironment({ ...overrides, PORT: String(port) });
 }
 
@@ -47,29 +49,29 @@ function isFree(address: Address): Promise<boolean> {
   );
 }
 
-async function fill({ dataDir: folder }: Config): Promise<void> {
-  await using database = await openDatabase({ dataDir: folder });
+async function importSample(config: Config): Promise<void> {
+  await using engine = await openDatabase({ dataDir: config.dataDir });
   const passwordHash = await hashPassword(PASSWORD);
-  await importRecords(database, lines());
+  await importRecords(engine, lines());
 
   async function* lines(): AsyncIterable<string> {
     for (const record of sampleRecords(passwordHash, new Date())) yield JSON.stringify(record);
   }
 }
 
-function welcome({ publicUrl: url }: Config, accessToken: string, file: string): string {
+function welcome({ publicUrl: url }: Config, accessToken: string, avatarFile: string): string {
   return `
-space-service is running, with a sample that goes when you are done with it.
+space-service is running. Its sample data is deleted when you stop the demo.
 
   Try it in the browser  ${url}/docs
   The contract           ${url}/openapi.yaml
   Stop it                Ctrl+C
 
-You are ada. These lines work as pasted into another terminal:
+You are the user ada. Paste these lines into another terminal:
 
   TOKEN=${accessToken}
 
-  # 1. Search by text, and by a word with a typing error
+  # 1. Search by text, also with a typing error
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' '${url}/api/spaces/search?q=astronmy&limit=3'
 
@@ -79,28 +81,28 @@ You are ada. These lines work as pasted into another terminal:
   # 3. Both at once, as the client's SearchAPI does
   curl -w '\\n' --parallel '${url}/api/spaces/tag/chess' '${url}/api/spaces/search?q=chess'
 
-  # 4. Your profile
+  # 4. Read your profile
   curl -w '\\n' -H "Authorization: Bearer $TOKEN" ${url}/api/profile/me
 
-  # 5. Another username
+  # 5. Change your username
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
     -d '{"username":"ada.lovelace"}' ${url}/api/profile/username
 
-  # 6. Another bio
+  # 6. Change your bio
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
     -d '{"bio":"Poetical science."}' ${url}/api/profile/bio
 
-  # 7. Another avatar
-  curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -F 'avatar=@${file}' ${url}/api/profile/picture
+  # 7. Change your avatar
+  curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -F 'avatar=@${avatarFile}' ${url}/api/profile/picture
 
-  # 8. Another password
+  # 8. Change your password
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
     -d '{"currentPassword":"${PASSWORD}","newPassword":"honey on crumpets"}' ${url}/api/profile/password
 
-  # 9. The end of the account
+  # 9. Delete your account
   curl -w '\\n' -X DELETE -H "Authorization: Bearer $TOKEN" ${url}/api/profile/account
 
-Everybody in the sample has the password "${PASSWORD}": ${DEMO_ACCOUNT.email}, and person2@example.com to
-person30@example.com.
+To sign in as another user, use person2@example.com to person30@example.com. The password of all sample users is
+"${PASSWORD}".
 `;
 }

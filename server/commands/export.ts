@@ -6,7 +6,7 @@ import { exportRecords } from '../exchange/export.ts';
 import { runProgram } from '../process/program.ts';
 import { writeOutputFile } from './output-file.ts';
 
-/** Number of buffered characters from which on they are written. */
+/** Minimum number of characters per write, except for the last one. */
 const MIN_CHUNK_LENGTH = 65_536;
 
 const [file, ...rest] = process.argv.slice(2);

@@ -24,18 +24,18 @@ await runProgram(async () => {
     if (process.stderr.isTTY) process.stderr.write('\r');
     listBadLines(report);
     console.log(
-      `${report.added} records added, ${report.unchanged} were there already, ${report.bad.length} bad lines left out, in ${seconds.toFixed(1)} s.`,
+      `${report.added} records added, ${report.unchanged} were there already, ${report.bad.length} bad lines skipped, in ${seconds.toFixed(1)} s.`,
     );
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     listBadLines(error.report);
     throw new OperatorError(
-      'Nothing was imported. Correct these lines, or leave them out with --skip-bad.',
+      'Nothing was imported. Correct these lines, or skip them with --skip-bad.',
     );
   }
 });
 
-/** Creates the reader only when the first line is requested: lines read before that would be lost. */
+/** Creates the reader only when the first line is requested, because lines that it reads earlier would be lost. */
 async function* linesOf(input: NodeJS.ReadableStream): AsyncIterable<string> {
   yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
 }

@@ -3,8 +3,8 @@ import { OperatorError } from '../errors.ts';
 import { replaceFile } from '../system/durable-files.ts';
 
 /**
- * Writes a file that the operator has named, and replaces an existing one when it is complete. See `replaceFile`.
- * @throws OperatorError if the name belongs to something else, such as a folder, a symbolic link or a device
+ * Writes the output file of a command. Replaces an existing file only once the new one is complete, see `replaceFile`.
+ * @throws OperatorError if the path exists and is not a regular file, such as a folder, a symbolic link or a device
  */
 export async function writeOutputFile(
   file: string,

@@ -18,12 +18,12 @@ await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
   try {
     if (!(await setPassword(engine, email, await readPassword()))) {
-      throw new OperatorError(`There is no account with the address ${email}.`);
+      throw new OperatorError(`There is no account with the email address ${email}.`);
     }
   } catch (error) {
     throw error instanceof DomainError ? new OperatorError(error.message) : error;
   }
-  console.log('The password was changed, and all sessions of the account have ended.');
+  console.log('The password has been changed, and all sessions of the account have ended.');
 });
 
 /** Reads one line of standard input without showing it. */
@@ -34,7 +34,7 @@ async function readPassword(): Promise<string> {
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: process.stdin.isTTY,
   });
-  // Input that ends without a line counts as an empty password.
+  // Empty input counts as an empty password, which is rejected as too short.
   const line = await new Promise<string>((resolve) => {
     terminal.once('line', resolve).once('close', () => resolve(''));
   });

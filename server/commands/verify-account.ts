@@ -13,7 +13,7 @@ if (email === undefined || rest.length > 0) {
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
   if (!(await verifyAccount(engine, email))) {
-    throw new OperatorError(`There is no account with the address ${email}.`);
+    throw new OperatorError(`There is no account with the email address ${email}.`);
   }
   console.log(`The account of ${email} is verified.`);
 });

@@ -2,8 +2,8 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Session } from '../../generated/types.gen.ts';
 import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
-import { type OpenedSession, register } from '../auth/registration.ts';
-import { endAllSessions, endSession } from '../auth/sessions.ts';
+import { register } from '../auth/registration.ts';
+import { endAllSessions, endSession, type OpenedSession } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey } from '../http/client-key.ts';
@@ -18,7 +18,7 @@ export function authHandlers({
     user_id: userId,
     access_token: token,
     token_type: 'Bearer',
-    expires_in: Math.min(config.sessions.idle, config.sessions.absolute),
+    expires_in: Math.min(config.sessions.idleSeconds, config.sessions.absoluteSeconds),
   });
   return {
     register: async (request, reply) => {

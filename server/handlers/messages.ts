@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { linkNextPage, pageOfRequest } from '../http/pages.ts';
+import { linkNextPage, readPageRequest } from '../http/pages.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
@@ -17,7 +17,7 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
   return {
     listMessages: async (request, reply) => {
       const { space_id } = request.query;
-      const pageRequest = pageOfRequest(context, request);
+      const pageRequest = readPageRequest(context, request);
       const page = await listMessages(context, request.caller, space_id, pageRequest);
       linkNextPage(context, request, reply, page.next);
       return reply.code(200).send(page.items);

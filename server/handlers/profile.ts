@@ -51,8 +51,8 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
           try {
             return await changeAvatar(context, caller, file);
           } finally {
-            // Either the old avatar or, after a failure, the new one is due. The response does not wait for its deletion.
-            void housekeeping.deleteDiscardedAvatars();
+            // Removes the old avatar, or after a failure the new one. The response does not wait for it.
+            void housekeeping.removeDiscardedAvatars();
           }
         },
       );
@@ -61,7 +61,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
 
     removeProfilePicture: async (request, reply) => {
       const profile_picture = await removeAvatar(context, callerOf(request));
-      await housekeeping.deleteDiscardedAvatars();
+      await housekeeping.removeDiscardedAvatars();
       return reply.code(200).send({ profile_picture });
     },
 
@@ -78,7 +78,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
 
     deleteAccount: async (request, reply) => {
       await deleteAccount(engine, callerOf(request));
-      await housekeeping.deleteDiscardedAvatars();
+      await housekeeping.removeDiscardedAvatars();
       return reply
         .code(200)
         .send({ message: 'Your account and everything in it has been deleted.' });

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
-import { linkNextPage, pageOfRequest } from '../http/pages.ts';
+import { linkNextPage, readPageRequest } from '../http/pages.ts';
 import { HttpProblem } from '../http/problems.ts';
 import { searchByTag, searchByText } from '../search/search.ts';
 import type { SearchResponse } from '../search/search-state.ts';
@@ -18,9 +18,9 @@ export function searchHandlers(
   return {
     searchSpaces: async (request, reply) => {
       const { q, as_typed = false } = request.query;
-      const query = { query: q, asTyped: as_typed };
-      const page = pageOfRequest(context, request);
-      return send(request, reply, await searchByText(context, query, page));
+      const pageRequest = readPageRequest(context, request);
+      const textQuery = { query: q, asTyped: as_typed };
+      return send(request, reply, await searchByText(context, textQuery, pageRequest));
     },
 
     searchSpacesByTag: async (request, reply) => {
@@ -31,8 +31,8 @@ export function searchHandlers(
           'The path does not exist. A tag has at least one character.',
         );
       }
-      const page = pageOfRequest(context, request);
-      return send(request, reply, await searchByTag(context, tag, page));
+      const pageRequest = readPageRequest(context, request);
+      return send(request, reply, await searchByTag(context, tag, pageRequest));
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { linkNextPage, pageOfRequest } from '../http/pages.ts';
+import { linkNextPage, readPageRequest } from '../http/pages.ts';
 import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
 import { deleteSpace } from '../spaces/space-deletion.ts';
 import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
@@ -40,7 +40,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
     },
 
     listParticipations: async (request, reply) => {
-      const pageRequest = pageOfRequest(context, request);
+      const pageRequest = readPageRequest(context, request);
       const page = await listParticipations(context, callerOf(request), pageRequest);
       linkNextPage(context, request, reply, page.next);
       return reply.code(200).send(page.items);

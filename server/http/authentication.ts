@@ -6,13 +6,13 @@ import { DomainError } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The signed-in user. Null if the operation allows requests without an access token and there is none. */
+    /** The authenticated user and session. Null for requests without an access token. */
     caller: Caller | null;
   }
 }
 
 /**
- * Returns the hook that authenticates requests, as the contract's `security` of the operation requires.
+ * Returns the hook that authenticates requests according to the `security` of the operation in the contract.
  *
  * It rejects an invalid token even if the operation does not require one.
  * @throws DomainError `unauthenticated`
@@ -28,6 +28,7 @@ export function authenticate(
       if (authentication === 'optional') return;
       throw tokenMissing();
     }
+    // The syntax of RFC 6750, section 2.1.
     const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
     if (token === undefined) {
       throw new DomainError(
@@ -46,7 +47,10 @@ export function authenticate(
   };
 }
 
-/** Returns the caller of an operation that requires authentication. */
+/**
+ * Returns the caller of an operation that requires authentication.
+ * @throws DomainError `unauthenticated`
+ */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw tokenMissing();
   return request.caller;

@@ -21,7 +21,7 @@ export async function serveAvatars(
       reply.header('cross-origin-resource-policy', 'cross-origin');
       reply.header(
         'cache-control',
-        // Only the default avatar can change under its name, with a new version of the service.
+        // One day or one year. Only the default avatar can change without a new URL, in a new version of the service.
         path.endsWith(DEFAULT_AVATAR_NAME)
           ? 'public, max-age=86400'
           : 'public, max-age=31536000, immutable',

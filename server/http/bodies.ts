@@ -4,28 +4,29 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fast
 import type { Operation } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { HttpProblem } from './problems.ts';
-import { multipartOptions } from './uploads.ts';
+import { MULTIPART_OPTIONS } from './uploads.ts';
 
-/** The longest texts of the contract fit, even if every character is escaped. */
+/** Fits the longest texts that the contract allows, even with every character escaped as `\uXXXX`. */
 export const MAX_BODY_BYTES = 32_768;
 
 /** Parses JSON and multipart bodies. Bodies of other types are not read. */
 export async function parseBodies(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
-  await app.register(multipart, multipartOptions);
+  await app.register(multipart, MULTIPART_OPTIONS);
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
   );
-  // Operations without a body ignore any body. For all others, `checkBody` rejects other types.
+  // Ignores the bodies of operations without one. `checkBody` rejects other types for all other operations. Problem
+  // documents are listed because fastify-openapi-glue warns about types of the contract without a parser.
   app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
 }
 
 /**
- * Returns the hook that rejects a missing body, and one of a type that the operation does not accept.
+ * Returns the hook that rejects requests without a required body, or with a body of an unsupported type.
  *
- * It runs before the body is read. Fastify itself would call the handler without validation in both cases.
+ * It runs before the body is read. Without it, Fastify would call the handler without validation in both cases.
  */
 export function checkBody(operation: Operation): onRequestHookHandler {
   return ({ raw: { headers } }, _reply, done) => {
@@ -72,6 +73,7 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     throw new HttpProblem('invalid_request', 'The request body is not valid UTF-8.');
   }
   let parsed: unknown;
+  // Rejects keys that could pollute prototypes. The callback runs synchronously.
   app.getDefaultJsonParser('error', 'error')(request, text, (error, value) => {
     if (error) {
       throw new HttpProblem(

@@ -6,9 +6,10 @@ import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.
 
 // Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
 
-/** Returns a handler for connections on which Node.js cannot read a request. */
+/** Returns a handler for requests that Node.js cannot parse, or that do not arrive in time. */
 export function clientErrorHandler(log: FastifyBaseLogger) {
   return (error: NodeJS.ErrnoException, socket: Socket) => {
+    // While a body is drained, its response has already been sent.
     if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
       socket.destroy();
       return;
@@ -65,7 +66,7 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
   }
 }
 
-/** Makes a problem document, and logs its code and request id. */
+/** Returns a problem document, and logs its code and request id. */
 function logProblem(
   log: FastifyBaseLogger,
   code: ProblemCode,

@@ -30,7 +30,7 @@ export async function serveDocumentation(
       deepLinking: true,
       persistAuthorization: true,
       docExpansion: 'list',
-      // The contract is not sent to the public validator.
+      // Disables the public validator, which would receive the contract.
       validatorUrl: null,
     },
     theme: { title: 'space-service' },
@@ -41,7 +41,7 @@ export async function serveDocumentation(
 function adjustPolicy(policy: string, publicUrl: string): string {
   return (
     policy
-      // The server may be reached without TLS.
+      // Without TLS on this server, browsers could not load the assets of the page.
       .replace(' upgrade-insecure-requests;', '')
       .replace(' validator.swagger.io', '')
       // Requests go to the public URL, which can differ from the address of the page.

@@ -5,15 +5,15 @@ import type { FastifyInstance } from 'fastify';
 const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
 const DRAIN_TIMEOUT_MS = 30_000;
 
-/** Connections on which the rest of a request is still arriving although its response was sent. */
+/** Connections on which the rest of an answered request is still arriving. */
 const draining = new WeakSet<Socket>();
 
-/** Limits how much of a request the server reads after it has responded. */
+/** Limits the number of bytes that the server reads of a request after it has responded. */
 export function drainUnreadBodies(app: FastifyInstance): void {
   app.addHook('onSend', async ({ raw }, reply) => {
     // Without this, Node.js would read the rest without any limit.
     if (!raw.complete) drain(raw);
-    // Fastify closes the connection after it rejects a body. The client might then lose the response.
+    // Fastify closes the connection after it rejects a body. The client could then lose the response.
     reply.removeHeader('connection');
   });
 }
@@ -21,8 +21,8 @@ export function drainUnreadBodies(app: FastifyInstance): void {
 /**
  * Discards the rest of a request, and closes the connection if it exceeds the limits.
  *
- * An unread rest would stall the client and keep the server from closing. Closing the connection at once could
- * destroy the response before the client has read it.
+ * If the rest stayed unread, the client would stall and the server could not close. If the connection were closed at
+ * once, the client could lose the response.
  */
 export function drain(
   raw: IncomingMessage,

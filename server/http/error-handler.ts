@@ -7,6 +7,7 @@ import {
   notFound,
   PROBLEM_STATUSES,
   problemDocument,
+  RETRY_AFTER_SECONDS,
   unavailable,
 } from './problems.ts';
 import { explainValidation } from './validation.ts';
@@ -31,7 +32,7 @@ export function errorHandler({
   };
 }
 
-/** Messages of libraries and of the database are never sent, because they can contain other people's data. */
+/** Never copies messages of libraries or the database, because they can contain data of other users. */
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof DomainError) {
@@ -48,7 +49,7 @@ function logFailure(error: unknown, problem: HttpProblem, request: FastifyReques
   else if (status === 503 && !isDeliberate(error)) request.log.warn({ err: error }, 'unavailable');
 }
 
-/** Whether the server decided to respond with 503, rather than ran into an error. */
+/** Whether a 503 is a decision of the server, such as load shedding, instead of the result of an error. */
 function isDeliberate(error: unknown): boolean {
   return (
     error instanceof DomainError || (error instanceof HttpProblem && error.cause === undefined)
@@ -62,7 +63,7 @@ function sendProblem(
 ): FastifyReply {
   const status = PROBLEM_STATUSES[problem.code];
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
-  if (status === 503) reply.header('retry-after', '2');
+  if (status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   if (status === 401) reply.header('www-authenticate', challenge(problem, request));
   const document = problemDocument(problem.code, problem.message, request.id, problem.pointers);
   return (
@@ -70,12 +71,12 @@ function sendProblem(
       .header('cache-control', 'no-store')
       .type('application/problem+json')
       .code(status)
-      // A buffer, because Fastify adds a charset to strings and no hook removes it after a malformed URL.
+      // A buffer, because Fastify adds a charset to strings. After a malformed URL, no hook runs to remove it.
       .send(Buffer.from(JSON.stringify(document)))
   );
 }
 
-/** Names an error only if a token was sent and checked, which excludes login (RFC 6750, section 3.1). */
+/** Returns the WWW-Authenticate header. It reports an error only for a rejected token (RFC 6750, section 3.1). */
 function challenge({ code }: HttpProblem, { headers }: FastifyRequest): string {
   const isTokenInvalid =
     code === 'unauthenticated' && /^bearer +\S/i.test(headers.authorization ?? '');

@@ -5,8 +5,8 @@ import type { TimeLimits } from './time-limits.ts';
 /**
  * Makes `app.close()` finish pending requests.
  *
- * For `drainSeconds`, the server still accepts requests while `/readyz` tells load balancers to stop sending them.
- * Then it stops listening, and closes the connections that are still open after `closeTimeoutMs`.
+ * For `drainSeconds`, the server still accepts requests, while `/readyz` fails so that load balancers stop sending
+ * them. Then it stops listening. Connections that are still open after another `closeTimeoutMs` are closed.
  */
 export function shutDownGracefully(
   app: FastifyInstance,
@@ -14,14 +14,14 @@ export function shutDownGracefully(
   { closeTimeoutMs }: Pick<TimeLimits, 'closeTimeoutMs'>,
 ): void {
   let isClosing = false;
-  // Fastify itself closes only the connections of requests that arrive later.
+  // Fastify itself does this only for requests that arrive after closing has begun.
   app.addHook('onSend', async (_request, reply) => {
     if (isClosing) reply.header('connection', 'close');
   });
   app.addHook('preClose', async () => {
     isClosing = true;
     await sleep(drainSeconds * 1000);
-    // Requests that have arrived but are not read yet would be lost with their connections.
+    // Reads requests that have already arrived. Otherwise they would be lost with their connections.
     await nextLoopTurn();
     // Clients that never finish a request must not keep the process from exiting.
     const deadline = setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs).unref();

@@ -7,18 +7,20 @@ const TICK_INTERVAL_MS = 20;
 /** Time after the start during which delays are normal. */
 const STARTUP_GRACE_MS = 2_000;
 
-/** A delay counts as overload only if another one ended within this time before it. */
-const REPEATED_DELAY_MS = 1_000;
+/** Maximum time between two delays that together count as overload. */
+const MAX_DELAY_INTERVAL_MS = 1_000;
 
 /**
  * Rejects requests with 503 while the event loop is repeatedly delayed, so that it can catch up.
  *
- * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests. Routes with `isExemptFromLoadShedding` always respond.
+ * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests.
+ * Routes with `isExemptFromLoadShedding` always respond.
  */
 export function shedLoad(
   app: FastifyInstance,
   { maxEventLoopDelayMs }: Pick<TimeLimits, 'maxEventLoopDelayMs'>,
 ): void {
+  // Until the grace period ends, infinity prevents any delay from being detected.
   let lastTick = Number.POSITIVE_INFINITY;
   let lastLateTick = Number.NEGATIVE_INFINITY;
   const isLate = (now: number) => now - lastTick > TICK_INTERVAL_MS + maxEventLoopDelayMs;
@@ -34,7 +36,7 @@ export function shedLoad(
   });
   app.addHook('onRequest', async ({ routeOptions }) => {
     if (routeOptions.config.isExemptFromLoadShedding) return;
-    const wasLateBefore = lastTick - lastLateTick < REPEATED_DELAY_MS;
+    const wasLateBefore = lastTick - lastLateTick < MAX_DELAY_INTERVAL_MS;
     if (wasLateBefore && isLate(performance.now())) throw overloaded();
   });
 }

@@ -2,7 +2,7 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, HTTPMethods } from 'fastify';
 import { HttpProblem } from './problems.ts';
 
-/** Returns the paths of all routes. The set fills up as routes are registered. */
+/** Returns a set of the paths of all routes. It grows as routes are registered. */
 export function collectPaths(app: FastifyInstance): ReadonlySet<string> {
   const paths = new Set<string>();
   app.addHook('onRoute', ({ url }) => {
@@ -15,8 +15,8 @@ export function collectPaths(app: FastifyInstance): ReadonlySet<string> {
 /**
  * Responds with 405 to methods that a path does not support.
  *
- * This includes methods that only a more general path supports: `DELETE /api/spaces/search` must not delete a space
- * with the id `search`.
+ * Without this, a more general path could match: `DELETE /api/spaces/search` must not delete a space with the id
+ * `search`.
  */
 export function rejectOtherMethods(app: FastifyInstance, paths: ReadonlySet<string>): void {
   for (const method of METHODS) {
@@ -29,7 +29,7 @@ export function rejectOtherMethods(app: FastifyInstance, paths: ReadonlySet<stri
     app.route({
       method: app.supportedMethods.filter((method) => method !== 'OPTIONS' && !hasRoute(method)),
       url,
-      // Earlier than the handler, so that no body is read.
+      // In a hook, because the handler runs only after the body is read.
       onRequest: async (request) => {
         const detail = `${request.method} is not allowed at this path. Allowed: ${allowed}.`;
         throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });

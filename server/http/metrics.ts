@@ -15,7 +15,7 @@ export function measureRequests(app: FastifyInstance, { metrics }: Pick<Context,
   });
 }
 
-/** Serves the metrics of all processes at `/metrics`, if METRICS_TOKEN is set, to clients that send it. */
+/** If METRICS_TOKEN is set, serves the metrics of all processes at `/metrics`. Clients must send this token. */
 export function serveMetrics(
   app: FastifyInstance,
   { config: { metricsToken }, metrics: { registry } }: Pick<Context, 'config' | 'metrics'>,
@@ -40,7 +40,7 @@ export function serveMetrics(
   });
 }
 
-/** Hashes first, because `timingSafeEqual` requires equal lengths. */
+/** Compares hashes, because `timingSafeEqual` requires equal lengths. */
 function isEqualInConstantTime(a: string, b: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(a), hash(b));

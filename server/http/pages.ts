@@ -5,24 +5,24 @@ import { openCursor, sealCursor } from './cursors.ts';
 
 const DEFAULT_LIMIT = 20;
 
-/** What a request to a list needs of the context. */
+/** The parts of the context that pagination uses. */
 interface PageContext {
   config: Pick<Config, 'publicUrl'>;
   cursorKey: Uint8Array;
 }
 
 /**
- * Returns the page that a request asks for.
+ * Reads `limit` and `cursor` of a request.
  * @throws HttpProblem `invalid_cursor`
  */
-export function pageOfRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
+export function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
   const { limit = DEFAULT_LIMIT, cursor } = (request.query ?? {}) as PageParameters;
   const position =
-    cursor === undefined ? undefined : openCursor(cursorKey, listOf(request), cursor);
+    cursor === undefined ? undefined : openCursor(cursorKey, listIdOf(request), cursor);
   return { limit, position };
 }
 
-/** Links the next page, if there is one, in the Link header of the response. */
+/** Adds a Link header with the URL of the next page, if there is one. */
 export function linkNextPage(
   { config, cursorKey }: PageContext,
   request: FastifyRequest,
@@ -30,7 +30,7 @@ export function linkNextPage(
   next: Position | null,
 ): void {
   if (next === null) return;
-  const cursor = sealCursor(cursorKey, listOf(request), next);
+  const cursor = sealCursor(cursorKey, listIdOf(request), next);
   reply.header('link', `<${urlWithCursor(config, request.url, cursor)}>; rel="next"`);
 }
 
@@ -39,8 +39,8 @@ interface PageParameters {
   cursor?: string;
 }
 
-/** Identifies a list: the operation and every parameter except those that choose a page of it. */
-function listOf({ routeOptions, params, query }: FastifyRequest): string {
+/** Returns the identity of a list: the operation and all parameters except those that select a page. */
+function listIdOf({ routeOptions, params, query }: FastifyRequest): string {
   const { limit: _limit, cursor: _cursor, ...parameters } = (query ?? {}) as PageParameters;
   const sorted = Object.entries({ ...parameters, ...(params as object) }).sort(([a], [b]) =>
     a < b ? -1 : 1,
@@ -48,17 +48,19 @@ function listOf({ routeOptions, params, query }: FastifyRequest): string {
   return JSON.stringify([routeOptions.config.operation?.operationId, sorted]);
 }
 
-/** The same URL with another cursor, relative to the host. */
+/** Returns the path and query of a URL, with another cursor. */
 export function urlWithCursor(
   { publicUrl }: Pick<Config, 'publicUrl'>,
   url: string,
   cursor: string,
 ): string {
-  // A proxy may have removed a folder that clients see.
-  const folder = new URL(publicUrl).pathname.replace(/\/$/, '');
-  // Both may have characters that should have been encoded: question marks in the query, angle brackets in the path.
+  // A proxy may have removed this prefix from the path.
+  const prefix = new URL(publicUrl).pathname.replace(/\/$/, '');
+  // Not parsed as a URL, because clients may send unencoded characters, such as angle brackets in the path.
   const [, path = '', query] = /^([^?#]*).?(.*)$/s.exec(url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('cursor', cursor);
-  return `${folder}${encodeURI(path).replaceAll('%25', '%')}?${parameters}`;
+  // `encodeURI` also encodes the percent signs of characters that are already encoded.
+  const encodedPath = encodeURI(path).replaceAll('%25', '%');
+  return `${prefix}${encodedPath}?${parameters}`;
 }

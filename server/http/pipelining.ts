@@ -5,7 +5,7 @@ import { HttpProblem } from './problems.ts';
 /** Maximum number of unanswered requests on a connection. Browsers and proxies send one at a time. */
 const MAX_PIPELINED_REQUESTS = 16;
 
-/** Closes connections with too many pipelined requests, because their responses are kept in memory until sent. */
+/** Closes connections with too many pipelined requests, because unsent responses are kept in memory. */
 export function limitPipelining(app: FastifyInstance): void {
   const pendingRequests = new WeakMap<Socket, number>();
   app.addHook('onRequest', async ({ raw: { socket } }, reply) => {

@@ -43,12 +43,15 @@ export const PROBLEM_STATUSES = {
   unavailable: 503,
 } as const satisfies Readonly<Record<ErrorCode, number>> & Readonly<Record<string, number>>;
 
+/** Value of the Retry-After header of 503 responses. */
+export const RETRY_AFTER_SECONDS = 2;
+
 export type ProblemCode = keyof typeof PROBLEM_STATUSES;
 
 export interface ProblemOptions {
   /** The invalid parts of the request. */
   pointers?: readonly Pointer[];
-  /** Headers of the response. */
+  /** Additional headers of the response. */
   headers?: Record<string, string>;
   cause?: unknown;
 }

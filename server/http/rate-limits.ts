@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
  *
  * Work that fails with 400 or 503 does not count: it was rejected as invalid or because of overload.
  * @param limit null for no limit
- * @param key   who is limited: a client, an account or a session
+ * @param key   identifies the limited client, account or session
  * @throws HttpProblem `too_many_requests`
  */
 export async function withRateLimit<T>(
@@ -46,14 +46,14 @@ function isUncounted(error: unknown): boolean {
 }
 
 /**
- * Returns the hooks that limit public reads per client. Each process counts separately.
- * @returns an empty array if there is no limit
+ * Returns the hooks that limit public reads per client, or an empty array if there is no limit. Each process counts
+ * separately.
  */
 export async function limitPublicReads(
   app: FastifyInstance,
-  { rateLimits, publicRateLimit }: Pick<Config, 'rateLimits' | 'publicRateLimit'>,
+  { hasRateLimits, publicRateLimit }: Pick<Config, 'hasRateLimits' | 'publicRateLimit'>,
 ): Promise<onRequestHookHandler[]> {
-  if (!rateLimits || publicRateLimit === null) return [];
+  if (!hasRateLimits || publicRateLimit === null) return [];
   await app.register(rateLimit, {
     global: false,
     enableDraftSpec: true,

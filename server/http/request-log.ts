@@ -5,7 +5,7 @@ export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
 }
 
-/** Logs the line of one request. */
+/** Logs one line for a response. */
 export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   const { method, url, ip } = request;
   const milliseconds = Math.round(reply.elapsedTime * 10) / 10;

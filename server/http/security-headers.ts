@@ -1,14 +1,14 @@
 import helmet from '@fastify/helmet';
 import type { FastifyInstance } from 'fastify';
 
-/** Sets headers that keep browsers from guessing content types, framing responses and running scripts in them. */
+/** Sets headers that forbid browsers to guess content types, to frame responses and to run scripts in them. */
 export async function setSecurityHeaders(app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
       directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
     },
-    // The proxy that terminates TLS must decide on this header.
+    // The proxy that terminates TLS sets this header.
     strictTransportSecurity: false,
   });
 }

@@ -26,11 +26,11 @@ export function serverOptions(
     loggerInstance: log,
     // `logRequests` writes one line per request instead.
     logController: new LogController({ disableRequestLogging: true }),
-    // Request ids from clients are ignored, because they need not be unique.
+    // Ignores request ids from clients, because they need not be unique.
     genReqId: () => randomUUID(),
     bodyLimit: MAX_BODY_BYTES,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
-    // Tags can be long. Node's limit on the size of headers bounds them.
+    // Tags can be long. 16,384 bytes is also Node's limit for the request line and headers together.
     routerOptions: { maxParamLength: 16_384 },
     requestTimeout: timeLimits.requestTimeoutMs,
     connectionTimeout: timeLimits.inactivityTimeoutMs,
@@ -43,7 +43,7 @@ export function serverOptions(
       requireHostHeader: false,
     },
     clientErrorHandler: clientErrorHandler(log),
-    // Requests that the router rejects run no hooks, so the work of the hooks is repeated here.
+    // No hooks run for requests that the router rejects, so this repeats their work.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       drain(request.raw);
       handleError(error, request, reply);

@@ -4,7 +4,7 @@ export interface TimeLimits {
   headersTimeoutMs: number;
   /** Maximum time for a whole request to arrive. */
   requestTimeoutMs: number;
-  /** Maximum time without any data on a connection while a request is processed. */
+  /** Maximum time without any data on a connection while a request is received, processed or answered. */
   inactivityTimeoutMs: number;
   /** Interval between checks of the two timeouts for arriving requests. */
   connectionCheckIntervalMs: number;
@@ -18,7 +18,9 @@ export const TIME_LIMITS: TimeLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   inactivityTimeoutMs: 120_000,
+  // Headers and requests time out up to this much later. Node's default is 30 s.
   connectionCheckIntervalMs: 1_000,
   closeTimeoutMs: 7_000,
+  // Measured under overload: with 250 ms, the p99 of accepted reads is twice as long.
   maxEventLoopDelayMs: 150,
 };

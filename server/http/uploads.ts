@@ -7,18 +7,18 @@ import { drain } from './draining.ts';
 
 const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
 
-/** For boundaries, part headers and a preamble. */
+/** Maximum size of boundaries, part headers and preamble together. */
 const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
 
 const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 
-/** For all uploads without a response yet. */
+/** Maximum size of all unanswered uploads of this process together. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024;
 
 let pendingBytes = 0;
 
-/** Options of @fastify/multipart. It stops at a second part. */
-export const multipartOptions = {
+/** Options of @fastify/multipart. The parser reports an error for a field or a second file. */
+export const MULTIPART_OPTIONS = {
   limits: { fileSize: MAX_AVATAR_BYTES, files: 1, fields: 0, parts: 2, headerPairs: 32 },
   throwFileSizeLimit: false,
 } satisfies FastifyMultipartOptions;
@@ -26,8 +26,8 @@ export const multipartOptions = {
 /**
  * Reads the file of a `multipart/form-data` request into memory. The file must be the only part, and named `avatar`.
  *
- * The rest of a rejected request is drained.
- * @param reply the upload counts against the memory limit until this reply is sent
+ * Drains the rest of a rejected request.
+ * @param reply the upload counts towards the memory limit until this reply is sent
  * @throws DomainError `avatar_too_large`, `avatar_missing` (also if there are other parts), `invalid_request`
  *   (malformed or incomplete), or `unavailable` (too many uploads in memory)
  */
@@ -37,7 +37,7 @@ export async function readAvatarUpload(
 ): Promise<Buffer> {
   const { raw } = request;
   try {
-    if (Number(raw.headers['content-length']) > MAX_REQUEST_BYTES) throw tooLarge();
+    if (Number(raw.headers['content-length']) > MAX_REQUEST_BYTES) throw avatarTooLarge();
     return await Promise.race([readAvatarPart(request.parts()), rejectExcess(raw, reply)]);
   } finally {
     drain(raw);
@@ -48,25 +48,28 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
   let avatar: Buffer | undefined;
   try {
     for await (const part of parts) {
-      if (part.type !== 'file' || part.fieldname !== 'avatar') throw missing();
+      if (part.type !== 'file' || part.fieldname !== 'avatar') throw avatarMissing();
       avatar = await part.toBuffer();
-      if (part.file.truncated) throw tooLarge();
+      if (part.file.truncated) throw avatarTooLarge();
     }
   } catch (error) {
     throw error instanceof DomainError ? error : explainParserError(error);
   }
-  if (avatar === undefined || avatar.length === 0) throw missing();
+  if (avatar === undefined || avatar.length === 0) throw avatarMissing();
   return avatar;
 }
 
-/** Rejects when too many bytes arrive. It counts all bytes, because the parser does not limit the preamble. */
+/**
+ * Rejects when the request is too large, or when all unanswered uploads together are. Counts all bytes, because the
+ * parser does not limit the preamble.
+ */
 function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
   return new Promise((_, reject) => {
     let bytes = 0;
     const count = (chunk: Buffer) => {
       bytes += chunk.length;
       pendingBytes += chunk.length;
-      if (bytes > MAX_REQUEST_BYTES) reject(tooLarge());
+      if (bytes > MAX_REQUEST_BYTES) reject(avatarTooLarge());
       else if (pendingBytes > MAX_PENDING_BYTES) reject(overloaded());
     };
     raw.on('data', count);
@@ -77,7 +80,7 @@ function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never>
   });
 }
 
-function tooLarge(): DomainError {
+function avatarTooLarge(): DomainError {
   return new DomainError(
     'avatar_too_large',
     'The avatar is larger than 5,242,880 bytes (5 MiB), or the form around it is larger than 65,536 bytes.',
@@ -85,7 +88,7 @@ function tooLarge(): DomainError {
   );
 }
 
-function missing(): DomainError {
+function avatarMissing(): DomainError {
   return new DomainError(
     'avatar_missing',
     'Send exactly one part: a non-empty file named avatar, with a file name.',
@@ -96,7 +99,7 @@ function missing(): DomainError {
 function explainParserError(cause: unknown): DomainError {
   const { code } = cause as { code?: unknown };
   const error = WRONG_PART_CODES.has(code)
-    ? missing()
+    ? avatarMissing()
     : new DomainError(
         'invalid_request',
         'The body is not a complete multipart/form-data form. It must start and end with the boundary in Content-Type.',

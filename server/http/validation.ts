@@ -7,7 +7,7 @@ import { HttpProblem } from './problems.ts';
 
 const MAX_REPORTED_ERRORS = 20;
 
-const options: Options = {
+const AJV_OPTIONS: Options = {
   allErrors: true,
   removeAdditional: false,
   useDefaults: true,
@@ -16,13 +16,13 @@ const options: Options = {
 };
 
 /** JSON has types, so values are not coerced: a number is not a valid username. */
-const bodyValidator = new Ajv({ ...options, coerceTypes: false });
+const bodyValidator = new Ajv({ ...AJV_OPTIONS, coerceTypes: false });
 
 /**
- * Parameters always arrive as strings, so they are coerced. `strictNumbers` is off because it makes Ajv skip the bounds
- * of Infinity, which `1e400` becomes.
+ * Parameters are always strings, so they are coerced. With `strictNumbers`, Ajv would not check the bounds of Infinity,
+ * the value of `1e400`.
  */
-const parameterValidator = new Ajv({ ...options, coerceTypes: true, strictNumbers: false });
+const parameterValidator = new Ajv({ ...AJV_OPTIONS, coerceTypes: true, strictNumbers: false });
 
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
   (httpPart === 'body' ? bodyValidator : parameterValidator).compile(schema);
@@ -44,23 +44,23 @@ function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'bo
   let path = instancePath;
   if (keyword === 'required') path += `/${params.missingProperty}`;
   if (keyword === 'additionalProperties') path += `/${escapePointer(params.additionalProperty)}`;
-  const message = messages[keyword]?.(params) ?? 'is invalid';
+  const message = MESSAGES[keyword]?.(params) ?? 'is invalid';
   const name = path.slice(1);
   if (context === 'querystring') return { pointer: `?${name}`, message };
   if (context === 'params') return { pointer: `{${name}}`, message };
   return { pointer: path, message };
 }
 
-/** The name of the parameter or field at a pointer. */
+/** Returns the name of the parameter or field at a pointer. */
 function nameIn(pointer: string): string {
   return pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
 }
 
-/** The requirement of each keyword that the schemas of the contract use. */
-const messages: Record<string, (params: ErrorObject['params']) => string> = {
+/** One message for each keyword that the schemas of the contract use. */
+const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
   required: () => 'is missing',
   additionalProperties: () => 'is not a known field',
-  type: ({ type }) => `must be ${typeNames[type] ?? `of type ${type}`}`,
+  type: ({ type }) => `must be ${TYPE_NAMES[type] ?? `of type ${type}`}`,
   enum: ({ allowedValues }) => `must be one of ${allowedValues.join(', ')}`,
   minLength: ({ limit }) => `must have at least ${quantity(limit, 'character')}`,
   maxLength: ({ limit }) => `must have at most ${quantity(limit, 'character')}`,
@@ -74,7 +74,7 @@ const messages: Record<string, (params: ErrorObject['params']) => string> = {
   pattern: () => 'must contain only letters from A to Z, digits, - and _',
 };
 
-const typeNames: Record<string, string> = {
+const TYPE_NAMES: Record<string, string> = {
   string: 'a string',
   integer: 'a whole number',
   number: 'a number',
@@ -92,7 +92,7 @@ function quantity(count: number, noun: string): string {
  * Operations without query parameters ignore the query string.
  */
 export const rejectMalformedQuery: onRequestAsyncHookHandler = async ({ raw, routeOptions }) => {
-  if (!routeOptions.config.operation?.takesQuery) return;
+  if (!routeOptions.config.operation?.hasQueryParameters) return;
   const query = raw.url?.replace(/^[^?#]*/, '') ?? '';
   try {
     decodeURIComponent(query);

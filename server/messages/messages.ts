@@ -14,7 +14,7 @@ import { countWords } from '../text/word-count.ts';
 import { describeCreator } from '../users/creator.ts';
 
 /**
- * Returns a page of the messages of a space that the caller may see, newest first.
+ * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
  * @throws DomainError `space_not_found`
  */
 export async function listMessages(
@@ -94,7 +94,7 @@ export async function deleteMessage(
 }
 
 /**
- * Finds a message that the caller may see: their own, and any in a space that they may see.
+ * Finds a message that the caller wrote, or whose space is public or has the caller as a participant.
  * @throws DomainError `message_not_found`
  */
 export async function findMessage(
@@ -126,7 +126,10 @@ export async function findMessage(
   return message;
 }
 
-/** Returns a message by its key. */
+/**
+ * Returns a message by its internal id. The caller of this function checks access.
+ * @throws DomainError `message_not_found`
+ */
 export async function readMessage(db: Database, avatars: AvatarUrls, pk: number): Promise<Message> {
   const row = await selectMessages(db).where('messages.pk', '=', pk).executeTakeFirst();
   if (!row) throw messageNotFound();
@@ -176,7 +179,10 @@ function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
   };
 }
 
-/** @throws DomainError `invalid_request` */
+/**
+ * Rejects a blank text, and control characters other than line breaks and tabs.
+ * @throws DomainError `invalid_request`
+ */
 export function assertMessageText(text: string): void {
   if (isBlank(text) || CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS.test(text)) {
     throw new DomainError(

@@ -12,10 +12,10 @@ type SupervisorMessage = { metrics: 'collect' } | { metrics: 'aggregated'; text:
 /** Sends a worker's snapshot to the supervisor, or asks it for the metrics of all processes. */
 type WorkerMessage = { metrics: 'snapshot'; snapshot: Snapshot } | { metrics: 'request' };
 
-/** After this time, the supervisor uses the last snapshot of a worker that does not respond. */
+/** Maximum time that the supervisor waits for snapshots. Then it uses the last snapshot of a worker. */
 const SNAPSHOT_TIMEOUT_MS = 2_000;
 
-/** Longer than the above, because the supervisor waits for snapshots before it responds. */
+/** Longer than `SNAPSHOT_TIMEOUT_MS`, because the supervisor waits for snapshots before it responds. */
 const AGGREGATION_TIMEOUT_MS = 5_000;
 
 /** Makes this process, the supervisor, respond to workers that ask for the metrics of all processes. */
@@ -55,7 +55,7 @@ export function aggregateMetrics(): void {
     await Promise.race([Promise.all(responses), timeout]);
     onSnapshot.clear();
 
-    // The supervisor serves no requests, so only its use of resources is of interest.
+    // Only the `process_` metrics (processor time, memory) of the supervisor are useful, because it serves no requests.
     const ownMetrics = await ownRegistry.getMetricsAsJSON();
     const ownResources = ownMetrics.filter(({ name }) => name.startsWith('process_'));
     // Merged, so that the list does not grow with each worker that exits.
@@ -67,9 +67,9 @@ export function aggregateMetrics(): void {
 }
 
 /**
- * Makes this process, a worker, send its metrics to the supervisor when asked.
- * @returns a function that returns the metrics of all processes in Prometheus format. It rejects if the supervisor does
- *   not respond.
+ * Makes this process, a worker, send its metrics to the supervisor on request.
+ * @returns a function that resolves to the metrics of all processes in Prometheus format, and rejects if the supervisor
+ *   does not respond within 5 seconds
  */
 export function shareMetrics(registry: Registry): () => Promise<string> {
   const waiting = new Set<(text: string) => void>();
@@ -79,7 +79,7 @@ export function shareMetrics(registry: Registry): () => Promise<string> {
     for (const resolve of waiting) resolve(message.text);
     waiting.clear();
   });
-  // Tells the supervisor that this worker responds from now on.
+  // The first snapshot tells the supervisor that this worker responds from now on.
   void sendSnapshot(registry);
 
   return () =>
@@ -100,13 +100,13 @@ export function shareMetrics(registry: Registry): () => Promise<string> {
 async function sendSnapshot(registry: Registry): Promise<void> {
   const metrics = await registry.getMetricsAsJSON();
   const snapshot = metrics.map((metric) =>
-    // For example the event loop delay: an average would hide the one process that is late.
+    // The maximum of values such as the event loop delay: an average would hide a single slow process.
     metric.aggregator === 'average' ? { ...metric, aggregator: 'max' as const } : metric,
   );
   sendToSupervisor({ metrics: 'snapshot', snapshot });
 }
 
-/** Whether a metric only increases, so that its sum must include processes that have exited. */
+/** Whether a metric only increases. Its sum must include processes that have exited. */
 function isCumulative({ type }: Snapshot[number]): boolean {
   return ['counter', 'histogram'].includes(String(type));
 }

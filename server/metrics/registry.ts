@@ -1,12 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { waitingPasswords } from '../auth/password-hashing.ts';
-import { waitingAvatars } from '../avatars/rendering.ts';
+import { countWaitingPasswords } from '../auth/password-hashing.ts';
+import { countWaitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 
 /** The metrics of this process. */
 export interface Metrics {
-  /** Null if the operator has not enabled metrics. Then the functions below record nothing. */
+  /** Null if metrics are disabled. Then the functions below record nothing. */
   registry: Registry | null;
   /** Records a response, and its duration in seconds. */
   recordRequest(labels: { operation: string; status: number }, seconds: number): void;
@@ -14,7 +14,7 @@ export interface Metrics {
   timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
 }
 
-/** Opens the metrics of this process, if METRICS_TOKEN is set. */
+/** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */
 export function openMetrics(
   { metricsToken }: Pick<Config, 'metricsToken'>,
   engine: Pick<Engine, 'activity'>,
@@ -62,8 +62,8 @@ export function openMetrics(
     labelNames: ['queue'],
     registers,
     collect() {
-      this.set({ queue: 'passwords' }, waitingPasswords());
-      this.set({ queue: 'pictures' }, waitingAvatars());
+      this.set({ queue: 'passwords' }, countWaitingPasswords());
+      this.set({ queue: 'pictures' }, countWaitingAvatars());
       this.set({ queue: 'writers' }, engine.activity().waitingWriters);
     },
   });

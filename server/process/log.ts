@@ -8,12 +8,12 @@ import { hasDatabase } from '../database/open.ts';
 export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
   return pino({
     level: logLevel,
-    // At level trace, the multipart parser logs all headers.
+    // `busboyOptions`: at level trace, the multipart parser logs all headers.
     redact: ['req.headers.authorization', 'busboyOptions.headers', 'err.parameters'],
   });
 }
 
-/** Logs the version and the data folder. A new database in the log reveals a mistyped DATA_DIR. */
+/** Logs the version and the data folder. An unexpected `database: new` reveals a mistyped DATA_DIR. */
 export function logStart(config: Config, log: FastifyBaseLogger): void {
   const { dataDir, publicUrl, host, port } = config;
   const database = hasDatabase(config) ? 'found' : 'new';
@@ -22,7 +22,7 @@ export function logStart(config: Config, log: FastifyBaseLogger): void {
   if (isUnreachable) {
     log.warn(
       { host, port, publicUrl },
-      'PUBLIC_URL is not set, and clients cannot load avatars from the default. Set it to the address of this server.',
+      'PUBLIC_URL is not set, and clients cannot reach its default, so they cannot load avatars. Set it to the URL of this server.',
     );
   }
 }

@@ -1,16 +1,16 @@
 // Plain JavaScript, loaded before everything else: older versions cannot run TypeScript.
 
-/** The oldest major version of Node.js that runs the service. */
+/** The oldest supported major version of Node.js. */
 export const MIN_NODE_MAJOR = 24;
 
 /** Older versions lack security fixes that a public service needs. */
-export const SECURE_NODE_VERSION = '24.22.1';
+export const MIN_SECURE_NODE_VERSION = '24.22.1';
 
 /**
- * Returns a line that says why this version cannot run the service; undefined if it can.
+ * Returns an error message if the version cannot run the service, otherwise undefined.
  * @param {string} version such as 24.21.0
  */
-export function unsupportedVersion(version) {
+export function explainUnsupportedVersion(version) {
   if (Number(version.split('.')[0]) >= MIN_NODE_MAJOR) return undefined;
   return (
     `space-service needs Node.js ${MIN_NODE_MAJOR} or newer, and this is v${version}. ` +
@@ -19,18 +19,19 @@ export function unsupportedVersion(version) {
 }
 
 /**
- * Returns a line that says what to upgrade to; undefined if this version has the security fixes.
+ * Returns a warning if the version lacks security fixes, otherwise undefined.
  * @param {string} version such as 24.21.0
  */
-export function insecureVersion(version) {
-  if (version.localeCompare(SECURE_NODE_VERSION, 'en', { numeric: true }) >= 0) return undefined;
+export function explainInsecureVersion(version) {
+  if (version.localeCompare(MIN_SECURE_NODE_VERSION, 'en', { numeric: true }) >= 0)
+    return undefined;
   return (
     `Node.js v${version} lacks security fixes. ` +
-    `Run a public service on v${SECURE_NODE_VERSION} or newer.`
+    `Run a public service on v${MIN_SECURE_NODE_VERSION} or newer.`
   );
 }
 
-const reason = unsupportedVersion(process.versions.node);
+const reason = explainUnsupportedVersion(process.versions.node);
 if (reason !== undefined) {
   console.error(reason);
   process.exit(1);

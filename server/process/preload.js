@@ -1,3 +1,3 @@
-// The version check comes first: it ends the process on a version that lacks what the rest needs.
+// First, because it exits with an explanation on versions that cannot load the rest.
 import './node-version.js';
 import './compile-cache.js';

@@ -1,7 +1,7 @@
 import { OperatorError } from '../errors.ts';
 
 /**
- * Runs a program. If it fails because of the operator or the system, prints one line and exits.
+ * Runs a program. On an OperatorError or a failed system call, prints the error message and exits.
  *
  * Files that the program creates are readable for its own user only.
  * @param exitCode the exit code after such a failure

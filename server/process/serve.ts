@@ -9,7 +9,7 @@ import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
 
 /**
- * Starts to serve in this process. A stop signal ends it after pending requests are finished.
+ * Starts the server in this process. On a stop signal, it finishes pending requests and exits.
  * @param runsMaintenance true for a single process; false for a worker, whose supervisor runs maintenance
  * @throws OperatorError if the database cannot be used or the port is in use
  */
@@ -23,12 +23,12 @@ export async function serve(
   // The supervisor has migrated the database before it starts workers, so they open it quickly.
   const context = runsMaintenance ? await respondWhileStarting(config, open) : await open();
   const app = await buildApp(context);
-  // A variable, because Fastify's type lacks `reusePort`, an option of Node.js.
+  // Not passed as a literal, because Fastify's type lacks `reusePort`, an option of Node.js.
   const listenOptions = {
     host: config.host,
     port: config.port,
-    // On Linux, the kernel distributes connections to the workers. Otherwise the supervisor passes them on, and a worker
-    // that is killed leaves some of them hanging.
+    // On Linux, the kernel distributes connections to the workers. Elsewhere, the supervisor passes them on, and some
+    // hang if a worker is killed.
     reusePort: cluster.isWorker && process.platform === 'linux',
   };
   try {

@@ -1,4 +1,4 @@
-/** Calls `stop` on the first SIGTERM or SIGINT, and exits with the code that it returns. */
+/** Calls `stop` on the first SIGTERM or SIGINT. Then exits with the code that `stop` returns. */
 export function stopOnSignal(stop: (signal: string) => Promise<number>): void {
   let isStopping = false;
   const handle = async (signal: string) => {

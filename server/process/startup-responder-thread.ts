@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
-import { problemDocument, unavailable } from '../http/problems.ts';
+import { problemDocument, RETRY_AFTER_SECONDS, unavailable } from '../http/problems.ts';
 import type { Address } from './port.ts';
 
 const server = createServer((request, response) => {
   response.setHeader('cache-control', 'no-store');
-  // Clients must connect again, to the service itself.
+  // So that clients reconnect, and reach the service itself once it listens.
   response.setHeader('connection', 'close');
   if (request.url === '/healthz') {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -14,7 +14,10 @@ const server = createServer((request, response) => {
     return;
   }
   const { code, message } = unavailable();
-  response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '2' });
+  response.writeHead(503, {
+    'content-type': 'application/problem+json',
+    'retry-after': String(RETRY_AFTER_SECONDS),
+  });
   response.end(JSON.stringify(problemDocument(code, message, randomUUID())));
 });
 // If the port is in use, the service itself reports the error when it listens.

@@ -10,7 +10,7 @@ import { resolvePort } from './port.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
 
-/** A worker that exits sooner than this after its start is replaced only after the same delay. */
+/** A worker that exits within this time after its start is replaced after a delay of the same length. */
 const RESTART_DELAY_MS = 1_000;
 
 /** Extra time to stop, after the drain period and the close timeout, before a worker is killed. */
@@ -23,7 +23,7 @@ export function isWorker(): boolean {
   return cluster.isWorker;
 }
 
-/** Tells the supervisor that this worker serves. */
+/** Tells the supervisor that this worker has started to serve. */
 export function notifyReady(): void {
   process.send?.(READY);
 }

@@ -5,7 +5,7 @@ import { transact } from '../database/transaction.ts';
 import { changeParticipantCount } from '../spaces/participations.ts';
 import { eraseSpaceRows } from '../spaces/space-deletion.ts';
 
-/** Deletes the caller's account. Runs on another thread, because a large account takes long. */
+/** Deletes the caller's account on another thread, because the transaction for a large account can take seconds. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
   await engine.runTask('eraseAccount', { pk: userPk, sessionPk });
 }
@@ -28,13 +28,13 @@ export async function eraseAccount(
       .where('pk', '=', userPk)
       .executeTakeFirstOrThrow();
 
-    const own = await trx
+    const ownSpaces = await trx
       .selectFrom('spaces')
       .select('pk')
       .where('creator_pk', '=', userPk)
       .execute();
-    for (const { pk } of own) await eraseSpaceRows(engine, trx, pk);
-    await leaveAllSpaces(engine, trx, userPk);
+    for (const { pk } of ownSpaces) await eraseSpaceRows(engine, trx, pk);
+    await decrementParticipantCounts(engine, trx, userPk);
 
     // Children first, so that the foreign keys' cascades find nothing to delete.
     await trx.deleteFrom('appreciations').where('user_pk', '=', userPk).execute();
@@ -52,7 +52,11 @@ export async function eraseAccount(
   });
 }
 
-async function leaveAllSpaces(engine: Engine, trx: Database, userPk: number): Promise<void> {
+async function decrementParticipantCounts(
+  engine: Engine,
+  trx: Database,
+  userPk: number,
+): Promise<void> {
   const spaces = await trx
     .selectFrom('participations')
     .select('space_pk')

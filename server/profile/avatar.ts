@@ -6,14 +6,14 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import type { Stores } from '../stores.ts';
 
-/** Maximum time between recording an upload's name and committing the change. */
+/** Maximum time between recording the new avatar's name and committing the change. */
 const CLAIM_TIMEOUT_MS = 60 * 60 * 1000;
 
 /**
  * Renders an uploaded file as the caller's avatar.
  *
- * The name is recorded as discarded before the file exists, and the record is deleted in the transaction that sets the
- * avatar. A failure in between therefore never leaves a file without an owner.
+ * The name is recorded as discarded before the file exists. The transaction that sets the avatar deletes this record.
+ * So if a failure happens in between, housekeeping removes the file.
  * @param file a JPEG, PNG, WebP or GIF
  * @returns the avatar's URL
  * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`
@@ -38,7 +38,7 @@ export async function changeAvatar(
       await replaceAvatar(trx, caller, avatar);
     });
   } catch (error) {
-    // The account may have been deleted meanwhile. Its avatar is due at once.
+    // For example, the account has been deleted meanwhile. The new file is no longer needed and can be removed at once.
     await engine.db
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })

@@ -7,7 +7,8 @@ import { DomainError } from '../errors.ts';
 
 /**
  * Changes the caller's password and ends all their other sessions.
- * @throws DomainError `password_…` if the new one breaks a rule, `current_password_incorrect`
+ * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
+ *   `unauthenticated` if the session has ended meanwhile
  */
 export async function changePassword(
   engine: Engine,
@@ -22,18 +23,18 @@ export async function changePassword(
     .executeTakeFirst();
   if (!account) throw new DomainError('unauthenticated', 'The account has been deleted.');
   checkNewPassword(newPassword, account, '/newPassword');
-  const verified = account.password_hash;
-  if (!(await verifyPassword(verified, currentPassword))) throw currentPasswordIncorrect();
+  const verifiedHash = account.password_hash;
+  if (!(await verifyPassword(verifiedHash, currentPassword))) throw currentPasswordIncorrect();
 
   const password_hash = await hashPassword(newPassword);
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    // A concurrent change wins: the password given is no longer the current one.
+    // If the password was changed concurrently, `currentPassword` is no longer the current one.
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash })
       .where('pk', '=', caller.userPk)
-      .where('password_hash', '=', verified)
+      .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw currentPasswordIncorrect();
     await trx

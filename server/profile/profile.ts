@@ -5,7 +5,7 @@ import type { Stores } from '../stores.ts';
 import { readStats } from './stats.ts';
 
 /**
- * Returns the caller's own profile, with their current statistics.
+ * Returns the caller's own profile with current statistics.
  * @throws DomainError `unauthenticated` if the account has just been deleted
  */
 export async function readProfile(

@@ -3,9 +3,10 @@ import type { ProfileStats } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
 
 /**
- * Returns a user's statistics, counted from the rows in one statement and therefore in one snapshot. Each part reads
- * one index. `spaces_participated` looks up each joined space, which is much faster than grouping the messages by
- * space.
+ * Returns a user's statistics. One statement counts the rows, so all numbers are of the same snapshot.
+ *
+ * Each subquery reads one index. `spaces_participated` looks up each joined space, which is much faster than grouping
+ * the messages by space.
  */
 export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
   const { rows } = await sql<ProfileStats>`

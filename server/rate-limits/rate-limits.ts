@@ -36,7 +36,7 @@ export interface Attempt {
   end(outcome: 'success' | 'failure' | 'uncounted'): Promise<void>;
 }
 
-/** The counters behind a limit, and what they count. */
+/** The counters of a rate limit, and the attempts that they count. */
 interface Rule {
   counter: RateLimiterAbstract;
   /** Allows further attempts, at a slower rate, once `counter` allows none. */
@@ -45,13 +45,13 @@ interface Rule {
   countsOnlyFailures?: boolean;
 }
 
-const MINUTE = 60;
+const MINUTE_SECONDS = 60;
 
-/** Opens the rate limits, whose counters all processes on a data folder share. */
+/** Opens the rate limits. All processes on a data folder share their counters. */
 export async function openRateLimits(
-  config: Pick<Config, 'dataDir' | 'rateLimits'>,
+  config: Pick<Config, 'dataDir' | 'hasRateLimits'>,
 ): Promise<RateLimits> {
-  if (!config.rateLimits) {
+  if (!config.hasRateLimits) {
     return {
       login: null,
       register: null,
@@ -65,14 +65,18 @@ export async function openRateLimits(
   const store = await openRateLimitStore(config);
   return {
     login: createRateLimit({
-      counter: await store.openCounter('login', 30, 5 * MINUTE),
+      counter: await store.openCounter('login', 30, 5 * MINUTE_SECONDS),
       countsOnlyFailures: true,
     }),
-    register: createRateLimit({ counter: await store.openCounter('register', 60, MINUTE) }),
-    username: createRateLimit({ counter: await store.openCounter('username', 20, 5 * MINUTE) }),
-    // The name of its counter is that of an existing table.
-    avatar: createRateLimit({ counter: await store.openCounter('picture', 60, 30 * MINUTE) }),
-    // A burst of 100 attempts, then one every 5 seconds.
+    register: createRateLimit({ counter: await store.openCounter('register', 60, MINUTE_SECONDS) }),
+    username: createRateLimit({
+      counter: await store.openCounter('username', 20, 5 * MINUTE_SECONDS),
+    }),
+    // Named `picture`, because existing databases have a table with this name.
+    avatar: createRateLimit({
+      counter: await store.openCounter('picture', 60, 30 * MINUTE_SECONDS),
+    }),
+    // A burst of 100 attempts in 500 seconds, then one every 5 seconds.
     password: createRateLimit({
       counter: await store.openCounter('password', 100, 500),
       overflowCounter: await store.openCounter('password_slowly', 1, 5),
@@ -104,16 +108,16 @@ function createRateLimit({
 
   return {
     async beginAttempt(key) {
-      // The store must not reveal addresses, nor keep the names of deleted accounts.
+      // Hashed, so that the store contains neither addresses nor ids of deleted accounts.
       const hash = createHash('sha256').update(key).digest('base64url');
       let consumption = await consume(limiter, hash);
       if (consumption.result.msBeforeNext > counter.duration * 1000) {
-        // The system clock was ahead when this period began.
+        // The system clock was ahead when this period began, so the period would last too long.
         await reset(hash);
         consumption = await consume(limiter, hash);
       }
       const { result, isAllowed } = consumption;
-      // Pending attempts may succeed and then do not count.
+      // If one of the pending attempts succeeds, the count is reset.
       const pending = pendingAttempts.get(hash) ?? 0;
       const mayBeAllowedSoon =
         countsOnlyFailures && !isAllowed && result.consumedPoints - pending <= counter.points;

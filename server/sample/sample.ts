@@ -25,8 +25,8 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * Yields sample users, spaces and conversations as records to import. They are the same at each call, except for the
- * times, which end at `now`.
+ * Yields sample users, spaces and conversations as records to import. Each call yields the same records, with different
+ * times up to `now`.
  * @param passwordHash of all sample users
  */
 export function* sampleRecords(passwordHash: string, now: Date): Iterable<ExchangeRecord> {
@@ -53,7 +53,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
     .flatMap((file) => read<Conversation[]>(`spaces/${file}`));
   for (const [i, conversation] of shuffle(conversations, random).entries()) {
     const spaceId = `sample-space-${i + 1}`;
-    const age = ((conversations.length - i) / conversations.length) * 150 * DAY_MS;
+    const ageMs = ((conversations.length - i) / conversations.length) * 150 * DAY_MS;
     const speakers = shuffle(
       people.filter(({ languages }) => languages.includes(conversation.language)),
       random,
@@ -63,7 +63,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
       random,
     ).slice(0, Math.floor(random() ** 2 * 20));
     const [creator] = speakers;
-    if (!creator) throw new Error(`Nobody in the sample speaks ${conversation.language}.`);
+    if (!creator) throw new Error(`No sample user speaks ${conversation.language}.`);
 
     yield {
       type: 'space',
@@ -73,17 +73,17 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
       description: conversation.description,
       visibility: conversation.visibility ?? 'public',
       tags: conversation.tags,
-      created_at: before(now, age),
+      created_at: before(now, ageMs),
     };
     for (const person of [...speakers, ...listeners]) {
       yield {
         type: 'participant',
         space_id: spaceId,
         user_id: person.id,
-        joined_at: before(now, age - MINUTE_MS),
+        joined_at: before(now, ageMs - MINUTE_MS),
       };
     }
-    yield* messagesOf(conversation, { spaceId, speakers, listeners, age, now, random });
+    yield* messagesOf(conversation, { spaceId, speakers, listeners, ageMs, now, random });
   }
 }
 
@@ -93,24 +93,24 @@ function* messagesOf(
     spaceId: string;
     speakers: { id: string }[];
     listeners: { id: string }[];
-    age: number;
+    ageMs: number;
     now: Date;
     random: () => number;
   },
 ): Iterable<ExchangeRecord> {
-  const { spaceId, speakers, listeners, age, now, random } = setting;
+  const { spaceId, speakers, listeners, ageMs, now, random } = setting;
   for (const [i, text] of messages.entries()) {
     const messageId = `${spaceId}-message-${i + 1}`;
     const author = speakers[i % speakers.length] as { id: string };
-    // A conversation lasts for half of its space's age.
-    const sent = age - 2 * MINUTE_MS - (age / 2) * (i / messages.length);
+    // The messages are spread over the first half of the space's age.
+    const messageAgeMs = ageMs - 2 * MINUTE_MS - (ageMs / 2) * (i / messages.length);
     yield {
       type: 'message',
       message_id: messageId,
       space_id: spaceId,
       author_id: author.id,
       text,
-      created_at: before(now, sent),
+      created_at: before(now, messageAgeMs),
     };
     for (const reader of [...speakers, ...listeners]) {
       if (reader === author || random() > 0.15) continue;
@@ -118,7 +118,7 @@ function* messagesOf(
         type: 'appreciation',
         message_id: messageId,
         user_id: reader.id,
-        created_at: before(now, sent - random() * 30 * MINUTE_MS),
+        created_at: before(now, messageAgeMs - random() * 30 * MINUTE_MS),
       };
     }
   }
@@ -145,7 +145,7 @@ function randomNumbers(seed: number): () => number {
 
 function shuffle<T>(items: readonly T[], random: () => number): T[] {
   return items
-    .map((item) => ({ item, place: random() }))
-    .sort((a, b) => a.place - b.place)
+    .map((item) => ({ item, sortKey: random() }))
+    .sort((a, b) => a.sortKey - b.sortKey)
     .map(({ item }) => item);
 }

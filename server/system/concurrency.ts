@@ -1,6 +1,6 @@
 import { DomainError } from '../errors.ts';
 
-/** After this time, the client has probably given up. */
+/** Maximum time in the queue. Clients that have waited longer have probably given up. */
 const MAX_WAIT_MS = 2_000;
 
 /** Runs tasks in the order of the calls, and returns their results. */
@@ -8,10 +8,10 @@ export interface Limiter {
   /** @throws DomainError `unavailable` if too many tasks wait, or if the task has waited too long */
   <T>(task: () => Promise<T>): Promise<T>;
   /** Returns the number of tasks that have not begun. */
-  waiting(): number;
+  countWaiting(): number;
 }
 
-/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait, for up to 2 seconds. */
+/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait for up to 2 seconds. */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   const queue: (() => void)[] = [];
   let running = 0;
@@ -32,7 +32,7 @@ export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
     }
   }
 
-  return Object.assign(run, { waiting: () => queue.length });
+  return Object.assign(run, { countWaiting: () => queue.length });
 }
 
 /** Returns the error for work that cannot be done in time. */

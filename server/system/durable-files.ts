@@ -2,12 +2,12 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a file atomically and durably. The content goes to a temporary file, which is renamed to `file` once it is
- * complete and on disk. Until then, an existing file stays as it is. A crash leaves at most the temporary file behind.
+ * Writes a file atomically and durably. The content is written to a temporary file, which is renamed to `file` once it
+ * is complete and on disk. Until then, an existing file is unchanged. A crash can leave the temporary file.
  * @param write writes the temporary file at the given path, where it already exists and is empty
  * @param mode permissions of the new file; by default, only its owner can read it
- * @param temporaryFile must be in the same folder; each of several concurrent writers needs one of its own
- * @throws the file system's errors, and what `write` throws
+ * @param temporaryFile must be in the same folder, and different for concurrent writers
+ * @throws the errors of the file system and of `write`
  */
 export async function replaceFile(
   file: string,
@@ -17,11 +17,11 @@ export async function replaceFile(
   try {
     await (await open(temporaryFile, 'w', mode)).close();
     await write(temporaryFile);
-    // Before the rename, or a power failure could leave the new name with missing content.
+    // Before the rename. Otherwise a power failure could leave an incomplete file under the new name.
     await syncPath(temporaryFile, 'r+');
     await rename(temporaryFile, file);
   } catch (error) {
-    // If the removal fails as well, the first error is the one to report.
+    // If the removal fails as well, the first error is more useful.
     await rm(temporaryFile, { force: true }).catch(() => {});
     throw error;
   }

@@ -2,8 +2,8 @@ import type { Creator } from '../../generated/types.gen.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 
 /**
- * Returns a user as shown beside what they created or wrote. Search results contain the same object, but built by the
- * database: see `search/results.ts`.
+ * Returns the creator of a space or the author of a message. In search results, the database builds the same object,
+ * see `search/results.ts`.
  */
 export function describeCreator(
   avatars: AvatarUrls,

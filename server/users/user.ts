@@ -3,7 +3,7 @@ import { DomainError } from '../errors.ts';
 import type { Stores } from '../stores.ts';
 
 /**
- * Returns the part of a user that others see.
+ * Returns the public part of a user's profile.
  * @throws DomainError `user_not_found`
  */
 export async function readUser({ engine, avatars }: Stores, userId: string): Promise<User> {

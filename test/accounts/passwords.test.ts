@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkNewPassword } from '../../server/accounts/password.ts';
 import {
+  countWaitingPasswords,
   hashPassword,
   isPasswordHash,
   MAX_CONCURRENT_HASHES,
   needsRehash,
   verifyPassword,
-  waitingPasswords,
 } from '../../server/auth/password-hashing.ts';
 import { DomainError } from '../../server/errors.ts';
 
@@ -124,9 +124,9 @@ describe('hashPassword', () => {
 
   test('runs a limited number of hashes concurrently, and the others wait', async () => {
     const all = Array.from({ length: 10 }, () => hashPassword(PASSWORD));
-    expect(waitingPasswords()).toBe(10 - MAX_CONCURRENT_HASHES);
+    expect(countWaitingPasswords()).toBe(10 - MAX_CONCURRENT_HASHES);
     await Promise.all(all);
-    expect(waitingPasswords()).toBe(0);
+    expect(countWaitingPasswords()).toBe(0);
   });
 });
 

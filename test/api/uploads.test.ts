@@ -9,7 +9,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DomainError } from '../../server/errors.ts';
 import { drain } from '../../server/http/draining.ts';
-import { multipartOptions, readAvatarUpload } from '../../server/http/uploads.ts';
+import { MULTIPART_OPTIONS, readAvatarUpload } from '../../server/http/uploads.ts';
 import { randomNumbers } from '../support/random.ts';
 
 const MAX_AVATAR_BYTES = 5_242_880;
@@ -27,7 +27,7 @@ beforeEach(async () => {
   outcomes = [];
   sockets = [];
   app = fastify({ bodyLimit: 1024, forceCloseConnections: false });
-  app.register(multipart, multipartOptions);
+  app.register(multipart, MULTIPART_OPTIONS);
   app.setErrorHandler((error, _request, reply) => {
     const { code, message, pointers } =
       error instanceof DomainError

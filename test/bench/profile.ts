@@ -21,7 +21,7 @@ export async function measureProfiles(
   const accounts = await Promise.all(
     writers.map(async ({ messages, email }) => {
       const token = await signIn(server, email);
-      const caller = await findCaller(engine, token, { idle: DAY, absolute: DAY });
+      const caller = await findCaller(engine, token, { idleSeconds: DAY, absoluteSeconds: DAY });
       if (!caller) throw new Error(`${email} has no session.`);
       return { messages, token, read: () => readProfile({ engine, avatars }, caller) };
     }),

@@ -214,7 +214,7 @@ describe('verify-account and set-password', () => {
     [
       'commands/verify-account',
       ['nobody@example.com'],
-      /no account with the address nobody@example.com/,
+      /no account with the email address nobody@example.com/,
     ],
     ['commands/set-password', ['nobody@example.com'], /no account/],
     ['commands/set-password', ['ada@example.com'], /8 to 256/],

@@ -8,14 +8,14 @@ describe('The settings', () => {
       port: 3000,
       publicUrl: 'http://127.0.0.1:3000',
       workers: 1,
-      avatarBase: 'http://127.0.0.1:3000/avatars',
+      avatarBaseUrl: 'http://127.0.0.1:3000/avatars',
       trustProxy: [],
       corsOrigins: '*',
-      rateLimits: true,
+      hasRateLimits: true,
       publicRateLimit: null,
       metricsToken: null,
       logLevel: 'info',
-      sessions: { idle: 30 * 86_400, absolute: 90 * 86_400 },
+      sessions: { idleSeconds: 30 * 86_400, absoluteSeconds: 90 * 86_400 },
     });
   });
 
@@ -26,7 +26,7 @@ describe('The settings', () => {
       CDN_URL: 'https://cdn.example.org/a/',
     });
     expect(config.publicUrl).toBe('https://s.example.org');
-    expect(config.avatarBase).toBe('https://cdn.example.org/a');
+    expect(config.avatarBaseUrl).toBe('https://cdn.example.org/a');
   });
 
   test('ignore spaces in lists, and replace empty values with defaults', () => {

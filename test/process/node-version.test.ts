@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import {
-  insecureVersion,
+  explainInsecureVersion,
+  explainUnsupportedVersion,
   MIN_NODE_MAJOR,
-  SECURE_NODE_VERSION,
-  unsupportedVersion,
+  MIN_SECURE_NODE_VERSION,
 } from '../../server/process/node-version.js';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
@@ -17,25 +17,25 @@ describe('The Node.js version check', () => {
   test.each([manifest.devDependencies.node, '24.0.0', '24.22.1', '25.0.0', '100.0.0'])(
     'accepts %s',
     (version) => {
-      expect(unsupportedVersion(version)).toBeUndefined();
+      expect(explainUnsupportedVersion(version)).toBeUndefined();
     },
   );
 
   test.each(['8.17.0', '18.20.8', '22.21.0', '23.11.1'])('refuses %s', (version) => {
-    expect(unsupportedVersion(version)).toBe(
+    expect(explainUnsupportedVersion(version)).toBe(
       `space-service needs Node.js 24 or newer, and this is v${version}. ` +
         '"npm ci" installs it for the npm scripts, "npm ci --omit=dev" does not.',
     );
   });
 
   test.each(['24.0.0', '24.3.9', '24.21.0', '24.22.0'])('warns of %s', (version) => {
-    expect(insecureVersion(version)).toBe(
+    expect(explainInsecureVersion(version)).toBe(
       `Node.js v${version} lacks security fixes. Run a public service on v24.22.1 or newer.`,
     );
   });
 
   test.each(['24.22.1', '24.22.10', '24.100.0', '25.0.0'])('does not warn of %s', (version) => {
-    expect(insecureVersion(version)).toBeUndefined();
+    expect(explainInsecureVersion(version)).toBeUndefined();
   });
 
   const systemNode = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path));
@@ -44,7 +44,7 @@ describe('The Node.js version check', () => {
     const version = (await startProcess(node, ['--version']).ended).output.trim().slice(1);
     const flags = ['--import', './server/process/preload.js'];
     const { code, errors } = await startProcess(node, [...flags, '-e', '0']).ended;
-    const refusal = unsupportedVersion(version);
+    const refusal = explainUnsupportedVersion(version);
     expect({ code, errors }).toEqual(
       refusal ? { code: 1, errors: `${refusal}\n` } : { code: 0, errors: '' },
     );
@@ -52,7 +52,7 @@ describe('The Node.js version check', () => {
 });
 
 describe('The warning of a Node.js without security fixes', () => {
-  const warning = insecureVersion(process.versions.node);
+  const warning = explainInsecureVersion(process.versions.node);
   const line = warning ? `${warning}\n` : '';
 
   test.each(['1', '2'])(
@@ -88,9 +88,9 @@ describe('The required Node.js version', () => {
     const files = globSync(['README.md', 'docs/**/*.md', 'deploy/*']);
     const texts = files.map((file) => readFileSync(file, 'utf8'));
     const versions = texts.flatMap((text) => text.match(/\b2\d\.\d+\.\d+\b/g) ?? []);
-    expect(new Set(versions)).toEqual(new Set([SECURE_NODE_VERSION]));
+    expect(new Set(versions)).toEqual(new Set([MIN_SECURE_NODE_VERSION]));
     expect(readFileSync('deploy/Dockerfile', 'utf8')).toContain(
-      `FROM node:${SECURE_NODE_VERSION}-`,
+      `FROM node:${MIN_SECURE_NODE_VERSION}-`,
     );
   });
 });

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
-import { insecureVersion } from '../../server/process/node-version.js';
+import { explainInsecureVersion } from '../../server/process/node-version.js';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
 /** The arguments that `npm start` passes to Node.js, with the script last. */
 const startArguments = manifest.scripts.start.split(' ').slice(1);
 
-const nodeWarning = insecureVersion(process.versions.node);
+const nodeWarning = explainInsecureVersion(process.versions.node);
 
 /** A server in its own process, run like `npm start`. */
 export interface Server extends AsyncDisposable {

@@ -17,11 +17,11 @@ describe('A concurrency limit', () => {
         return i;
       }),
     );
-    expect(limited.waiting()).toBe(5);
+    expect(limited.countWaiting()).toBe(5);
     expect(await Promise.all(tasks)).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(maxRunning).toBe(2);
-    expect(limited.waiting()).toBe(0);
+    expect(limited.countWaiting()).toBe(0);
   });
 
   test('rejects with the error of a task, and continues', async () => {
