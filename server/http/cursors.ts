@@ -1,9 +1,10 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Position } from '../pagination.ts';
 import { HttpProblem } from './problems.ts';
 
 /** Increase it when the parts of any position change their meaning. Cursors of older versions are then rejected. */
-const VERSION = 1;
+const VERSION = 2;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -17,12 +18,13 @@ const TAG_BYTES = 16;
  * @param list identifies the list: the operation and all parameters that select and order its items
  */
 export function sealCursor(key: Uint8Array, list: string, position: Position): string {
-  const text = JSON.stringify(position);
+  // Compressed, because the position of a search with many similar words would otherwise be too long for a URL.
+  const content = deflateRawSync(JSON.stringify(position));
   const aad = associatedData(list);
   // Derived from the encrypted and the associated data, because GCM is insecure if two plaintexts share an IV.
-  const iv = createHmac('sha256', key).update(aad).update(text).digest().subarray(0, IV_BYTES);
+  const iv = createHmac('sha256', key).update(aad).update(content).digest().subarray(0, IV_BYTES);
   const cipher = createCipheriv(CIPHER, key, iv).setAAD(aad);
-  const sealed = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final()]);
+  const sealed = Buffer.concat([iv, cipher.update(content), cipher.final()]);
   return Buffer.concat([sealed, cipher.getAuthTag()]).toString('base64url');
 }
 
@@ -39,9 +41,9 @@ export function openCursor(key: Uint8Array, list: string, cursor: string): Posit
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
     .setAAD(associatedData(list))
     .setAuthTag(bytes.subarray(-TAG_BYTES));
-  const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
+  const content = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
   try {
-    return JSON.parse(Buffer.concat([text, decipher.final()]).toString());
+    return JSON.parse(inflateRawSync(Buffer.concat([content, decipher.final()])).toString());
   } catch (cause) {
     throw Object.assign(invalidCursor(), { cause });
   }

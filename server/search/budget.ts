@@ -12,13 +12,16 @@ export interface Budget {
   rejectedRows: number;
 }
 
-/** About 5 ms of one core. The query as typed and the other query have a budget each. */
-const MAX_ENTRIES = 150_000;
+/** A few milliseconds of one core. The query as typed and the other query have a budget each. */
+const MAX_ENTRIES = 100_000;
 const MAX_REJECTED_ROWS = 500;
 
 export function newBudget(): Budget {
   return { entries: MAX_ENTRIES, rejectedRows: MAX_REJECTED_ROWS };
 }
+
+/** Looking up a document in a list costs about as much as reading this many entries. */
+const LOOKUP_COST = 10;
 
 /** About a third of the entries of a word are from titles. */
 const TITLE_SHARE = 1 / 3;
@@ -48,7 +51,9 @@ function estimatePatternEntries(
   pattern: WordPattern,
   documents: number,
 ): number {
-  if ('term' in pattern) return Math.min(documents, estimateCandidates(dictionary, pattern));
+  if ('term' in pattern) {
+    return Math.min(documents * LOOKUP_COST, estimateCandidates(dictionary, pattern));
+  }
   // In a conjunction, only documents with the rarest part are looked up in the others.
   const isConjunction = 'allOf' in pattern;
   const lookups = isConjunction

@@ -6,7 +6,7 @@ import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { type Budget, newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
-import { KEYS_PER_STEP } from './keys.ts';
+import { KEYS_PER_STEP, spacePkOf } from './keys.ts';
 import {
   type Alternative,
   type Alternatives,
@@ -36,11 +36,6 @@ const TITLE_BONUS = 6 * KEYS_PER_STEP;
 const EXACT_TITLE = 0;
 const AS_TYPED = 1;
 const OTHER_QUERY = 2;
-/**
- * Replaces `AS_TYPED` and `OTHER_QUERY` if the first page spent its budget without finding any match of the query as
- * typed. Contains all matches of the other query, including those that also match as typed.
- */
-const OTHER_QUERY_OR_AS_TYPED = 3;
 
 /** Where to resume reading the list: in a section, after a rank. */
 interface ResumePoint {
@@ -61,6 +56,7 @@ type TextPosition = readonly [
   joins: Variants['joins'],
   inflections: Variants['inflections'],
   otherQuery: Alternatives,
+  typedSpaces: readonly number[],
 ];
 
 export interface TextPage extends Page<SearchResultJson> {
@@ -88,6 +84,8 @@ interface Search {
   typed: Matcher;
   /** Empty if there is none. */
   otherQuery: Alternatives;
+  /** All matches of the query as typed, by `space_pk`, which the other query leaves out. Fewer than 10. */
+  typedSpaces: readonly number[];
   budget: Budget;
 }
 
@@ -102,6 +100,7 @@ interface Hit {
   section: number;
   /** Sort key within the section. */
   rank: number;
+  spacePk: number;
   result: SearchResultJson;
 }
 
@@ -129,8 +128,9 @@ export async function searchText(
     findJoins(dictionary, words),
     asTyped ? [] : findInflections(dictionary, words),
     [],
+    [],
   ];
-  const [section, after, firstRevision, joins, inflections, otherQuery] =
+  const [section, after, firstRevision, joins, inflections, otherQuery, typedSpaces] =
     (position as TextPosition | undefined) ?? first;
   const variants: Variants = { joins, inflections };
   const search: Search = {
@@ -142,6 +142,7 @@ export async function searchText(
     variants,
     typed: typedMatcher(words, variants),
     otherQuery,
+    typedSpaces,
     budget: newBudget(),
   };
   const mayTryOtherQuery = position === undefined && !asTyped;
@@ -155,10 +156,11 @@ export async function searchText(
 async function readFirstPage(search: Search, maxHits: number): Promise<ReadResult> {
   const typed = await readFrom(search, LIST_START, Math.max(maxHits, MIN_TYPED_MATCHES));
   const { hits, resumeAt } = typed;
-  // If the budget ended after some matches, the next page continues with the query as typed.
+  // If the budget ended after some matches, the next page continues with the query as typed. If it ended before the
+  // first match, the list continues with the other query.
   if (hits.length >= MIN_TYPED_MATCHES || (resumeAt !== null && hits.length > 0)) return typed;
-  const section = resumeAt === null ? OTHER_QUERY : OTHER_QUERY_OR_AS_TYPED;
-  const other = await tryOtherQueries(search, section, hits.length === 0, maxHits);
+  search.typedSpaces = hits.map(({ spacePk }) => spacePk);
+  const other = await tryOtherQueries(search, hits.length === 0, maxHits);
   if (!other) return typed;
   search.otherQuery = other.query;
   return { hits: [...hits, ...other.read.hits], resumeAt: other.read.resumeAt };
@@ -167,11 +169,7 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
 /** Reads the list from a point on, across sections. */
 async function readFrom(search: Search, start: ResumePoint, maxHits: number): Promise<ReadResult> {
   const hits: Hit[] = [];
-  const sections =
-    start.section === OTHER_QUERY_OR_AS_TYPED
-      ? [OTHER_QUERY_OR_AS_TYPED]
-      : [EXACT_TITLE, AS_TYPED, OTHER_QUERY];
-  for (const section of sections) {
+  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_QUERY]) {
     if (section < start.section) continue;
     if (section === OTHER_QUERY && search.otherQuery.length === 0) continue;
     const after = section === start.section ? start.after : -Infinity;
@@ -191,25 +189,23 @@ function readSection(
     case EXACT_TITLE:
       return readExactTitles(search, after, maxHits);
     case AS_TYPED:
-      return readMatches(search, AS_TYPED, search.typed, [], after, maxHits);
+      return readMatches(search, AS_TYPED, search.typed, after, maxHits);
     default:
-      return readOtherQuery(search, section, search.otherQuery, after, maxHits);
+      return readOtherQuery(search, search.otherQuery, after, maxHits);
   }
 }
 
 function readOtherQuery(
   search: Search,
-  section: number,
   query: Alternatives,
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const except = section === OTHER_QUERY ? [search.typed] : [];
-  return readMatches(search, section, alternativesMatcher(query), except, after, maxHits);
+  return readMatches(search, OTHER_QUERY, alternativesMatcher(query), after, maxHits);
 }
 
 function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
-  const { firstRevision, variants, otherQuery } = search;
+  const { firstRevision, variants, otherQuery, typedSpaces } = search;
   const last = hits.length > limit ? hits[limit - 1] : undefined;
   const start = last ? { section: last.section, after: last.rank } : resumeAt;
   const next: TextPosition | null = start && [
@@ -219,6 +215,7 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
     variants.joins,
     variants.inflections,
     otherQuery,
+    typedSpaces,
   ];
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
@@ -238,7 +235,12 @@ async function readExactTitles(
   const hits = rows
     .filter((row) => row.revision < firstRevision)
     .slice(0, maxHits)
-    .map(({ key, result }) => ({ section: EXACT_TITLE, rank: key, result }));
+    .map(({ key, result }) => ({
+      section: EXACT_TITLE,
+      rank: key,
+      spacePk: spacePkOf(key),
+      result,
+    }));
   const last = rows.at(-1);
   const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
   return { hits, resumeAt: isTruncated ? { section: EXACT_TITLE, after: last.key } : null };
@@ -250,14 +252,13 @@ async function readExactTitles(
  */
 async function tryOtherQueries(
   search: Search,
-  section: number,
   mayDropWords: boolean,
   maxHits: number,
 ): Promise<{ query: Alternatives; read: ReadResult } | undefined> {
   const { dictionary, words, variants } = search;
   search.budget = newBudget();
   const tryQuery = async (query: Alternatives) => {
-    const read = await readOtherQuery(search, section, query, -Infinity, maxHits);
+    const read = await readOtherQuery(search, query, -Infinity, maxHits);
     return read.hits.length > 0 ? { query, read } : undefined;
   };
   const meant = findOtherQuery(dictionary, words);
@@ -268,9 +269,12 @@ async function tryOtherQueries(
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
   for (const query of dropWords(base, documents)) {
-    if (!(await mayMatch(search, query))) continue;
-    const shorter = await tryQuery(query);
+    // Shorter queries are more likely to match, so half of the budget is reserved for them.
+    const reserved = search.budget.entries / 2;
+    search.budget.entries -= reserved;
+    const shorter = (await mayMatch(search, query)) && (await tryQuery(query));
     if (shorter) return shorter;
+    search.budget.entries += reserved;
   }
   return undefined;
 }
@@ -309,6 +313,8 @@ interface Stream {
   offset: number;
   /** Keys that have been read but not merged. */
   keys: number[];
+  /** Keys that belong to the other stream. */
+  omitted: Set<number>;
   /** The last key that was searched; Infinity at the end. */
   reached: number;
 }
@@ -321,15 +327,17 @@ async function readMatches(
   search: Search,
   section: number,
   matcher: Matcher,
-  except: Matcher[],
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
   const { stores, budget, query, firstRevision } = search;
-  const streams = openStreams(matcher, except, after);
+  const streams = openStreams(matcher, after);
+  const [titles, others] = streams;
+  const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
   const exactTitle = titleKey(query);
   const hits: Hit[] = [];
   let reached = after;
+  let rejected = 0;
 
   while (hits.length < maxHits) {
     const candidates = takeMerged(streams, maxHits - hits.length);
@@ -337,12 +345,14 @@ async function readMatches(
       const lagging = streams.reduce((a, b) => (rankReached(b) < rankReached(a) ? b : a));
       reached = Math.max(reached, rankReached(lagging));
       if (reached === Infinity) return { hits, resumeAt: null };
-      // Some keys that must be verified will be rejected, so more are read.
-      const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1);
+      // As many more as were rejected: a statement costs about the same for each limit.
+      const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1) + rejected;
       // A page that ends where it began would link to itself.
       const mayOverdraw = reached === after;
       const isRead = await readKeys(search, lagging, limit, mayOverdraw);
       if (!isRead) return { hits, resumeAt: { section, after: reached } };
+      const hasAllTitles = after === -Infinity && others.reached < 0 && titles.reached === Infinity;
+      if (hasAllTitles && !matcher.mustVerify) omitKeys(others, titles.keys);
       continue;
     }
     const rows = await readRows(
@@ -352,13 +362,18 @@ async function readMatches(
     for (const { key, rank, scope } of candidates) {
       reached = rank;
       const row = rows.get(key);
+      const spacePk = spacePkOf(key);
       const isHit =
         row !== undefined &&
         row.revision < firstRevision &&
         row.title_key !== exactTitle &&
-        isInSection(row, matcher, except, scope);
-      if (isHit) hits.push({ section, rank, result: row.result });
-      else budget.rejectedRows -= 1;
+        !omittedSpaces.includes(spacePk) &&
+        isMatch(row, matcher, scope);
+      if (isHit) hits.push({ section, rank, spacePk, result: row.result });
+      else {
+        rejected += 1;
+        budget.rejectedRows -= 1;
+      }
     }
     if (budget.rejectedRows <= 0 && hits.length < maxHits) {
       return { hits, resumeAt: { section, after: reached } };
@@ -367,26 +382,34 @@ async function readMatches(
   return { hits, resumeAt: null };
 }
 
-function openStreams({ pattern, mustVerify }: Matcher, except: Matcher[], after: number): Stream[] {
-  // The index can exclude only what it matches exactly. `isInSection` excludes the rest.
-  const excluded: WordQuery['except'] = except
-    .filter((each) => !each.mustVerify)
-    .map((each) => ({ pattern: each.pattern, scope: 'all' }));
+function openStreams(
+  { pattern, mustVerify }: Matcher,
+  after: number,
+): [titles: Stream, others: Stream] {
+  // The index can exclude only what it matches exactly. `isMatch` excludes the rest.
   const titleMatches: WordQuery['except'] = mustVerify ? [] : [{ pattern, scope: 'title' }];
   return [
     {
-      query: { pattern, scope: 'title', except: excluded },
+      query: { pattern, scope: 'title' },
       offset: -TITLE_BONUS,
       keys: [],
+      omitted: new Set(),
       reached: Math.max(-1, after + TITLE_BONUS),
     },
     {
-      query: { pattern, scope: 'all', except: [...titleMatches, ...excluded] },
+      query: { pattern, scope: 'all', except: titleMatches },
       offset: 0,
       keys: [],
+      omitted: new Set(),
       reached: Math.max(-1, after),
     },
   ];
+}
+
+/** Omits known keys from a stream, which costs less than excluding the matches of a pattern. */
+function omitKeys(stream: Stream, keys: readonly number[]): void {
+  stream.query = { ...stream.query, except: [] };
+  stream.omitted = new Set(keys);
 }
 
 /** Reads the next keys of a stream. Returns false if the budget is spent. */
@@ -396,10 +419,10 @@ async function readKeys(
   limit: number,
   mayOverdraw: boolean,
 ): Promise<boolean> {
-  const range = { after: stream.reached, limit };
+  const range = { after: stream.reached, limit: limit + stream.omitted.size };
   const found = await findKeys(stores.engine, dictionary, stream.query, range, budget, mayOverdraw);
   if (!found) return false;
-  stream.keys.push(...found.keys);
+  stream.keys.push(...found.keys.filter((key) => !stream.omitted.has(key)));
   stream.reached = found.reached;
   return true;
 }
@@ -434,18 +457,11 @@ function firstRank({ keys, offset }: Stream): number {
 }
 
 /** Decides from the text of a candidate what the index cannot decide. */
-function isInSection(
-  row: FoundRow,
-  matcher: Matcher,
-  except: Matcher[],
-  scope: WordScope,
-): boolean {
-  const inexact = except.filter(({ mustVerify }) => mustVerify);
-  if (!matcher.mustVerify && inexact.length === 0) return true;
-  const { title, description } = JSON.parse(row.result) as SearchResult;
-  const text = `${title}\n${description}`;
-  if (inexact.some((each) => each.matches(text))) return false;
+function isMatch(row: FoundRow, matcher: Matcher, scope: WordScope): boolean {
   if (!matcher.mustVerify) return true;
+  const { title, description } = JSON.parse(row.result) as SearchResult;
   const isTitleMatch = matcher.matches(title);
-  return scope === 'title' ? isTitleMatch : !isTitleMatch && matcher.matches(text);
+  return scope === 'title'
+    ? isTitleMatch
+    : !isTitleMatch && matcher.matches(`${title}\n${description}`);
 }

@@ -57,7 +57,7 @@ let walks = 0;
 /** A word that no other walk has, and that is not nearly one. */
 const nextWord = () => {
   walks += 1;
-  const syllables = ['bam', 'cor', 'dul', 'fen', 'gis', 'hop', 'jat', 'kev', 'lom', 'nur'];
+  const syllables = ['bam', 'cor', 'dul', 'fen', 'gim', 'hop', 'jat', 'kev', 'lom', 'nur'];
   return `walk${String(walks)
     .padStart(3, '0')
     .replace(/\d/g, (digit) => syllables[+digit] ?? '')}`;

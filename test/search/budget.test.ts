@@ -26,8 +26,9 @@ describe('estimateEntries', () => {
     expect(cost(prefix('zuk'))).toBe(5);
   });
 
-  test('counts each part of a conjunction for the documents with the rarest one', () => {
-    expect(cost({ allOf: [word('bread'), word('oven'), word('rye')] })).toBe(3 * 30);
+  test('counts ten entries for each document with the rarest part, in each longer list of a conjunction', () => {
+    expect(cost({ allOf: [word('bread'), word('rye')] })).toBe(10 * 30 + 30);
+    expect(cost({ allOf: [word('bread'), word('oven'), word('rye')] })).toBe(10 * 30 + 90 + 30);
   });
 
   test('counts each part of an alternative', () => {
@@ -36,12 +37,13 @@ describe('estimateEntries', () => {
 
   test('counts nested parts', () => {
     const either: WordPattern = { anyOf: [word('bread'), word('oven')] };
-    expect(cost({ allOf: [either, word('rye')] })).toBe(30 + 30 + 30);
+    expect(cost({ allOf: [either, word('rye')] })).toBe(10 * 30 + 90 + 30);
   });
 
-  test('counts no more documents than there are to search', () => {
-    expect(cost(word('bread'), {}, 100)).toBe(100);
-    expect(cost({ allOf: [word('bread'), word('oven')] }, {}, 10)).toBe(20);
+  test('counts ten entries for each document that is looked up, and no more than the list has', () => {
+    expect(cost(word('bread'), {}, 100)).toBe(600);
+    expect(cost(word('bread'), {}, 10)).toBe(100);
+    expect(cost({ allOf: [word('bread'), word('oven')] }, {}, 10)).toBe(100 + 90);
   });
 
   test('counts a third of the documents for a word in the title', () => {
@@ -50,7 +52,7 @@ describe('estimateEntries', () => {
 
   test('counts exceptions for the documents that could match', () => {
     const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
-    expect(cost(word('rye'), { except })).toBe(30 + 30);
+    expect(cost(word('rye'), { except })).toBe(30 + 10 * 30);
     expect(cost(word('bread'), { except: [{ pattern: word('rye'), scope: 'title' }] })).toBe(610);
   });
 });

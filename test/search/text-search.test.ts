@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { WordIndex, WordQuery, WordRange } from '../../server/database/engine.ts';
+import type { Position } from '../../server/pagination.ts';
 import type { Budget } from '../../server/search/budget.ts';
 import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';
 import { documentKey } from '../../server/search/keys.ts';
@@ -156,7 +157,11 @@ describe('The cost of a page', () => {
   const FACTORS = [1, 10, 100, 1_000];
 
   /** Runs a search, and returns its page with the searches of the word index that it made. */
-  async function observe(text: string, factor: number, delayMs = 0) {
+  async function observe(
+    text: string,
+    factor: number,
+    { delayMs = 0, position }: { delayMs?: number; position?: Position } = {},
+  ) {
     const statements: { query: WordQuery; range: WordRange; keys: number[] }[] = [];
     const { engine, avatars } = index.stores;
     const find: WordIndex['find'] = async (db, searched, range) => {
@@ -168,14 +173,17 @@ describe('The cost of a page', () => {
     const stores = { avatars, engine: { ...engine, wordIndex: { ...engine.wordIndex, find } } };
     const dictionary = scaleDictionary(index.dictionary, factor);
     const asked = { query: text, asTyped: false };
-    const page = await searchText(stores, dictionary, asked, REVISION, { limit: 20 });
+    const page = await searchText(stores, dictionary, asked, REVISION, {
+      limit: 20,
+      position,
+    });
     return { page, statements };
   }
 
   test.each(FACTORS)(
     'is at most the budget of each of two queries, for twelve words in most of %i times 3,000 spaces',
     async (factor) => {
-      const { page, statements } = await observe(TWELVE, factor);
+      const { statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
         const terms = JSON.stringify(pattern).match(/"term"/g) ?? [];
         const share = scope === 'title' ? 1 / 3 : 1;
@@ -185,7 +193,23 @@ describe('The cost of a page', () => {
       const most = realBudget().entries + 2 * MAX_ENTRIES_OF_STATEMENT;
       expect(budget.spent.length).toBeLessThanOrEqual(2);
       expect(total).toBeLessThanOrEqual(budget.spent.length * most);
-      expect(page.items).toHaveLength(20);
+    },
+  );
+
+  test.each([
+    [1, 1],
+    [10, 3],
+    [100, 12],
+    [1_000, 2],
+  ])(
+    'leaves twelve words in most of %i times 3,000 spaces their first result, on one of the first %i pages',
+    async (factor, maxPages) => {
+      let page = (await observe(TWELVE, factor)).page;
+      for (let pages = 1; page.items.length === 0; pages += 1) {
+        expect(pages).toBeLessThan(maxPages);
+        expect(page.next).not.toBeNull();
+        page = (await observe(TWELVE, factor, { position: page.next as Position })).page;
+      }
     },
   );
 
@@ -204,7 +228,7 @@ describe('The cost of a page', () => {
   );
 
   test('does not depend on the time that it takes', async () => {
-    const [quick, slow] = [await observe(TWELVE, 100), await observe(TWELVE, 100, 20)];
+    const [quick, slow] = [await observe(TWELVE, 100), await observe(TWELVE, 100, { delayMs: 20 })];
     expect(slow.page).toEqual(quick.page);
     expect(slow.statements).toEqual(quick.statements);
   });
