@@ -7,9 +7,9 @@ import { usernameSkeleton } from '../../server/accounts/username.ts';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, join, send } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -79,13 +79,13 @@ describe('A deleted account', () => {
     const own = await createSpace(gone, { title, tags: ['lighthouse'] });
     const hidden = await createSpace(gone, { visibility: 'private' });
     const foreign = await createSpace(other, { title: 'Remaining lighthouses' });
-    await join(other, own);
-    await join(other, hidden);
-    await join(gone, foreign);
-    const inOwn = await send(other, own, 'words in a space that goes');
-    const inHidden = await send(other, hidden, 'more of them');
-    const inForeign = await send(other, foreign, 'words that stay');
-    const ofGone = await send(gone, foreign, 'words that go');
+    await joinSpace(other, own);
+    await joinSpace(other, hidden);
+    await joinSpace(gone, foreign);
+    const inOwn = await sendMessage(other, own, 'words in a space that goes');
+    const inHidden = await sendMessage(other, hidden, 'more of them');
+    const inForeign = await sendMessage(other, foreign, 'words that stay');
+    const ofGone = await sendMessage(gone, foreign, 'words that go');
     for (const message of [inOwn, inHidden, inForeign]) await appreciate(gone, message);
     await appreciate(other, ofGone);
     expect(await statsOf(other)).toEqual({
@@ -95,7 +95,7 @@ describe('A deleted account', () => {
       total_appreciations_received: 3,
     });
 
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     await erase(gone);
 
     const { client } = other;
@@ -124,7 +124,7 @@ describe('A deleted account', () => {
     }
     const { data: typed } = await api.searchSpaces({ client, query: { q: title, as_typed: true } });
     expect(typed).toEqual([]);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const { data: others } = await api.searchSpaces({ client, query: { q: title } });
     expect(others?.map(({ space_id }) => space_id)).toEqual([foreign.space_id]);
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);
@@ -149,7 +149,7 @@ describe('A deleted account', () => {
   test('changes no count of spaces that it had left', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const space = await createSpace(other);
-    await join(gone, space);
+    await joinSpace(gone, space);
     await api.leaveSpace({ client: gone.client, path: { space_id: space.space_id } });
     await erase(gone);
     const { data } = await api.getSpace({
@@ -163,7 +163,7 @@ describe('A deleted account', () => {
     const [gone, other] = [await app.register(), await app.register()];
     const { client, email, password } = gone;
     const foreign = await createSpace(other);
-    await join(gone, foreign);
+    await joinSpace(gone, foreign);
     const avatar = await avatarFile();
     const begin = (): Promise<{ response?: Response }>[] => [
       api.sendMessage({ client, body: { space_id: foreign.space_id, text: 'Wait!' } }),
@@ -265,11 +265,11 @@ describe('A deleted account', () => {
       tags: [before.tag],
     });
     const hidden = await createSpace(gone, { title: canary.hidden, visibility: 'private' });
-    await join(gone, foreign);
-    await join(other, own);
-    await join(other, hidden);
-    await send(gone, foreign, `${canary.message} and more`);
-    await send(other, own, `${canary.inOwnSpace} and more`);
+    await joinSpace(gone, foreign);
+    await joinSpace(other, own);
+    await joinSpace(other, hidden);
+    await sendMessage(gone, foreign, `${canary.message} and more`);
+    await sendMessage(other, own, `${canary.inOwnSpace} and more`);
     await api.changeUsername({ client, body: { username: canary.username }, throwOnError: true });
     await api.changeBio({ client, body: { bio: canary.bio }, throwOnError: true });
     await api.updateSpace({
@@ -375,7 +375,7 @@ async function filesAfterPurge(of: TestApp): Promise<Buffer> {
 
 /** The dictionary's words as they are stored, once they are those of all spaces. */
 async function currentTrie(of: TestApp): Promise<Buffer> {
-  await dictionaryIsCurrent(of);
+  await waitForDictionary(of);
   return trieOf(of);
 }
 

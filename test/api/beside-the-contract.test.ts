@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { type Failure, failingEngine } from '../support/failing.ts';
+import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
 

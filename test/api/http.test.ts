@@ -289,7 +289,7 @@ describe('The server', () => {
     for (let i = 0; i < 16; i += 1) expect((await some.readResponse())?.status).toBe(200);
     using many = await openRaw(app.url);
     await many.write(request.repeat(200));
-    await many.ended;
+    await many.closed;
     using other = await openRaw(app.url);
     await other.write(request);
     expect((await other.readResponse())?.status).toBe(200);
@@ -376,7 +376,7 @@ describe('The rest of a request after its response', () => {
       for (let sent = 0; sent < 60 * MiB && !connection.socket.destroyed; sent += filler.length) {
         await connection.write(piece);
       }
-      await connection.ended;
+      await connection.closed;
       if (isChunked) expect((await connection.readResponse())?.status).toBe(status);
       expect(socket.bytesRead).toBeGreaterThan(15 * MiB);
       expect(socket.bytesRead).toBeLessThan(18 * MiB);
@@ -557,7 +557,7 @@ describe('A server that stops', () => {
     expect(JSON.parse(ready?.body ?? '')).toMatchObject({ code: 'unavailable' });
     await closed;
     expect(performance.now() - startedAt).toBeGreaterThan(1_400);
-    await Promise.all(connections.map(({ ended }) => ended));
+    await Promise.all(connections.map(({ closed }) => closed));
   });
 });
 

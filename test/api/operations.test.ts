@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { declaredStatuses } from '../support/contract.ts';
-import { type Failure, failingEngine } from '../support/failing.ts';
+import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 
@@ -415,7 +415,7 @@ describe('a request that takes too long to arrive', () => {
     const response = validateRaw(method, app.url + url, await connection.readResponse());
     expect(JSON.parse(response.body)).toMatchObject({ status: 408, code: 'request_timeout' });
     expect(response.headers.get('connection')).toBe('close');
-    await connection.ended;
+    await connection.closed;
   });
 
   test.concurrent.each([
@@ -437,7 +437,7 @@ describe('a request that takes too long to arrive', () => {
     try {
       const response = await connection.readResponse();
       expect(response?.status).toBe(408);
-      await connection.ended;
+      await connection.closed;
     } finally {
       clearInterval(trickle);
     }

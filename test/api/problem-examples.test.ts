@@ -8,8 +8,8 @@ import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { contractText } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { type Failure, failingEngine } from '../support/failing.ts';
-import { createSpace, send as sendMessage } from '../support/spaces.ts';
+import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
 
 interface ResponseObject {
   content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
-import { createSpace, join } from '../support/spaces.ts';
+import { createSpace, joinSpace } from '../support/spaces.ts';
 
 let app: TestApp;
 let creator: TestUser;
@@ -92,10 +92,10 @@ describe.each<[string, (word: string) => string]>([
           const spaces: Space[] = [];
           for (const { text, guests: count } of given) {
             const space = await create(text);
-            for (const guest of guests.slice(0, count)) await join(guest, space);
+            for (const guest of guests.slice(0, count)) await joinSpace(guest, space);
             spaces.push(space);
           }
-          if (kind === 'a misspelt text') await dictionaryIsCurrent(app);
+          if (kind === 'a misspelt text') await waitForDictionary(app);
           const standing = new Set(spaces.map(({ space_id }) => space_id));
 
           const perform = async (each: Change) => {
@@ -105,7 +105,7 @@ describe.each<[string, (word: string) => string]>([
               return;
             }
             if (each.kind === 'refresh dictionary') {
-              await dictionaryIsCurrent(app);
+              await waitForDictionary(app);
               return;
             }
             const space = spaces[each.place % spaces.length];
@@ -211,9 +211,9 @@ describe('A space that moves while somebody walks through the pages', () => {
     const falling = await createSpace(creator, { title, description: word });
     const others: Space[] = [];
     for (let i = 0; i < 3; i += 1) others.push(await createSpace(creator, { title }));
-    for (const guest of guests) await join(guest, falling);
+    for (const guest of guests) await joinSpace(guest, falling);
 
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
 
     const first = await read(`${searchPath(spell(word))}&limit=2`);
     expect(first.ids).toContain(falling.space_id);

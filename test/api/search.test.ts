@@ -5,7 +5,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
-import { createSpace, join } from '../support/spaces.ts';
+import { createSpace, joinSpace } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -45,7 +45,7 @@ const leave = ({ client }: TestUser, { space_id }: Space) =>
 /** Makes so many take part in the space, its creator included. */
 const populate = async (space: Space, participants: number) => {
   for (const [i, user] of others.entries()) {
-    await (i < participants - 1 ? join(user, space) : leave(user, space));
+    await (i < participants - 1 ? joinSpace(user, space) : leave(user, space));
   }
 };
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, SearchAPI, SearchError, type SearchOptions } from '../../client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 
 let app: TestApp;
 let url: string;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await create('Baking for two', ['C#', 'a/b?c=100%', '日本', '$&']);
   await create('Baking in secret', ['baking'], 'private');
   // Corrections come from the dictionary.
-  await dictionaryIsCurrent(app);
+  await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 

@@ -1,9 +1,13 @@
 import { avatarFile } from '../support/avatar.ts';
 import { inputNamesOf } from '../support/requests.ts';
-import { type Answer, answers, parameterExamples } from './answers.ts';
+import {
+  type DeclaredResponse,
+  declaredResponses,
+  parameterExamples,
+} from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';
-import { freshName, type World } from './world.ts';
+import { newUsername, type World } from './world.ts';
 
 /** Changes a request made of the contract's examples so that it provokes one answer. */
 type Change = (transaction: Transaction, world: World) => unknown;
@@ -18,12 +22,12 @@ const changesByStatus: Record<string, Change> = {
 /** Without changes, the creator of the space and the message sends the request. */
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
-const takenName: Change = (t, { other }) => setBody(t, { username: other.username });
+const takenUsername: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
-const unknownAddress: Change = (t) => setBody(t, { email: `${freshName()}@example.com` });
+const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
 const takenRegistration: Change = (t, world) =>
-  setBody(t, { ...world.newcomer(), username: world.other.username });
-const noAvatar: Change = (t) => setAvatar(t, new Blob(['These bytes are no avatar.']));
+  setBody(t, { ...world.newRegistration(), username: world.other.username });
+const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['These bytes are no avatar.']));
 
 /** Take precedence over the changes by status. For 429, the request must count against the limit. */
 const changes: Record<string, Change> = {
@@ -31,20 +35,20 @@ const changes: Record<string, Change> = {
   'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
   'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
 
-  'changeUsername 200': (t) => setBody(t, { username: freshName() }),
-  'changeUsername 409': takenName,
+  'changeUsername 200': (t) => setBody(t, { username: newUsername() }),
+  'changeUsername 409': takenUsername,
   'changeUsername 429': (t, world) => {
     asOther(t, world);
-    takenName(t, world);
+    takenUsername(t, world);
   },
   'changeProfilePicture 200': async (t) => setAvatar(t, await avatarFile()),
   'changeProfilePicture 400': (t) => setAvatar(t),
   'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
-  'changeProfilePicture 415': noAvatar,
+  'changeProfilePicture 415': unsupportedAvatar,
   'changeProfilePicture 422': async (t) => setAvatar(t, (await avatarFile()).slice(0, -40)),
   'changeProfilePicture 429': async (t, world) => {
     asOther(t, world);
-    await noAvatar(t, world);
+    await unsupportedAvatar(t, world);
   },
   'changePassword 200': (t, { other }) => {
     setToken(t, other.token);
@@ -57,7 +61,7 @@ const changes: Record<string, Change> = {
   },
   'deleteAccount 200': async (t, world) => setToken(t, (await world.signUp()).token),
 
-  'register 201': (t, world) => setBody(t, world.newcomer()),
+  'register 201': (t, world) => setBody(t, world.newRegistration()),
   'register 409': takenRegistration,
   'register 429': takenRegistration,
   'login 200': (t, { creator: { email, password } }) => setBody(t, { email, password }),
@@ -74,7 +78,7 @@ const changes: Record<string, Change> = {
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
 
-  'sendMessage 403': (t, { elsewhere }) => setBody(t, { space_id: elsewhere.space_id }),
+  'sendMessage 403': (t, { otherSpace }) => setBody(t, { space_id: otherSpace.space_id }),
   'deleteMessage 200': async (t, world) =>
     setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
@@ -84,7 +88,7 @@ const changes: Record<string, Change> = {
 };
 
 /** Ids of what a world contains, by the names of their parameters. */
-export const existing: Readonly<Record<string, (world: World) => string>> = {
+export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   space_id: ({ space }) => space.space_id,
   message_id: ({ message }) => message.message_id,
   user_id: ({ creator }) => creator.userId,
@@ -94,16 +98,16 @@ export const existing: Readonly<Record<string, (world: World) => string>> = {
 export const literalParameters: readonly string[] = ['q', 'tag'];
 
 /** Whether the changes, or the example request itself, provoke the answer. */
-export function isProvoked({ id, operation, status }: Answer): boolean {
+export function isProvoked({ id, operation, status }: DeclaredResponse): boolean {
   if (Object.hasOwn(changes, id)) return true;
   const names = inputNamesOf(operation);
-  const namesThing = names.some((name) => Object.hasOwn(existing, name));
+  const hasIds = names.some((name) => Object.hasOwn(existingIds, name));
   const takesJson = operation.bodyType === 'application/json';
   switch (status) {
     case '400':
-      return takesJson || namesThing || names.includes('limit');
+      return takesJson || hasIds || names.includes('limit');
     case '404':
-      return namesThing;
+      return hasIds;
     case '413':
     case '415':
       return takesJson;
@@ -116,14 +120,14 @@ export function isProvoked({ id, operation, status }: Answer): boolean {
 
 /**
  * Returns a function that changes a transaction so that it provokes the expected answer.
- * @param leaveOut called for each answer that cannot be provoked
+ * @param onSkip called for each answer that cannot be provoked
  */
 export function prepareWith(
-  { world, stages }: Servers,
-  leaveOut: (answer: Answer, reason: string) => void,
+  { world, worldsByStatus: stages }: Servers,
+  onSkip: (answer: DeclaredResponse, reason: string) => void,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
-    const answer = answerTo(transaction);
+    const answer = findDeclaredResponse(transaction);
     const { id, operation, status, schema } = answer;
     transaction.id = id;
     // By default, Dredd only checks the property names of the example.
@@ -132,7 +136,7 @@ export function prepareWith(
     const stage = stages[status];
     const skip = (reason: string) => {
       transaction.skip = true;
-      leaveOut(answer, reason);
+      onSkip(answer, reason);
     };
     if (status === '408') return skip('Dredd sends every request at once');
     if (!stage && (status === '500' || status === '503'))
@@ -145,7 +149,7 @@ export function prepareWith(
       Object.assign(transaction, { host: hostname, port });
     }
     const here = stage ?? world;
-    nameThings(transaction, answer, here);
+    replaceIds(transaction, answer, here);
     if (operation.authentication !== 'none') setToken(transaction, here.creator.token);
     await (changes[id] ?? changesByStatus[status])?.(transaction, here);
     if (status === '429' && !(await reachLimit(transaction, here.url)) && !stage)
@@ -153,8 +157,8 @@ export function prepareWith(
   };
 }
 
-function answerTo({ request, expected, origin }: Transaction): Answer {
-  const answer = answers.find(
+function findDeclaredResponse({ request, expected, origin }: Transaction): DeclaredResponse {
+  const answer = declaredResponses.find(
     ({ operation: { method, path }, status, type }) =>
       method === request.method &&
       path === origin.resourceName &&
@@ -166,22 +170,22 @@ function answerTo({ request, expected, origin }: Transaction): Answer {
 }
 
 /** Replaces example ids by existing, unknown or malformed ones, and requests pages of one item. */
-function nameThings(transaction: Transaction, { status }: Answer, world: World): void {
+function replaceIds(transaction: Transaction, { status }: DeclaredResponse, world: World): void {
   const { request } = transaction;
-  const isPathWrong = status === '400' && request.body === '';
-  for (const [name, idIn] of Object.entries(existing)) {
+  const isPathInvalid = status === '400' && request.body === '';
+  for (const [name, idIn] of Object.entries(existingIds)) {
     const example = parameterExamples.get(name);
     if (example === undefined) throw new Error(`The contract has no parameter ${name}`);
-    const id = status === '404' ? 'nothing' : isPathWrong ? '~' : idIn(world);
+    const id = status === '404' ? 'nothing' : isPathInvalid ? '~' : idIn(world);
     setPath(transaction, example, id);
     request.body = request.body.toString().replace(example, id);
   }
   // Each list has two items and therefore a link to a next page.
-  setPath(transaction, 'limit=20', isPathWrong ? 'limit=0' : 'limit=1');
+  setPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');
 }
 
 /** Whether all callers with the same IP address share the operation's rate limit. */
-function isLimitShared({ operation: { isPublicRead, operationId } }: Answer): boolean {
+function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredResponse): boolean {
   return isPublicRead || operationId === 'register';
 }
 

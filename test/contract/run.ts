@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { answers } from './answers.ts';
+import { declaredResponses } from './declared-responses.ts';
 import { runDredd, type Verdict } from './dredd.ts';
 import { prepareWith } from './preparation.ts';
-import { enterServer, startServers } from './servers.ts';
+import { prepareServer, startServers } from './servers.ts';
 import type { Credentials } from './world.ts';
 
 const USAGE = `Checks with Dredd that a server matches openapi.yaml: every operation, every status.
@@ -39,7 +39,7 @@ try {
   else if (!(await check(url, email && password ? { email, password } : undefined)))
     process.exitCode = 1;
 } catch (error) {
-  complain(error);
+  printError(error);
   process.exitCode = 1;
 }
 
@@ -48,29 +48,29 @@ async function check(url: string | undefined, credentials?: Credentials): Promis
   await using closing = new AsyncDisposableStack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, async () => {
-      await closing.disposeAsync().catch(complain);
+      await closing.disposeAsync().catch(printError);
       process.exit(1);
     });
   }
   const servers = await (url === undefined
     ? startServers(closing)
-    : enterServer(url, closing, credentials));
+    : prepareServer(url, closing, credentials));
 
-  const leftOut = new Map<string, string>();
-  for (const { id } of answers)
-    leftOut.set(id, 'Dredd makes no request for it (it takes the first of several examples)');
-  const prepare = prepareWith(servers, ({ id }, reason) => leftOut.set(id, reason));
+  const skipped = new Map<string, string>();
+  for (const { id } of declaredResponses)
+    skipped.set(id, 'Dredd makes no request for it (it takes the first of several examples)');
+  const prepare = prepareWith(servers, ({ id }, reason) => skipped.set(id, reason));
   const contract = fileURLToPath(new URL('../../openapi.yaml', import.meta.url));
   const verdicts = await runDredd(contract, servers.world.url, prepare);
-  for (const { transaction } of verdicts) leftOut.delete(transaction.id);
+  for (const { transaction } of verdicts) skipped.delete(transaction.id);
 
   const failed = verdicts.filter(({ objections }) => objections !== '');
   for (const verdict of failed) console.log(describe(verdict));
-  for (const [reason, entries] of Map.groupBy(leftOut, ([, reason]) => reason))
+  for (const [reason, entries] of Map.groupBy(skipped, ([, reason]) => reason))
     console.log(`Left out because ${reason}:\n${list(entries.map(([id]) => id))}\n`);
   console.log(
-    `${verdicts.length - failed.length} passed, ${failed.length} failed, ${leftOut.size} left out, ` +
-      `of the ${answers.length} answers in openapi.yaml.`,
+    `${verdicts.length - failed.length} passed, ${failed.length} failed, ${skipped.size} left out, ` +
+      `of the ${declaredResponses.length} answers in openapi.yaml.`,
   );
   return failed.length === 0 && verdicts.length > 0;
 }
@@ -93,6 +93,6 @@ function list(ids: string[]): string {
     .join('\n');
 }
 
-function complain(error: unknown): void {
+function printError(error: unknown): void {
   console.error(error instanceof Error ? error.message : error);
 }

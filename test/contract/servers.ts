@@ -1,5 +1,5 @@
 import { startApp } from '../support/app.ts';
-import { failingEngine } from '../support/failing.ts';
+import { failingEngine } from '../support/failing-engine.ts';
 import { type Credentials, openWorld, type World } from './world.ts';
 
 /** The servers that receive the transactions. */
@@ -7,17 +7,17 @@ export interface Servers {
   /** On the server under test. */
   world: World;
   /** On servers that respond with a certain status, by status. */
-  stages: Partial<Record<string, World>>;
+  worldsByStatus: Partial<Record<string, World>>;
 }
 
 /** Prepares a running server. The caller disposes `closing`. */
-export async function enterServer(
+export async function prepareServer(
   url: string,
   closing: AsyncDisposableStack,
   credentials?: Credentials,
 ): Promise<Servers> {
-  const world = closing.adopt(await openWorld(url, credentials), (each) => each.close());
-  return { world, stages: {} };
+  const world = closing.adopt(await openWorld(url, credentials), (each) => each.deleteAccounts());
+  return { world, worldsByStatus: {} };
 }
 
 /** Starts servers with temporary data. The caller disposes `closing`. */
@@ -32,7 +32,7 @@ export async function startServers(closing: AsyncDisposableStack): Promise<Serve
   const world = await openWorld(await start());
   return {
     world,
-    stages: {
+    worldsByStatus: {
       429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
       // They fail before authentication, so they need no accounts.
       500: { ...world, url: await failWith('SQLITE_ERROR') },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { existing } from './preparation.ts';
+import { existingIds } from './preparation.ts';
 import { openWorld, type World } from './world.ts';
 
 let app: TestApp;
@@ -12,7 +12,7 @@ beforeAll(async () => {
   world = await openWorld(app.url);
 });
 afterAll(async () => {
-  await world.close();
+  await world.deleteAccounts();
   await app[Symbol.asyncDispose]();
 });
 
@@ -25,7 +25,7 @@ test('has lists to check', () => {
 test.each(lists)(
   'openWorld in test/contract/world.ts creates two items that $operationId lists',
   async (operation) => {
-    const ids = Object.entries(existing).map(([name, idIn]) => [name, idIn(world)]);
+    const ids = Object.entries(existingIds).map(([name, idIn]) => [name, idIn(world)]);
     const { url, init } = exampleRequest(operation, Object.fromEntries(ids));
     const headers =
       operation.authentication === 'none'

@@ -17,19 +17,19 @@ export interface World {
   message: Message;
   /** Created `elsewhere` and is no participant of `space`. */
   other: Account;
-  elsewhere: Space;
+  otherSpace: Space;
   signUp(): Promise<Account>;
   /** Returns data for a registration by a later request. */
-  newcomer(): Registration;
+  newRegistration(): Registration;
   logIn(account: Registration): Promise<string>;
   createSpace(): Promise<Space>;
   sendMessage(): Promise<Message>;
   /** Deletes the accounts with everything they created. */
-  close(): Promise<void>;
+  deleteAccounts(): Promise<void>;
 }
 
 /** Returns an unused username. */
-export const freshName = () => `contract-${randomBytes(6).toString('hex')}`;
+export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
 
 /** Matches the searches in the contract's examples. */
 const SPACE: SpaceCreation = {
@@ -50,7 +50,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   const accounts: (Registration & { token?: string })[] = [];
 
   const registration = () => {
-    const username = freshName();
+    const username = newUsername();
     const password = randomBytes(12).toString('base64url');
     return { username, email: `${username}@example.com`, password };
   };
@@ -76,7 +76,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     const by = client(session.access_token);
     const { username, bio } = await dataOf(api.getProfile({ client: by }));
     const before = await spacesOf(by);
-    leaveAsFound = async () => {
+    restoreAccount = async () => {
       const created = (await spacesOf(by)).filter((space_id) => !before.includes(space_id));
       for (const space_id of created) await api.deleteSpace({ client: by, path: { space_id } });
       await dataOf(api.changeUsername({ client: by, body: { username } }));
@@ -85,14 +85,14 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
   };
-  let leaveAsFound = async () => {};
+  let restoreAccount = async () => {};
   const create = ({ token }: Account) =>
     dataOf(api.createSpace({ client: client(token), body: SPACE }));
   const write = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
 
   const close = async () => {
-    await leaveAsFound();
+    await restoreAccount();
     const left: string[] = [];
     for (const { email, password, token } of accounts) {
       const remove = async (by: string) =>
@@ -120,7 +120,18 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     ];
     const [message] = [await write(creator, space), await write(creator, space)];
     return {
-      ...{ url, creator, space, message, other, elsewhere, signUp, newcomer, logIn, close },
+      ...{
+        url,
+        creator,
+        space,
+        message,
+        other,
+        otherSpace: elsewhere,
+        signUp,
+        newRegistration: newcomer,
+        logIn,
+        deleteAccounts: close,
+      },
       createSpace: () => create(creator),
       sendMessage: () => write(creator, space),
     };

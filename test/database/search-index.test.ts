@@ -9,7 +9,7 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
 
@@ -71,7 +71,7 @@ describe.each([1, 2])('The search index after 150 random operations (seed %i)', 
     const { config, engine } = app.context;
     await expectFound(app, engine.db);
     assertIntact(config.dataDir);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const rows = await assertIndexed(config.dataDir);
     expect(rows.word_index).toBeGreaterThan(50);
     expect(rows.dictionary).toBeGreaterThan(50);
@@ -105,7 +105,7 @@ describe('An index built by older rules', () => {
   };
   const queries = ['tea', 'node', 'astronomi', 'astronmy', '京都', 'c++ tea', '👩‍💻', 'elan'];
   const readResults = async (app: TestApp) => {
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const paths = [
       ...queries.map((q) => `/api/spaces/search?limit=2&${new URLSearchParams({ q })}`),
       ...['tea', 'c%23', 'a%2Fb'].map((tag) => `/api/spaces/tag/${tag}?limit=2`),

@@ -8,7 +8,7 @@ import { Migrator } from 'kysely/migration';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { startApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startProcess } from '../support/processes.ts';
 
@@ -144,15 +144,15 @@ test.each(names)('upgrades a database with the migrations up to %s', async (name
         total_appreciations_received: 2,
       },
     });
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
   }
 
   const exporting = startProcess(process.execPath, ['server/commands/export.ts'], {
     DATA_DIR: dataDir,
   });
-  const { output } = await exporting.ended;
+  const { stdout } = await exporting.result;
   const records = parseLines(readFileSync(join(upgrades, `${dump}.ndjson`), 'utf8'));
-  expect(parseLines(output)).toMatchObject(records);
+  expect(parseLines(stdout)).toMatchObject(records);
 
   const fresh = join(dataDir, 'fresh.sqlite');
   await migrate(fresh, newest);

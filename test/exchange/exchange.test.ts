@@ -11,7 +11,7 @@ import { ImportError, type ImportReport, importRecords } from '../../server/exch
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 
 const hash = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
@@ -332,7 +332,7 @@ describe('imported data', () => {
   beforeAll(async () => {
     app = await startApp();
     await importRecords(app.context.engine, toLines(validRecords));
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
   });
   afterAll(() => app[Symbol.asyncDispose]());
 

@@ -21,37 +21,37 @@ describe('The Node.js version check', () => {
     },
   );
 
-  test.each(['8.17.0', '18.20.8', '22.21.0', '23.11.1'])('refuses %s', (version) => {
+  test.each(['8.17.0', '18.20.8', '22.21.0', '23.11.1'])('rejects %s', (version) => {
     expect(unsupportedVersion(version)).toBe(
       `space-service needs Node.js 24 or newer, and this is v${version}. ` +
         '"npm ci" installs it for the npm scripts, "npm ci --omit=dev" does not.',
     );
   });
 
-  test.each(['24.0.0', '24.3.9', '24.21.0', '24.22.0'])('warns of %s', (version) => {
+  test.each(['24.0.0', '24.3.9', '24.21.0', '24.22.0'])('warns about %s', (version) => {
     expect(insecureVersion(version)).toBe(
       `Node.js v${version} lacks security fixes. Run a public service on v24.22.1 or newer.`,
     );
   });
 
-  test.each(['24.22.1', '24.22.10', '24.100.0', '25.0.0'])('does not warn of %s', (version) => {
+  test.each(['24.22.1', '24.22.10', '24.100.0', '25.0.0'])('does not warn about %s', (version) => {
     expect(insecureVersion(version)).toBeUndefined();
   });
 
   const systemNode = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path));
-  test.skipIf(!systemNode)('ends an old Node.js with one line', async () => {
+  test.skipIf(!systemNode)('prints one line and exits on an old Node.js', async () => {
     const node = systemNode as string;
-    const version = (await startProcess(node, ['--version']).ended).output.trim().slice(1);
+    const version = (await startProcess(node, ['--version']).result).stdout.trim().slice(1);
     const flags = ['--import', './server/process/preload.js'];
-    const { code, errors } = await startProcess(node, [...flags, '-e', '0']).ended;
-    const refusal = unsupportedVersion(version);
-    expect({ code, errors }).toEqual(
-      refusal ? { code: 1, errors: `${refusal}\n` } : { code: 0, errors: '' },
+    const { code, stderr } = await startProcess(node, [...flags, '-e', '0']).result;
+    const rejection = unsupportedVersion(version);
+    expect({ code, stderr }).toEqual(
+      rejection ? { code: 1, stderr: `${rejection}\n` } : { code: 0, stderr: '' },
     );
   });
 });
 
-describe('The warning of a Node.js without security fixes', () => {
+describe('The warning about a Node.js version without security fixes', () => {
   const warning = insecureVersion(process.versions.node);
   const line = warning ? `${warning}\n` : '';
 
@@ -70,9 +70,9 @@ describe('The warning of a Node.js without security fixes', () => {
     const folder = await mkdtemp(join(tmpdir(), 'node-version-'));
     try {
       const command = [...manifest.scripts.import.split(' ').slice(1), '-'];
-      const { code, errors } = await startProcess(process.execPath, command, { DATA_DIR: folder })
-        .ended;
-      expect({ code, errors }).toEqual({ code: 0, errors: '' });
+      const { code, stderr } = await startProcess(process.execPath, command, { DATA_DIR: folder })
+        .result;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -80,11 +80,11 @@ describe('The warning of a Node.js without security fixes', () => {
 });
 
 describe('The required Node.js version', () => {
-  test('is the one in package.json', () => {
+  test('matches package.json', () => {
     expect(manifest.engines.node).toBe(`>=${MIN_NODE_MAJOR}`);
   });
 
-  test('is the one in the documents and deployment files', () => {
+  test('matches the documents and deployment files', () => {
     const files = globSync(['README.md', 'docs/**/*.md', 'deploy/*']);
     const texts = files.map((file) => readFileSync(file, 'utf8'));
     const versions = texts.flatMap((text) => text.match(/\b2\d\.\d+\.\d+\b/g) ?? []);
@@ -95,7 +95,7 @@ describe('The required Node.js version', () => {
   });
 });
 
-test('runs the same command in the Dockerfile and the systemd unit as npm start', () => {
+test('The Dockerfile and the systemd unit run the same command as npm start', () => {
   const { start } = manifest.scripts;
   const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
   const command = JSON.parse(dockerfile.slice(dockerfile.lastIndexOf('CMD') + 'CMD'.length));

@@ -5,7 +5,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 
 interface Space {
   title: string;
@@ -45,7 +45,7 @@ let app: TestApp;
 beforeAll(async () => {
   app = await startApp();
   await importRecords(app.context.engine, lines());
-  await dictionaryIsCurrent(app);
+  await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 

@@ -96,7 +96,7 @@ async function sendSlowly(url: string, beginning: string, more: string) {
   const timer = setInterval(() => void connection.write(more), 1000);
   const deadline = setTimeout(() => connection.socket.destroy(), 60_000);
   const response = await connection.readResponse();
-  await connection.ended;
+  await connection.closed;
   clearInterval(timer);
   clearTimeout(deadline);
   return { response, milliseconds: performance.now() - start };

@@ -117,7 +117,7 @@ interface Report {
 async function hold(
   schemathesis: string,
   { url }: Server,
-  { space, elsewhere, message, creator }: World,
+  { space, otherSpace, message, creator }: World,
   { name, phases, isSignedIn, maxExamples }: Run,
   round: number,
   signal: AbortSignal,
@@ -127,7 +127,7 @@ async function hold(
   try {
     const report = join(folder, 'report.json');
     const values: Record<string, unknown> = {
-      ...{ space: space.space_id, elsewhere: elsewhere.space_id },
+      ...{ space: space.space_id, elsewhere: otherSpace.space_id },
       ...{ message: message.message_id, user: creator.userId },
       ...{ stricterThanSchema: idsOf(isStricterThanSchema), takingFiles: idsOf(takesFile) },
     };

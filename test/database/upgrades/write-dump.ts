@@ -28,9 +28,9 @@ try {
 async function runCommand(command: string, ...args: string[]): Promise<string> {
   const script = `server/commands/${command}.ts`;
   await using running = startProcess(process.execPath, [script, ...args], { DATA_DIR: folder });
-  const { code, output, errors } = await running.ended;
-  if (code !== 0) throw new Error(`${command} failed: ${errors}`);
-  return output;
+  const { code, stdout, stderr } = await running.result;
+  if (code !== 0) throw new Error(`${command} failed: ${stderr}`);
+  return stdout;
 }
 
 /** Fills the tables that the import does not fill. */

@@ -3,7 +3,7 @@ import { contractText, type Operation, operations } from '../../server/contract.
 import { parametersOf } from '../support/requests.ts';
 
 /** A response that the contract declares. */
-export interface Answer {
+export interface DeclaredResponse {
   /** `changeUsername 409`, followed by the type or the example if several responses have that status. */
   id: string;
   operation: Operation;
@@ -25,7 +25,7 @@ const contract = parse(contractText, (_key, value) => {
 });
 
 /** Every response in the contract, once per example. */
-export const answers: readonly Answer[] = operations.flatMap((operation) => {
+export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap((operation) => {
   const { operationId, path, method } = operation;
   const responses: Record<string, Response> = contract.paths[path][method.toLowerCase()].responses;
   return Object.entries(responses).flatMap(([status, response]) => {
