@@ -12,18 +12,18 @@ beforeAll(async () => {
   world = await openWorld(app.url);
 });
 afterAll(async () => {
-  await world.deleteAccounts();
+  await world.close();
   await app[Symbol.asyncDispose]();
 });
 
 const lists = operations.filter((operation) => inputNamesOf(operation).includes('limit'));
-test('has lists to check', () => {
+test('the contract has operations that return a list', () => {
   expect(lists.map(({ operationId }) => operationId)).toContain('listMessages');
 });
 
-// The contract check asks for pages of one item and expects a link to the next page.
+// The contract check requests pages of one item and expects a link to the next page.
 test.each(lists)(
-  'openWorld in test/contract/world.ts creates two items that $operationId lists',
+  'openWorld in test/contract/world.ts creates two items for $operationId',
   async (operation) => {
     const ids = Object.entries(existingIds).map(([name, idIn]) => [name, idIn(world)]);
     const { url, init } = exampleRequest(operation, Object.fromEntries(ids));
