@@ -17,20 +17,20 @@ const cost = (pattern: WordPattern, rest: Partial<WordQuery> = {}, documents = 1
   entriesOf(dictionary, { pattern, scope: 'all', ...rest }, documents);
 
 describe('entriesOf', () => {
-  test('counts the documents with a word, or with any word that begins with it', () => {
+  test('counts the documents with a word or prefix', () => {
     expect(cost(word('bread'))).toBe(600);
     expect(cost(prefix('bread'))).toBe(900);
   });
 
-  test('counts a word that the dictionary lacks like the rarest one that it could have', () => {
+  test('counts a word missing from the dictionary like the rarest word in it', () => {
     expect(cost(prefix('zuk'))).toBe(5);
   });
 
-  test('counts each part of a conjunction for the documents with the rarest one', () => {
+  test('counts a conjunction as its number of parts times the documents with the rarest part', () => {
     expect(cost({ allOf: [word('bread'), word('oven'), word('rye')] })).toBe(3 * 30);
   });
 
-  test('counts each part of an alternative', () => {
+  test('adds up the parts of an alternative', () => {
     expect(cost({ anyOf: [word('bread'), word('oven')] })).toBe(600 + 90);
   });
 
@@ -39,7 +39,7 @@ describe('entriesOf', () => {
     expect(cost({ allOf: [either, word('rye')] })).toBe(30 + 30 + 30);
   });
 
-  test('counts no more documents than there are to search', () => {
+  test('counts at most the number of searched documents', () => {
     expect(cost(word('bread'), {}, 100)).toBe(100);
     expect(cost({ allOf: [word('bread'), word('oven')] }, {}, 10)).toBe(20);
   });
@@ -48,7 +48,7 @@ describe('entriesOf', () => {
     expect(cost(word('bread'), { scope: 'title' })).toBe(200);
   });
 
-  test('counts exceptions for the documents that could match', () => {
+  test('counts exceptions only for documents that may match', () => {
     const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
     expect(cost(word('rye'), { except })).toBe(30 + 30);
     expect(cost(word('bread'), { except: [{ pattern: word('rye'), scope: 'title' }] })).toBe(610);

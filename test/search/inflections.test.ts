@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { inflectionPrefix } from '../../server/search/inflections.ts';
 import { fold } from '../../server/text/words/fold.ts';
 
-/** Forms of one word, and the prefix that any of them is looked up by. */
+/** Forms of one word, and the prefix that finds all of them. */
 const FAMILIES: [prefix: string, ...forms: string[]][] = [
   ['librar', 'library', 'libraries'],
   ['cit', 'city', 'cities'],
@@ -19,19 +19,22 @@ const FAMILIES: [prefix: string, ...forms: string[]][] = [
 ];
 
 describe('inflectionPrefix', () => {
-  test.each(FAMILIES)('finds all forms by %s', (prefix, ...forms) => {
-    for (const form of forms.map(fold)) {
-      expect([form, inflectionPrefix(form) ?? form]).toEqual([
-        form,
-        expect.stringMatching(new RegExp(`^${prefix}`)),
-      ]);
-      expect(form.startsWith(prefix)).toBe(true);
-    }
-    const [longest = ''] = forms.map(fold).sort((a, b) => b.length - a.length);
-    expect(inflectionPrefix(longest)).toBe(prefix);
-  });
+  test.each(FAMILIES)(
+    'returns %s for the longest form, and prefixes that start with it for the others',
+    (prefix, ...forms) => {
+      for (const form of forms.map(fold)) {
+        expect([form, inflectionPrefix(form) ?? form]).toEqual([
+          form,
+          expect.stringMatching(new RegExp(`^${prefix}`)),
+        ]);
+        expect(form.startsWith(prefix)).toBe(true);
+      }
+      const [longest = ''] = forms.map(fold).sort((a, b) => b.length - a.length);
+      expect(inflectionPrefix(longest)).toBe(prefix);
+    },
+  );
 
-  test.each(['taxi', 'bicycl', 'node', 'parser', 'москв'])('leaves %j as it is', (word) => {
+  test.each(['taxi', 'bicycl', 'node', 'parser', 'москв'])('does not shorten %j', (word) => {
     expect(inflectionPrefix(word)).toBeUndefined();
   });
 
@@ -46,7 +49,7 @@ describe('inflectionPrefix', () => {
     'ψυχες',
     '한국어를',
     '東京',
-  ])('has nothing for %j: too short, or in no language that it knows', (word) => {
+  ])('returns undefined for %j, which is too short or not in a supported language', (word) => {
     expect(inflectionPrefix(fold(word))).toBeUndefined();
   });
 
@@ -54,7 +57,7 @@ describe('inflectionPrefix', () => {
     expect(inflectionPrefix('taxis')).toBe('taxi');
   });
 
-  test('returns at least three letters and half of the word, and less than the word', () => {
+  test('returns a shorter prefix with at least three letters and half of the word', () => {
     const letters = [...'abcdefghijklmnopqrstuvwxyz', 'ing', 'ies', 'ness', 'ed', 's'];
     const cyrillic = [...'абвгдежзиклмнопрстуфхцчшщъыьэюя', 'ами', 'ого', 'ои', 'ыи'];
     const word = fc.oneof(

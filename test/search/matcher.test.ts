@@ -36,7 +36,7 @@ describe('typedMatcher', () => {
     expect(typed('rainbow fish keepers', [0]).matches('Rainbowfishkeepers')).toBe(false);
   });
 
-  test('must verify what the index cannot decide', () => {
+  test('requires verification if the index alone cannot decide', () => {
     expect(typed('bread 東京').mustVerify).toBe(false);
     expect(typed('bread 東京都').mustVerify).toBe(true);
     expect(typed('bread 東京都', [0]).mustVerify).toBe(true);
@@ -57,20 +57,20 @@ describe('alternativesMatcher', () => {
     }
   });
 
-  test('must verify if one of the alternatives must be verified', () => {
+  test('requires verification if one of the alternatives does', () => {
     expect(alternativesMatcher([['东京', '公园']]).mustVerify).toBe(false);
     expect(alternativesMatcher([['东京 公园', '东京公园'], ['a']]).mustVerify).toBe(true);
   });
 });
 
 describe('The pattern of one word', () => {
-  test('is a single term, whose cost a limit bounds', () => {
+  test('is a single term, so a limit bounds its cost', () => {
     const term = { term: 'bread', isPrefix: true };
     expect(typed('bread').pattern).toEqual(term);
     expect(alternativesMatcher([['bread']]).pattern).toEqual(term);
   });
 
-  test('has all parts and alternatives of the word', () => {
+  test('contains all parts and alternatives of the word', () => {
     expect(typed('wi-fi').pattern).toEqual({
       anyOf: [
         { term: 'wifi', isPrefix: true },
@@ -94,7 +94,7 @@ describe('The pattern of a matcher', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** Few units, so that texts and queries have words in common. */
+  /** Few units, so that texts and queries share words. */
   const unit = fc.constantFrom(
     ...['a', 'ab', 'abc', 'b', 'go', 'node', 'js', 'nodejs', '.net', 'c++', 'c#', '3.14', '3', 'é'],
     ...[
@@ -115,9 +115,9 @@ describe('The pattern of a matcher', () => {
     ],
     ...["l'", "'s", 'ال', 'كتاب', 'हिं', 'हिन्दी', 'न्'],
   );
-  const sign = fc.constantFrom(' ', ' ', ' ', '-', '.', '/', "'", '_', '\n', ', ');
+  const separator = fc.constantFrom(' ', ' ', ' ', '-', '.', '/', "'", '_', '\n', ', ');
   const text = fc
-    .array(fc.tuple(unit, fc.oneof(sign, fc.constant(''))), { maxLength: 8 })
+    .array(fc.tuple(unit, fc.oneof(separator, fc.constant(''))), { maxLength: 8 })
     .map((parts) => parts.flat().join(''));
   const document = fc.record({ title: text, description: text });
   const matcher: fc.Arbitrary<Matcher> = fc.oneof(
@@ -131,11 +131,11 @@ describe('The pattern of a matcher', () => {
       .map(alternativesMatcher),
   );
   const hasWords = ({ pattern }: Matcher) => JSON.stringify(pattern).includes('"term"');
-  /** An empty conjunction is no query. `queryWords` never leaves a position without words. */
+  /** Empty conjunctions and alternatives are not valid queries. Searches never create them. */
   const isEmptyInside = ({ pattern }: Matcher) =>
     /"(?:allOf|anyOf)":\[\]/.test(JSON.stringify(pattern));
 
-  test('finds what the matcher matches, and more only if it must be verified', async () => {
+  test('finds exactly the matching documents, or a superset if they must be verified', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(document, { minLength: 1, maxLength: 12 }),
@@ -167,7 +167,7 @@ describe('The pattern of a matcher', () => {
     );
   });
 
-  test('excludes what the matcher matches', async () => {
+  test('excludes the matches of an exception', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(document, { minLength: 1, maxLength: 12 }),

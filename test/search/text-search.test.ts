@@ -11,7 +11,7 @@ import { randomNumbers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
 import { type GeneratedIndex, generateIndex, scaleDictionary } from './generated-index.ts';
 
-/** What each new budget allows, and the budgets of the searches so far. */
+/** `full`: the value of each new budget. `spent`: the budgets of the searches so far. */
 const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, spent: [] as Budget[] }));
 
 vi.mock(import('../../server/search/budget.ts'), async (load) => {
@@ -38,9 +38,10 @@ const RARE =
   'sourdough sour fast api fastapi rye tin brotform 東京都 京都東京 機器學習 wi-fi node.js c++'.split(
     ' ',
   );
-const REVISION = 1e9;
+/** Later than the revision of every space. */
+const CURRENT_REVISION = 1e9;
 
-/** Spaces over a hundred blocks and twenty steps of popularity. Most have most of the frequent words. */
+/** Generates spaces in about 90 blocks and 20 popularity steps. Most contain most of the frequent words. */
 function generateSpaces(count: number) {
   const random = randomNumbers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
@@ -72,11 +73,11 @@ async function readPages(
   let answeredQuery: string | null = null;
   do {
     const request = { limit, position: position && JSON.parse(position) };
-    const page = await searchText(index.stores, dictionary, query, REVISION, request);
+    const page = await searchText(index.stores, dictionary, query, CURRENT_REVISION, request);
     pages.push(page.items.map((item) => JSON.parse(item).space_id));
     answeredQuery = page.answeredQuery;
     position = page.next ? JSON.stringify(page.next) : undefined;
-    if (position && positions.has(position)) throw new Error(`Back at ${position}`);
+    if (position && positions.has(position)) throw new Error(`Repeated position ${position}`);
     if (position) positions.add(position);
   } while (position !== undefined);
   return { ids: pages.flat(), pages, answeredQuery };
@@ -89,7 +90,7 @@ const word = fc.oneof(
 const query = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
 
 describe('A text search', () => {
-  test('finds what its rules say, in their order', async () => {
+  test('returns the documented results in the documented order', async () => {
     const limit = fc.integer({ min: 5, max: 100 });
     await fc.assert(
       fc.asyncProperty(query, fc.boolean(), limit, async (text, asTyped, pageSize) => {
@@ -103,7 +104,7 @@ describe('A text search', () => {
   }, 60_000);
 
   test.each([10, 100, 1_000])(
-    'finds the same on more pages if its words are %i times as frequent and its budget is small',
+    'returns the same results on more pages, with words %i times as frequent and a small budget',
     async (factor) => {
       const dictionary = scaleDictionary(index.dictionary, factor);
       const rejectedRows = fc.constantFrom(3, 50, 500);
@@ -121,7 +122,7 @@ describe('A text search', () => {
   );
 
   test.each([10, 100, 1_000])(
-    'finds no space twice and leaves out no match as typed, with words %i times as frequent and a small budget',
+    'returns every typed match and no duplicates, with words %i times as frequent and a small budget',
     async (factor) => {
       const dictionary = scaleDictionary(index.dictionary, factor);
       const rejectedRows = fc.constantFrom(3, 50, 500);
@@ -140,9 +141,9 @@ describe('A text search', () => {
   );
 });
 
-const MAX_ENTRIES_OF_STATEMENT = 100_000;
+const MAX_ENTRIES_PER_STATEMENT = 100_000;
 
-/** Returns how many spaces a search of the word index has looked at: those of the range up to the last key found. */
+/** Returns how many spaces a search of the word index has examined: those in its range, up to the last key found. */
 function documentsIn({ after, limit, within }: WordRange, keys: readonly number[]): number {
   const end = keys.length === limit ? (keys.at(-1) as number) : Infinity;
   return spaces
@@ -155,7 +156,7 @@ describe('The cost of a page', () => {
   const TWELVE = FREQUENT.join(' ');
   const FACTORS = [1, 10, 100, 1_000];
 
-  /** Runs a search, and returns its page with the searches of the word index that it made. */
+  /** Runs a search. Returns its page and its statements on the word index. */
   async function observe(text: string, factor: number, delayMs = 0) {
     const statements: { query: WordQuery; range: WordRange; keys: number[] }[] = [];
     const { engine, avatars } = index.stores;
@@ -168,12 +169,12 @@ describe('The cost of a page', () => {
     const stores = { avatars, engine: { ...engine, wordIndex: { ...engine.wordIndex, find } } };
     const dictionary = scaleDictionary(index.dictionary, factor);
     const asked = { query: text, asTyped: false };
-    const page = await searchText(stores, dictionary, asked, REVISION, { limit: 20 });
+    const page = await searchText(stores, dictionary, asked, CURRENT_REVISION, { limit: 20 });
     return { page, statements };
   }
 
   test.each(FACTORS)(
-    'is at most the budget of each of two queries, for twelve words in most of %i times 3,000 spaces',
+    'stays within the budgets of two queries, for twelve frequent words in %i x 3,000 spaces',
     async (factor) => {
       const { page, statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
@@ -182,41 +183,41 @@ describe('The cost of a page', () => {
         return documentsIn(range, keys) * terms.length * share * factor;
       });
       const total = entries.reduce((sum, each) => sum + each, 0);
-      const most = realBudget().entries + 2 * MAX_ENTRIES_OF_STATEMENT;
+      const maxEntries = realBudget().entries + 2 * MAX_ENTRIES_PER_STATEMENT;
       expect(budget.spent.length).toBeLessThanOrEqual(2);
-      expect(total).toBeLessThanOrEqual(budget.spent.length * most);
+      expect(total).toBeLessThanOrEqual(budget.spent.length * maxEntries);
       expect(page.items).toHaveLength(20);
     },
   );
 
   test.each(FACTORS)(
-    'is counted in entries, of which at most two statements may overdraw it, for %i times as many spaces',
+    'exceeds the budget by at most two statements, in %i x 3,000 spaces',
     async (factor) => {
       for (const text of [TWELVE, 'bread', 'bread oven', '東京都', 'the bread and the oven']) {
         budget.spent.length = 0;
         await observe(text, factor);
         for (const { entries, rejectedRows } of budget.spent) {
-          expect(entries).toBeGreaterThanOrEqual(-2 * MAX_ENTRIES_OF_STATEMENT);
+          expect(entries).toBeGreaterThanOrEqual(-2 * MAX_ENTRIES_PER_STATEMENT);
           expect(rejectedRows).toBeGreaterThan(-100);
         }
       }
     },
   );
 
-  test('does not depend on the time that it takes', async () => {
+  test('does not depend on the elapsed time', async () => {
     const [quick, slow] = [await observe(TWELVE, 100), await observe(TWELVE, 100, 20)];
     expect(slow.page).toEqual(quick.page);
     expect(slow.statements).toEqual(quick.statements);
   });
 
-  test('of one word is that of the page, however many spaces have it', async () => {
+  test('of a single word does not depend on the number of spaces with it', async () => {
     const { page } = await observe('oven', 100);
     expect(page.items).toHaveLength(20);
     const spent = budget.spent.map(({ entries }) => realBudget().entries - entries);
-    // All but the title matches are found by a look-up for each space with the word. Title matches cost a page.
+    // A limit bounds the cost of a search for one term. Examining all spaces with the word would cost more.
     const documents = documentsWithPrefix(scaleDictionary(index.dictionary, 100), 'oven');
-    expect(documents).toBeGreaterThan(2 * MAX_ENTRIES_OF_STATEMENT);
+    expect(documents).toBeGreaterThan(2 * MAX_ENTRIES_PER_STATEMENT);
     expect(spent).toEqual([expect.any(Number)]);
-    expect(spent[0]).toBeLessThanOrEqual(MAX_ENTRIES_OF_STATEMENT + 100);
+    expect(spent[0]).toBeLessThanOrEqual(MAX_ENTRIES_PER_STATEMENT + 100);
   });
 });
