@@ -123,7 +123,7 @@ describe('sendMessage', () => {
 });
 
 describe('listMessages', () => {
-  test('returns the newest first, and those of one millisecond in the reverse order of arrival', async () => {
+  test('returns the newest first, even among messages of the same millisecond', async () => {
     const sent: string[] = [];
     for (const i of Array(30).keys())
       sent.unshift((await sendMessage(ann, space, `No. ${i}`)).text);
@@ -147,7 +147,7 @@ describe('listMessages', () => {
       longSpace = await createSpace(ann);
       path = `/api/messages?space_id=${longSpace.space_id}`;
       for (const text of sent.toReversed()) await sendMessage(ann, longSpace, text);
-      // Gives the messages in the middle one timestamp, as if sent in one millisecond.
+      // Sets the same timestamp for the messages in the middle.
       await app.context.engine.db
         .updateTable('messages')
         .set({ created_at: (await list(ann, longSpace))[2]?.created_at as string })
@@ -310,7 +310,7 @@ describe('appreciateMessage and withdrawAppreciation', () => {
     expect((await appreciate(ann, message)).appreciation_count).toBe(2);
   });
 
-  test('withdraw an appreciation once, and count it again when it is repeated', async () => {
+  test('withdraw an appreciation once, and count a new one afterwards', async () => {
     await appreciate(ann, message);
     await appreciate(carl, message);
     expect(await withdraw(carl, message)).toEqual({ ...message, appreciation_count: 1 });
@@ -370,7 +370,7 @@ test.each([
   }
 });
 
-test('every operation but reading requires a token', async () => {
+test('all operations except listMessages require a token', async () => {
   const message = await sendMessage(ben, space, 'hello');
   const { client } = stranger;
   const path = { message_id: message.message_id };

@@ -90,7 +90,7 @@ describe('stats', () => {
     expect(await getStats(ann)).toEqual({ ...noStats, spaces_created: 1 });
   });
 
-  test('count each space once that the user joined and sent messages to, even after leaving', async () => {
+  test('count each space with messages of the user once, even after leaving', async () => {
     const tea = await createSpace(ann);
     const coffee = await createSpace(ann);
     const water = await createSpace(ann);
@@ -143,7 +143,7 @@ describe('stats', () => {
     expect(await getStats(ann)).toMatchObject({ total_appreciations_received: 1 });
   });
 
-  test('no longer count a deleted space and its messages', async () => {
+  test('exclude deleted spaces and their messages', async () => {
     const space = await createSpace(ann);
     await joinSpace(ben, space);
     await appreciate(ann, await sendMessage(ben, space, 'three little words'));
@@ -163,7 +163,7 @@ describe('updated_at', () => {
   beforeAll(async () => {
     user = await app.register('dora');
   });
-  /** Whether `updated_at` is later after the call. */
+  /** Returns whether the call changes `updated_at`. */
   const updatesProfile = async (call: () => Promise<unknown>) => {
     const before = await getProfile(user);
     await sleep(2);
@@ -267,7 +267,7 @@ describe('changeUsername', () => {
     });
   });
 
-  test('rejects a username that looks like one that is already taken', async () => {
+  test('rejects a username that is confusable with a taken one', async () => {
     expect((await change('modern')).error).toMatchObject({ status: 409, code: 'username_taken' });
   });
 
@@ -332,7 +332,7 @@ describe('changeUsername', () => {
   test('accepts one of twelve concurrent requests for confusable usernames', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, () => app.register()));
     const spellings = ['popular', 'POPULAR', 'ｐｏｐｕｌａｒ', 'popu1ar'];
-    // Holds the write lock until every request has found the username available.
+    // Holds the write lock, so that every request checks the username before the first one changes it.
     const [responses] = await Promise.all([
       Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
       transact(app.context.engine.db, () => sleep(150)),
@@ -454,9 +454,9 @@ describe('changePassword', () => {
 
   test('accepts new passwords of 8 and of 256 characters', async () => {
     for (const password of ['8 charac', '🗝'.repeat(256)]) {
-      const fresh = await app.register();
-      expect((await change(fresh, { newPassword: password })).response?.status).toBe(200);
-      expect((await login(fresh, password)).response?.status).toBe(200);
+      const newUser = await app.register();
+      expect((await change(newUser, { newPassword: password })).response?.status).toBe(200);
+      expect((await login(newUser, password)).response?.status).toBe(200);
     }
   });
 

@@ -38,14 +38,14 @@ const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title 
 const pathOf = (q: string, parameters: Record<string, string> = {}) =>
   `/api/spaces/search?${new URLSearchParams({ q, ...parameters })}`;
 
-/** The titles found, and the other query. */
+/** Returns the titles of the results and the other query. */
 const search = async (q: string, parameters: Record<string, string> = {}) => {
   const response = await app.fetch(pathOf(q, { limit: '100', ...parameters }));
   expect(response.status).toBe(200);
   return { found: titles(await response.json()), answered: answeredQuery(response) };
 };
 
-/** The query in the header; null without one. */
+/** Returns the decoded query of the Answered-Query header, or null. */
 const answeredQuery = ({ headers }: Response) => {
   const header = headers.get('answered-query');
   if (header === null) return null;
@@ -61,30 +61,30 @@ const change = ({ space_id }: Space, body: { visibility?: 'public' | 'private'; 
   api.updateSpace({ client: ann.client, path: { space_id }, body, throwOnError: true });
 
 const astronomy = ['Astronomy club', 'Astronomy for beginners', 'Stars'];
-const nothing = { found: [], answered: null };
+const noResults = { found: [], answered: null };
 
 describe('Another query', () => {
   test.each([
-    ['a letter left out', 'astronmy', 'astronomy', astronomy],
-    ['a letter added', 'astronoomy', 'astronomy', astronomy],
-    ['a letter changed', 'astronony', 'astronomy', astronomy],
-    ['two letters swapped', 'asrtonomy', 'astronomy', astronomy],
-    ['the last two letters swapped', 'astronoym', 'astronomy', astronomy],
-    ['the first letter changed', 'ostronomy', 'astronomy', astronomy],
-    ['two edits in eight letters and more', 'astrnmmy', 'astronomy', astronomy],
-    ['two edits, far apart', 'adtronomi', 'astronomy', astronomy],
-    ['two swaps', 'satronoym', 'astronomy', astronomy],
+    ['a missing letter', 'astronmy', 'astronomy', astronomy],
+    ['an additional letter', 'astronoomy', 'astronomy', astronomy],
+    ['a wrong letter', 'astronony', 'astronomy', astronomy],
+    ['two transposed letters', 'asrtonomy', 'astronomy', astronomy],
+    ['two transposed letters at the end', 'astronoym', 'astronomy', astronomy],
+    ['a wrong first letter', 'ostronomy', 'astronomy', astronomy],
+    ['two edits in eight letters or more', 'astrnmmy', 'astronomy', astronomy],
+    ['two edits far apart', 'adtronomi', 'astronomy', astronomy],
+    ['two transpositions', 'satronoym', 'astronomy', astronomy],
     ['a word of the description', 'photografy', 'photography', ['Stars']],
     ['capitals and accents', 'ÁSTRONMY', 'astronomy', astronomy],
-    ['a letter changed into a digit', 'astron0my', 'astronomy', astronomy],
+    ['a digit instead of a letter', 'astron0my', 'astronomy', astronomy],
     ['a wrong digit', 'mars2021', 'mars2020', ['Mars2020 rover']],
     ['two words', 'astronmy beginers', 'astronomy beginners', ['Astronomy for beginners']],
     ['one of two words', 'club astronmy', 'club astronomy', ['Astronomy club']],
-    ['a word before a beginning', 'astronmy beg', 'astronomy beg', ['Astronomy for beginners']],
+    ['a word before a prefix', 'astronmy beg', 'astronomy beg', ['Astronomy for beginners']],
     ['another script', 'астраномия', 'астрономия', ['Астрономия для всех']],
     ['a script with vowel signs', 'हिन्दुसतानी', 'हिन्दुस्तानी', ['हिन्दुस्तानी संगीत']],
     ['a folded word', 'ubnug', 'ubung', ['Übung macht den Meister']],
-    ['a word beside a joined one', 'wi-fi meteorolgy', 'wi-fi meteorology', ['Wi Fi meteorology']],
+    ['a word after a compound', 'wi-fi meteorolgy', 'wi-fi meteorology', ['Wi Fi meteorology']],
   ])('corrects %s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
   });
@@ -92,28 +92,28 @@ describe('Another query', () => {
   test.each([
     ['splits a compound word', 'sourdoughbread', 'sourdough bread', ['Sourdough bread']],
     ['splits a run without spaces', '写真東京', '写真 东京', ['東京駅の写真']],
-    ['leaves out stop words', 'the boots of the paths', 'boot path', ['Boots']],
+    ['drops stop words', 'the boots of the paths', 'boot path', ['Boots']],
     ['includes other forms of a word', 'beginning', 'begin', ['Astronomy for beginners']],
-    ['leaves out unknown words', 'astronmy qqqqqq', 'astronomy', astronomy],
-    ['leaves out the most frequent words', 'astronomy boots', 'boot', ['Boots']],
+    ['drops unknown words', 'astronmy qqqqqq', 'astronomy', astronomy],
+    ['drops the most frequent words', 'astronomy boots', 'boot', ['Boots']],
   ])('%s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
-    expect(await search(q, { as_typed: 'true' })).toEqual(nothing);
+    expect(await search(q, { as_typed: 'true' })).toEqual(noResults);
   });
 
   test.each([
     ['two edits in fewer than eight letters', 'astrnmy'],
     ['three edits', 'astrinimi'],
-    ['the first letter and another one', 'ustronomi'],
-    ['the first letter in fewer than eight', 'voats'],
+    ['the first letter and another letter', 'ustronomi'],
+    ['the first letter of a word with fewer than eight', 'voats'],
     ['words of three letters', 'bot'],
     ['tags', 'malets'],
-    ['words with signs', 'c++lang'],
+    ['words with punctuation', 'c++lang'],
   ])('does not correct %s', async (_, q) => {
-    expect(await search(q)).toEqual(nothing);
+    expect(await search(q)).toEqual(noResults);
   });
 
-  test('follows the results of the query as typed', async () => {
+  test('adds its results after those of the query as typed', async () => {
     await create('Fishing for carps');
     await create('Fishing for carp');
     await waitForDictionary(app);
@@ -127,7 +127,7 @@ describe('Another query', () => {
     });
   });
 
-  test('is the word of most spaces, of those equally near', async () => {
+  test('has the most frequent of the nearest words', async () => {
     expect((await search('boets')).found).toEqual(['Boats of the world', 'Boats']);
     await create('Boots again', 3);
     await waitForDictionary(app);
@@ -135,11 +135,11 @@ describe('Another query', () => {
       found: ['Boots again', 'Boots again', 'Boots again', 'Boots'],
       answered: 'boots',
     });
-    // Beside other words, several corrections are tried.
+    // In a query of several words, it has several corrections of a word.
     expect((await search('boets world')).found).toEqual(['Boats of the world']);
   });
 
-  test('corrects a word only to one that 20 times as many spaces have, also in a cached response', async () => {
+  test('corrects a known word only to a word in 20 times as many spaces, even in cached responses', async () => {
     await create('My kettel');
     await create('Kettle', 19);
     await waitForDictionary(app);
@@ -151,7 +151,7 @@ describe('Another query', () => {
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
   });
 
-  test('is chosen only if fewer than ten spaces match as typed, whatever the limit is', async () => {
+  test('is used only if fewer than ten spaces match as typed, regardless of the limit', async () => {
     await create('A library', 9);
     await create('Two libraries', 3);
     await waitForDictionary(app);
@@ -174,7 +174,7 @@ describe('Another query', () => {
     }
   });
 
-  test('stays the same on later pages when the word as typed has appeared', async () => {
+  test('stays the same on later pages when a space with the typed word is created', async () => {
     const first = await app.fetch(pathOf('asttronomy', { limit: '1' }));
     expect(titles(await first.json())).toEqual([astronomy[0]]);
     await create('Asttronomy');
@@ -185,49 +185,49 @@ describe('Another query', () => {
     expect(await search('asttronomy')).toEqual({ found: ['Asttronomy'], answered: null });
   });
 
-  test('never has words that only private spaces have', async () => {
+  test('never contains words of private spaces', async () => {
     const text = { title: 'Xylophones', description: 'Marimbas and vibraphones' };
     const secret = await createSpace(ann, { ...text, visibility: 'private' });
-    const answers = async () => [await search('xylophons'), await search('marimbus')];
+    const searches = async () => [await search('xylophons'), await search('marimbus')];
     await waitForDictionary(app);
-    expect(await answers()).toEqual([nothing, nothing]);
+    expect(await searches()).toEqual([noResults, noResults]);
     await change(secret, { visibility: 'public' });
     await waitForDictionary(app);
-    expect(await answers()).toEqual([
+    expect(await searches()).toEqual([
       { found: ['Xylophones'], answered: 'xylophones' },
       { found: ['Xylophones'], answered: 'marimbas' },
     ]);
     await change(secret, { visibility: 'private' });
-    expect(await answers()).toEqual([nothing, nothing]);
+    expect(await searches()).toEqual([noResults, noResults]);
     await waitForDictionary(app);
-    expect(await answers()).toEqual([nothing, nothing]);
+    expect(await searches()).toEqual([noResults, noResults]);
   });
 
-  test('never has words that were written over or deleted', async () => {
+  test('never contains overwritten or deleted words', async () => {
     const space = await createSpace(ann, { title: 'Clavichord', description: '' });
     await waitForDictionary(app);
     expect(await search('clavicord')).toEqual({ found: ['Clavichord'], answered: 'clavichord' });
     await change(space, { title: 'Harpsichord' });
-    expect(await search('clavicord')).toEqual(nothing);
+    expect(await search('clavicord')).toEqual(noResults);
     await waitForDictionary(app);
-    expect(await search('clavicord')).toEqual(nothing);
+    expect(await search('clavicord')).toEqual(noResults);
     expect(await search('harpsicord')).toEqual({ found: ['Harpsichord'], answered: 'harpsichord' });
     await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
-    expect(await search('harpsicord')).toEqual(nothing);
+    expect(await search('harpsicord')).toEqual(noResults);
   });
 
-  test('never has words of a deleted account', async () => {
+  test('never contains words of a deleted account', async () => {
     const user = await app.register();
     await createSpace(user, { title: 'Hurdy-gurdies' });
     await waitForDictionary(app);
     expect(await search('gurdeis')).toEqual({ found: ['Hurdy-gurdies'], answered: 'gurdies' });
     await api.deleteAccount({ client: user.client, throwOnError: true });
-    expect(await search('gurdeis')).toEqual(nothing);
+    expect(await search('gurdeis')).toEqual(noResults);
   });
 });
 
 describe('as_typed', () => {
-  test('returns only spaces that match the query as typed if it is true', async () => {
+  test('limits the results to the query as typed if it is true', async () => {
     await create('Gardens of Rome');
     await create('My garden');
     await waitForDictionary(app);
@@ -237,7 +237,7 @@ describe('as_typed', () => {
     const typed = { found: ['Gardens of Rome'], answered: null };
     expect(await search('gardens', { as_typed: 'true' })).toEqual(typed);
     expect(await search('gardens')).toEqual(both);
-    expect(await search('astronmy', { as_typed: 'true' })).toEqual(nothing);
+    expect(await search('astronmy', { as_typed: 'true' })).toEqual(noResults);
   });
 
   test.each(['', '1', '0', 'yes', 'TRUE', 'null', ' true', 'true&as_typed=true', '[]'])(
@@ -265,7 +265,7 @@ describe('Answered-Query', () => {
     return headers;
   };
 
-  test('is on every page of a list, also of cached ones', async () => {
+  test('is sent with every page of a list, including cached ones', async () => {
     for (const title of ['Watching birds', 'Bird watching', 'We watch a bird']) await create(title);
     await waitForDictionary(app);
     const path = pathOf('watching birds', { limit: '1' });
@@ -281,7 +281,7 @@ describe('Answered-Query', () => {
     expect(header).toBe('%D0%B0%D1%81%D1%82%D1%80%D0%BE%D0%BD%D0%BE%D0%BC%D0%B8%D1%8F');
   });
 
-  test('is absent if only results of the query as typed are found', async () => {
+  test('is absent if all results match the query as typed', async () => {
     for (const path of [pathOf('sourdough'), pathOf('zzzzzz'), pathOf(''), '/api/spaces/tag/x']) {
       const response = await app.fetch(path);
       expect(response.status).toBe(200);

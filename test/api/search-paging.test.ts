@@ -13,7 +13,7 @@ import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
-/** All of them, the oldest first. */
+/** All spaces, oldest first. */
 const spaces: Space[] = [];
 
 const TITLES = [
@@ -33,7 +33,7 @@ beforeAll(async () => {
       description: DESCRIPTIONS[(i * 7) % DESCRIPTIONS.length] as string,
       tags: i % 4 ? ['everything', 'most'] : ['everything'],
     });
-    // Enough for a description to come before some titles.
+    // Makes some spaces popular enough to rank a description match before a title match.
     const popularity = i % 9 === 4 ? guests.length : (i * 11) % 6;
     for (const guest of guests.slice(0, popularity)) await joinSpace(guest, space);
     spaces.push(space);
@@ -59,7 +59,7 @@ const get = async (path: string) => {
 };
 
 describe('The pages of a search', () => {
-  /** A query, its words with some of them joined, and the alternatives of each word of the other query. */
+  /** A query, its variants with joined words, and the alternatives for each word of the other query. */
   const queries: [q: string, joined?: string[], other?: string[][]][] = [
     ['tea'],
     ['TEA!'],
@@ -78,8 +78,8 @@ describe('The pages of a search', () => {
     ['道茶道花', [], [['道'], ['茶道'], ['花']]],
   ];
 
-  /** What the rules make of a query, worked out without an index. */
-  const expected = (
+  /** Reference implementation of the documented rules, without an index. */
+  const expectedResults = (
     [q, joined = [], other]: (typeof queries)[number],
     now: SearchResult[],
     asTyped = false,
@@ -115,29 +115,31 @@ describe('The pages of a search', () => {
     );
   });
 
-  test.each(queries)('for "%s" follow the rules', async (...query) => {
+  test.each(queries)('for "%s" contain the documented results in order', async (...query) => {
     const [q] = query;
     const { body } = await get(searchPath(q, 100));
-    expect(body).toEqual(expected(query, current));
+    expect(body).toEqual(expectedResults(query, current));
     expect(body.length).toBeGreaterThan(3);
     const { body: typed } = await get(searchPath(q, 100, true));
-    expect(typed).toEqual(expected(query, current, true));
+    expect(typed).toEqual(expectedResults(query, current, true));
   });
 
-  test('cover every section', () => {
+  test('are tested with queries that cover every section', () => {
     const lengths = queries.map((query) => {
-      const all = expected(query, current);
-      const typed = expected(query, current, true);
+      const all = expectedResults(query, current);
+      const typed = expectedResults(query, current, true);
       return { all: all.length, typed: typed.length };
     });
     expect(lengths.some(({ all, typed }) => all > typed && typed > 0)).toBe(true);
     expect(lengths.some(({ all, typed }) => all > typed && typed === 0)).toBe(true);
     expect(lengths.some(({ all, typed }) => all === typed && typed < 10)).toBe(true);
-    const [whole] = [expected(['tea'], current).map(({ title }) => /tea|ｔｅａ/i.test(title))];
+    const [whole] = [
+      expectedResults(['tea'], current).map(({ title }) => /tea|ｔｅａ/i.test(title)),
+    ];
     expect(whole.lastIndexOf(true)).toBeGreaterThan(whole.indexOf(false));
   });
 
-  test.each(queries)('for "%s" are parts of the whole list, without repeats or gaps', async (q) => {
+  test.each(queries)('for "%s" form the whole list without duplicates or gaps', async (q) => {
     for (const asTyped of [false, true]) {
       const whole = (await get(searchPath(q, 100, asTyped))).body;
       for (let limit = 1; limit <= 7; limit += 1) {
@@ -152,16 +154,19 @@ describe('The pages of a search', () => {
     }
   });
 
-  test.each(['everything', 'most'])('for the tag "%s" likewise', async (tag) => {
-    const step = (space: SearchResult) => -Math.floor(2 * Math.log2(1 + space.participant_count));
-    const carrying = current.filter(({ tags }) => tags.some(({ tag_name }) => tag_name === tag));
-    const whole = carrying.toReversed().sort((a, b) => step(a) - step(b));
-    for (let limit = 1; limit <= 7; limit += 1) {
-      const pages = await readPages<SearchResult>(app, tagPath(tag, limit));
-      expect(pages.flat()).toEqual(whole);
-      expect(pages).toHaveLength(Math.ceil(whole.length / limit));
-    }
-  });
+  test.each(['everything', 'most'])(
+    'for the tag "%s" form the whole list without duplicates or gaps',
+    async (tag) => {
+      const step = (space: SearchResult) => -Math.floor(2 * Math.log2(1 + space.participant_count));
+      const tagged = current.filter(({ tags }) => tags.some(({ tag_name }) => tag_name === tag));
+      const whole = tagged.toReversed().sort((a, b) => step(a) - step(b));
+      for (let limit = 1; limit <= 7; limit += 1) {
+        const pages = await readPages<SearchResult>(app, tagPath(tag, limit));
+        expect(pages.flat()).toEqual(whole);
+        expect(pages).toHaveLength(Math.ceil(whole.length / limit));
+      }
+    },
+  );
 
   test.each([
     ['text', searchPath('cake', 3)],
@@ -169,7 +174,7 @@ describe('The pages of a search', () => {
     ['text of another query', searchPath('cakke', 3)],
     ['text of both queries', searchPath('tasting', 3)],
     ['tag', tagPath('everything', 3)],
-  ])('do not repeat what was seen when others come and go: %s', async (_, path) => {
+  ])('contain no duplicates while spaces are created and deleted: %s', async (_, path) => {
     const before = ids((await readPages<SearchResult>(app, path)).flat());
     const first = await get(path);
     const added: Space[] = [];
@@ -189,11 +194,11 @@ describe('The pages of a search', () => {
     expect(ids((await readPages<SearchResult>(app, path)).flat())).toEqual(before);
   });
 
-  test('may end early, and even be empty, where many pairs of characters deceive', async () => {
-    await using deceptive = await startApp();
-    const user = await deceptive.register();
+  test('may be short or empty if the index returns many false positives', async () => {
+    await using falsePositives = await startApp();
+    const user = await falsePositives.register();
     await createSpace(user, { title: '山川町の声' });
-    const { engine } = deceptive.context;
+    const { engine } = falsePositives.context;
     const creator = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
     await engine.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 2_500; i += 1) {
@@ -209,13 +214,15 @@ describe('The pages of a search', () => {
         await indexSpace(engine, trx, pk);
       }
     });
-    const pages = await readPages<SearchResult>(deceptive, searchPath('山川町', 5, true));
+    const pages = await readPages<SearchResult>(falsePositives, searchPath('山川町', 5, true));
     expect(pages.flat()).toMatchObject([{ title: '山川町の声' }]);
     expect(pages.length).toBeGreaterThan(1);
-    // Each page rejects 500 rows, and each space is looked at twice, for its title and for all its text.
+    // Each page rejects 500 rows. Each space is examined twice: for its title and for its whole text.
     expect(pages.length).toBeLessThan(15);
-    // Its words are found in any order otherwise, and then the space is among them.
-    const others = (await readPages<SearchResult>(deceptive, searchPath('山川町', 100))).flat();
+    // Without as_typed, the other query finds the words in any order.
+    const others = (
+      await readPages<SearchResult>(falsePositives, searchPath('山川町', 100))
+    ).flat();
     expect(new Set(ids(others)).size).toBe(2_501);
     expect(others).toHaveLength(2_501);
   });
@@ -226,7 +233,7 @@ describe('The link to the next page', () => {
     for (const _ of [1, 2]) await createSpace(ann, { title: 'Zigzag', tags: ['<zig>&?#%zag'] });
   });
 
-  test('keeps the query to the letter, whatever is in it', async () => {
+  test('preserves any query exactly', async () => {
     const sign = fc.constantFrom(...'&=#%+?;/"<>\\\'!*()[]{}|^`~:@$, \n\0–…');
     await fc.assert(
       fc.asyncProperty(fc.array(sign, { maxLength: 20 }), async (signs) => {
@@ -244,7 +251,7 @@ describe('The link to the next page', () => {
     );
   });
 
-  test('leads through the folder that a proxy takes off', async () => {
+  test('includes the path of PUBLIC_URL, which a proxy removes', async () => {
     await using behind = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
     const user = await behind.register('behind');
     for (const title of ['Zag', 'Zag too']) await createSpace(user, { title });
@@ -254,7 +261,7 @@ describe('The link to the next page', () => {
     expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
   });
 
-  test('keeps the tag as it was sent', async () => {
+  test('preserves the tag exactly', async () => {
     const { body, next } = await get(tagPath('<zig>&?#%zag', 1));
     expect(next).toMatch(/^\/api\/spaces\/tag\/%3Czig%3E%26%3F%23%25zag\?limit=1&cursor=/);
     const last = await get(next as string);
@@ -262,7 +269,7 @@ describe('The link to the next page', () => {
     expect(last.next).toBeUndefined();
   });
 
-  test('stands for the default limit too, and replaces a cursor', async () => {
+  test('also works with the default limit, and replaces the previous cursor', async () => {
     for (let i = 0; i < 45; i += 1) await createSpace(ann, { title: 'Numerous' });
     const pages = await readPages<SearchResult>(app, '/api/spaces/search?q=numerous');
     expect(pages.map((page) => page.length)).toEqual([20, 20, 5]);
@@ -272,7 +279,7 @@ describe('The link to the next page', () => {
 describe('A cursor', () => {
   const TYPING_ERROR = 'teehouse';
   const paths: Record<string, string> = {};
-  /** One that each list has issued. */
+  /** A cursor issued by each list. */
   const issued: Record<string, string> = {};
   const lists = ['search', 'corrected', 'as typed', 'tag', 'messages', 'participations'];
 
@@ -296,12 +303,12 @@ describe('A cursor', () => {
     for (const list of lists) issued[list] = cursorOf((await read(list)).next);
   });
 
-  /** Requests a list, with the token that it needs. */
+  /** Requests a list, with a token if it requires one. */
   const read = async (list: string, path = paths[list] as string) => {
     const response = await app.fetch(path, list === 'participations' ? ann : {});
     return { status: response.status, body: await response.json(), next: nextPage(response) };
   };
-  const at = (list: string, cursor: string, path = paths[list] as string) =>
+  const readAt = (list: string, cursor: string, path = paths[list] as string) =>
     read(list, `${path}&${new URLSearchParams({ cursor })}`);
 
   const expectRejected = ({ status, body }: { status: number; body: unknown }) => {
@@ -312,16 +319,16 @@ describe('A cursor', () => {
     });
   };
 
-  test.each(lists)('of the list "%s" belongs to no other list', async (from) => {
+  test.each(lists)('of the list "%s" is rejected by other lists', async (from) => {
     const cursor = issued[from] as string;
     for (const to of lists) {
-      const answer = await at(to, cursor);
-      if (to === from) expect(answer).toMatchObject({ status: 200, body: [expect.anything()] });
-      else expectRejected(answer);
+      const response = await readAt(to, cursor);
+      if (to === from) expect(response).toMatchObject({ status: 200, body: [expect.anything()] });
+      else expectRejected(response);
     }
   });
 
-  test('belongs to the parameters that choose the list', async () => {
+  test('is rejected with other parameters of the same list', async () => {
     const [, other] = spaces as [Space, Space];
     for (const [list, path] of [
       ['search', searchPath('cake', 1)],
@@ -337,11 +344,11 @@ describe('A cursor', () => {
       ['messages', `/api/messages?space_id=${other.space_id}&limit=1`],
     ] as const) {
       expect((await read(list, path)).status).toBe(200);
-      expectRejected(await at(list, issued[list] as string, path));
+      expectRejected(await readAt(list, issued[list] as string, path));
     }
   });
 
-  test('does not depend on limit, the order of parameters, or a default that is spelled out', async () => {
+  test('does not depend on the limit, the order of parameters, or explicit defaults', async () => {
     const second = (await get(searchPath('tea', 2))).body[1];
     const encoded = encodeURIComponent(issued.search as string);
     for (const parameters of [
@@ -360,7 +367,7 @@ describe('A cursor', () => {
     expect(body).toHaveLength(3);
   });
 
-  test.each(lists)('of the list "%s" is accepted only as it was issued', async (list) => {
+  test.each(lists)('of the list "%s" is rejected if it was changed', async (list) => {
     const cursor = issued[list] as string;
     const bytes = Buffer.from(cursor, 'base64url');
     const altered = Array.from(bytes, (_, i) => {
@@ -375,7 +382,7 @@ describe('A cursor', () => {
       bytes.toString('base64').padEnd(cursor.length + 1, '='),
       ...altered.map((each) => each.toString('base64url')),
     ]) {
-      expectRejected(await at(list, other));
+      expectRejected(await readAt(list, other));
     }
   });
 
@@ -384,7 +391,7 @@ describe('A cursor', () => {
     [1, -1, 1e9, [0], [['tea']]],
     ['2026-01-01T00:00:00.000Z', 1],
     ['2026-01-01T00:00:00.000Z', 0.1],
-  ])('is not a position that a client wrote: %j', async (...position) => {
+  ])('forged from the position %j is rejected', async (...position) => {
     const text = JSON.stringify(position);
     const unsealed = [text, Buffer.from(text).toString('base64url')];
     for (const list of lists) {
@@ -392,7 +399,7 @@ describe('A cursor', () => {
       const sealed = ['', operation, paths[list] as string].map((each) =>
         sealCursor(new Uint8Array(32), each, position as string[]),
       );
-      for (const cursor of [...unsealed, ...sealed]) expectRejected(await at(list, cursor));
+      for (const cursor of [...unsealed, ...sealed]) expectRejected(await readAt(list, cursor));
     }
   });
 
@@ -405,11 +412,11 @@ describe('A cursor', () => {
       const cursor = cursorOf(nextPage(response));
       const own = await foreign.fetch(`${paths[list]}&cursor=${cursor}`);
       expect(await own.json()).toHaveLength(1);
-      expectRejected(await at(list, cursor));
+      expectRejected(await readAt(list, cursor));
     }
   });
 
-  test('tells nothing about what is inside', async () => {
+  test('does not reveal keys, revisions, times or query words', async () => {
     const { db } = app.context.engine;
     const rows = await db.selectFrom('public_spaces').select(['key', 'space_pk']).execute();
     const messages = await db.selectFrom('messages').select('created_at').execute();
@@ -429,14 +436,14 @@ describe('A cursor', () => {
       ...['teahouse', '[', '"'].map((text) => Buffer.from(text)),
     ];
     expect(secrets.length).toBeGreaterThan(100);
-    const pages = await Promise.all(lists.map((list) => at(list, issued[list] as string)));
+    const pages = await Promise.all(lists.map((list) => readAt(list, issued[list] as string)));
     const cursors = [
       ...Object.values(issued),
       ...pages.flatMap(({ next }) => cursorOf(next) ?? []),
     ];
     for (const cursor of cursors) {
       const bytes = Buffer.from(cursor, 'base64url');
-      // Single characters may be anywhere in random bytes, but hardly at the place of JSON.
+      // Random bytes may contain any single character, but are unlikely to look like the start of JSON.
       expect(bytes.subarray(12, 14).toString('latin1')).not.toMatch(/^\[[\d"-]/);
       for (const secret of secrets.filter(({ length }) => length > 3)) {
         expect(bytes.includes(secret)).toBe(false);
@@ -446,7 +453,7 @@ describe('A cursor', () => {
     expect(new Set(cursors).size).toBe(cursors.length);
   });
 
-  test('is the same whenever the same page is requested', async () => {
+  test('is the same each time the same page is requested', async () => {
     await waitForDictionary(app);
     for (const list of lists) {
       const [first, second] = [await read(list), await read(list)];
@@ -454,14 +461,17 @@ describe('A cursor', () => {
     }
   });
 
-  test.each(lists)('has a length, in the list "%s"', async (list) => {
-    for (const cursor of ['', 'a'.repeat(4097)]) {
-      const { status, body } = await at(list, cursor);
-      expect(status).toBe(400);
-      expect(body).toMatchObject({ errors: [{ pointer: '?cursor' }] });
-    }
-    expect((await read(list, `${paths[list]}&cursor=a&cursor=b`)).status).toBe(400);
-  });
+  test.each(lists)(
+    'is rejected by the list "%s" if it is empty, too long or repeated',
+    async (list) => {
+      for (const cursor of ['', 'a'.repeat(4097)]) {
+        const { status, body } = await readAt(list, cursor);
+        expect(status).toBe(400);
+        expect(body).toMatchObject({ errors: [{ pointer: '?cursor' }] });
+      }
+      expect((await read(list, `${paths[list]}&cursor=a&cursor=b`)).status).toBe(400);
+    },
+  );
 
   const anything = fc.string({ unit: 'binary', minLength: 1, maxLength: 200 });
   const forged = fc.oneof(
@@ -474,21 +484,21 @@ describe('A cursor', () => {
     fc
       .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.array(fc.maxSafeInteger()))
       .map(([key, position]) => sealCursor(key, '["searchSpaces",[["q","tea"]]]', position)),
-    // One that was issued, with a character changed.
+    // An issued cursor with one changed character.
     fc
       .tuple(fc.nat(), fc.constantFrom(...'Aa0_-=+/ '), fc.constantFrom(...lists))
       .map(([i, sign, list]) => {
         const cursor = issued[list] as string;
-        const place = i % cursor.length;
-        return cursor.slice(0, place) + sign + cursor.slice(place + 1);
+        const at = i % cursor.length;
+        return cursor.slice(0, at) + sign + cursor.slice(at + 1);
       })
       .filter((cursor) => !Object.values(issued).includes(cursor)),
   );
 
-  test.each(lists)('of any other kind is rejected by the list "%s"', async (list) => {
+  test.each(lists)('that was not issued is rejected by the list "%s"', async (list) => {
     await fc.assert(
       fc.asyncProperty(forged, async (cursor) => {
-        const { status, body } = await at(list, cursor);
+        const { status, body } = await readAt(list, cursor);
         expect([status, body.code]).toEqual([400, 'invalid_cursor']);
       }),
       { numRuns: 150 },
@@ -496,8 +506,8 @@ describe('A cursor', () => {
   });
 });
 
-describe('Whatever is searched for', () => {
-  /** Well-formed text of at most 200 code points, with what has a meaning somewhere. */
+describe('Any text', () => {
+  /** Pieces with a meaning in URLs, SQL, FTS5 or Unicode. */
   const piece = fc.constantFrom(
     ...['"', "'", '*', '-', '^', '(', ')', ':', '+', '#', '.', '%', '_', '\\', '\0', '\n', ' '],
     ...['AND', 'OR', 'NOT', 'NEAR(', 'words:', '""', 'tea', 'c++', '.net', '茶道', '🫖', '👩‍💻'],
@@ -511,7 +521,7 @@ describe('Whatever is searched for', () => {
     )
     .map((string) => Array.from(string).slice(0, 200).join(''));
 
-  test('is answered with results, as text', async () => {
+  test('is a valid text query', async () => {
     await fc.assert(
       fc.asyncProperty(text, async (q) => {
         const { status, next } = await get(searchPath(q, 3));
@@ -522,10 +532,10 @@ describe('Whatever is searched for', () => {
     );
   });
 
-  test('is answered with results, as a tag', async () => {
+  test('is a valid tag', async () => {
     await fc.assert(
       fc.asyncProperty(text, async (tag) => {
-        // A client takes these for steps in the path.
+        // Clients resolve these as path segments.
         fc.pre(!['', '.', '..'].includes(tag));
         expect((await get(tagPath(tag, 3))).status).toBe(200);
       }),
@@ -533,7 +543,7 @@ describe('Whatever is searched for', () => {
     );
   });
 
-  test('is answered with results, or with 400 if it is not encoded well', async () => {
+  test('gets 400 if its percent-encoding is malformed, and otherwise 200', async () => {
     const encodedPart = fc.constantFrom(
       ...['%', '%2', '%zz', '%00', '%FF', '%C0%80', '%ED%A0%80', '%ED%B0%80', '%F4%90%80%80'],
       ...['%E6%9D%B1', '%F0%9F%AB%96', '%E6%9D', '%25', '%2F', '%26', 'tea', '+', '.', '~'],

@@ -97,7 +97,7 @@ describe('createSpace', () => {
     expect(other.invitation_code).not.toBe(space.invitation_code);
   });
 
-  test('trims texts, normalises line breaks and changes nothing else', async () => {
+  test('trims texts, normalises line breaks and makes no other changes', async () => {
     const space = await createSpace(ann, {
       title: ' 100 % “plain”  <b>text</b> \\ 🫖 ',
       description: '\r\n one\r\ntwo\rthree\n\n "four"\t'.replace('\t', ''),
@@ -245,7 +245,7 @@ describe('a private space', () => {
     expect(actual).toEqual(await problemOf({ space_id: 'no-space', message_id: 'no-message' }));
   };
 
-  test('is hidden by operations on spaces, messages and appreciations', () => {
+  test('is tested with operations on spaces, messages and appreciations', () => {
     const ids = operationsOnIt.map(({ operationId }) => operationId);
     expect(ids).toEqual(expect.arrayContaining(['getSpace', 'sendMessage', 'appreciateMessage']));
     expect(openOperations.map(({ operationId }) => operationId)).toContain('listMessages');
@@ -428,7 +428,7 @@ describe('listParticipations', () => {
     await leave(dora, spaces[1] as Space);
     await leave(dora, spaces[5] as Space);
     await joinSpace(dora, spaces[1] as Space);
-    // Gives the first four one timestamp, as if joined in one millisecond.
+    // Sets the same timestamp for the participations in all but the last two listed spaces.
     const { joined_at } = (await listParticipations(dora)).at(-1) as Participation;
     await app.context.engine.db
       .updateTable('participations')
@@ -441,7 +441,7 @@ describe('listParticipations', () => {
 
   const titles = ['Space 1', 'Space 6', 'Space 4', 'Space 3', 'Space 2', 'Space 0'];
 
-  test('returns the spaces that the caller participates in, the last joined first', async () => {
+  test('returns the spaces of the caller, the last joined first', async () => {
     expect((await listParticipations(dora)).map(({ space }) => space.title)).toEqual(titles);
   });
 
@@ -454,7 +454,7 @@ describe('listParticipations', () => {
     expect(pages.flat().map(({ space }) => space.title)).toEqual(titles);
   });
 
-  test('repeats nothing if the caller joins a space between two pages', async () => {
+  test('does not repeat spaces if the caller joins one between two pages', async () => {
     const first = await app.fetch('/api/participations?limit=3', { headers: dora.headers });
     const link = /<(.+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
     const space = await createSpace(dora, { title: 'A new one' });
@@ -508,7 +508,7 @@ describe('updateSpace', () => {
     expect(await findByTag('string')).not.toContain('Kites');
   });
 
-  test('deletes the tags that no space has any more, and keeps the others', async () => {
+  test('deletes tags without spaces and keeps the others', async () => {
     const readTagKeys = async () => {
       const rows = await app.context.engine.db.selectFrom('tags').select('tag_key').execute();
       return rows.map(({ tag_key }) => tag_key);
@@ -684,7 +684,7 @@ describe('the parameter space_id', () => {
   });
 });
 
-test('every operation but reading requires a token', async () => {
+test('all operations except reads of public spaces require a token', async () => {
   const space = await createSpace(ann);
   const { client } = stranger;
   const body = { title: 'x', description: '', visibility: 'public' as const, tags: [] };

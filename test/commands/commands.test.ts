@@ -68,12 +68,12 @@ describe('import and export', () => {
     const file = join(folder, 'in.ndjson');
     await writeFile(file, lines);
     const first = await run('commands/import', [file]);
-    expect(first).toMatchObject({ code: 0, output: expect.stringContaining('2 records added') });
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('2 records added') });
     const second = await run('commands/import', ['-'], {}, lines);
     expect(second.stdout).toContain('0 records added, 2 were there already');
 
     const out = join(folder, 'out.ndjson');
-    expect(await run('commands/export', [out])).toMatchObject({ code: 0, output: '' });
+    expect(await run('commands/export', [out])).toMatchObject({ code: 0, stdout: '' });
     const piped = await run('commands/export');
     expect(await readFile(out, 'utf8')).toBe(piped.stdout);
     const exported = piped.stdout
@@ -104,7 +104,7 @@ describe('a new database', () => {
       await sleep(delay);
       await interrupted.kill();
       const retried = await run('commands/import', ['-'], { DATA_DIR }, lines);
-      expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, errors: '' });
+      expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, stderr: '' });
     }
   }, 60_000);
 
@@ -115,7 +115,7 @@ describe('a new database', () => {
         run('commands/import', ['-'], { DATA_DIR }, lines),
         run('commands/import', ['-'], { DATA_DIR }, lines),
       ]);
-      for (const result of results) expect(result).toMatchObject({ code: 0, errors: '' });
+      for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
     }
   }, 60_000);
 });
@@ -143,9 +143,9 @@ describe('a backup', () => {
       await writeFile(file, 'the previous backup');
       const DATA_DIR = join(folder, 'mistaken');
       const { code, stderr } = await run(`commands/${command}`, [file], { DATA_DIR });
-      expect({ code, errors: stderr }).toEqual({
+      expect({ code, stderr }).toEqual({
         code: 1,
-        errors: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
+        stderr: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
       });
       expect(await readFile(file, 'utf8')).toBe('the previous backup');
       expect(existsSync(DATA_DIR)).toBe(false);
@@ -168,9 +168,9 @@ describe('a backup', () => {
 
   test.each([['export'], ['backup']])('by %s rejects a folder as its target', async (command) => {
     const { code, stderr } = await run(`commands/${command}`, [folder]);
-    expect({ code, errors: stderr }).toEqual({
+    expect({ code, stderr }).toEqual({
       code: 1,
-      errors: `${folder} exists and is not a regular file. Choose another name.\n`,
+      stderr: `${folder} exists and is not a regular file. Choose another name.\n`,
     });
   });
 });
@@ -246,9 +246,9 @@ describe('verify-account and set-password', () => {
 describe('npm start', () => {
   test('rejects an invalid setting with one line', async () => {
     const { code, stderr } = await run('main', [], { PORT: 'http' });
-    expect({ code, errors: stderr }).toEqual({
+    expect({ code, stderr }).toEqual({
       code: 78,
-      errors: 'PORT=http is invalid: must be a whole number from 0 to 65535.\n',
+      stderr: 'PORT=http is invalid: must be a whole number from 0 to 65535.\n',
     });
   });
 
