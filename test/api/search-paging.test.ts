@@ -205,8 +205,13 @@ describe('The pages of a search', () => {
         const { pk } = await trx
           .insertInto('spaces')
           .values({
-            ...{ space_id: `s${i}`, creator_pk: creator.pk, title: '川町山川', description: '' },
-            ...{ visibility: 'public', invitation_code: null, participant_count: 1 },
+            space_id: `s${i}`,
+            creator_pk: creator.pk,
+            title: '川町山川',
+            description: '',
+            visibility: 'public',
+            invitation_code: null,
+            participant_count: 1,
             created_at: new Date().toISOString(),
           })
           .returning('pk')

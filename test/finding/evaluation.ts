@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { median } from '../bench/statistics.ts';
 import type { Half, Query } from './queries.ts';
-import type { Engine } from './service.ts';
+import type { SearchEngine } from './service.ts';
 
 /** A hit is an acceptable answer among this many results. */
 export const HIT_DEPTH = 10;
@@ -27,7 +27,10 @@ export interface Cost {
 }
 
 /** Asks every query once for its hits, and then repeatedly for its cost. */
-export async function evaluate(engine: Engine, queries: readonly Query[]): Promise<Outcome[]> {
+export async function evaluate(
+  engine: SearchEngine,
+  queries: readonly Query[],
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const { text, class: className, half, answers } of queries) {
     const titles = await engine.search(text, HIT_DEPTH);
@@ -50,7 +53,7 @@ export async function evaluate(engine: Engine, queries: readonly Query[]): Promi
  * Measures what a query costs this thread, HTTP parsing and transport left out. Each run asks for another number of
  * results, 11 to 30, because the service remembers its recent answers by their URL.
  */
-export async function measureCost(engine: Engine, text: string): Promise<Cost> {
+export async function measureCost(engine: SearchEngine, text: string): Promise<Cost> {
   const milliseconds: number[] = [];
   for (let run = -WARM_UP_RUNS; run < TIMED_RUNS; run += 1) {
     const limit = HIT_DEPTH + 1 + (run < 0 ? TIMED_RUNS - 1 - run : run);

@@ -12,7 +12,7 @@ const IDLE_CHECK_INTERVAL_MS = 500;
 const MAX_IDLE_CHECKS = 600;
 
 /** Whatever answers queries: the service, or another engine over the same titles and descriptions. */
-export interface Engine extends AsyncDisposable {
+export interface SearchEngine extends AsyncDisposable {
   /** Returns the titles of the first results, at most `limit` of them. */
   search(text: string, limit: number): Promise<string[]>;
 }
@@ -41,7 +41,7 @@ export async function importPackages(file: string, dataDir: string): Promise<voi
 }
 
 /** Opens the application on a data folder, in this thread, and asks it through its route for text search. */
-export async function openService(dataDir: string): Promise<Engine> {
+export async function openService(dataDir: string): Promise<SearchEngine> {
   const service = await startApp({ DATA_DIR: dataDir });
   await waitUntilIdle();
   return {

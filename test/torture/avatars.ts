@@ -16,8 +16,8 @@ import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
 import { mutate, validImages } from './avatars/mutations.ts';
-import { type Person, signUpAll } from './people.ts';
-import { CannotRun, type Scale, type Trial } from './trial.ts';
+import { type Person, registerAll } from './people.ts';
+import { MissingRequirement, type Scale, type Trial } from './trial.ts';
 
 const MB = 1024 * 1024;
 
@@ -41,11 +41,11 @@ export const avatars: Trial = {
   promise:
     'No uploaded image crashes the server or exceeds its limits, and no upload leaves files or memory behind.',
   async run(scale) {
-    if (!existsSync('/proc/self/fd')) throw new CannotRun('needs /proc');
+    if (!existsSync('/proc/self/fd')) throw new MissingRequirement('needs /proc');
     const temporary = await mkdtemp(join(tmpdir(), 'space-service-uploads-'));
     try {
       await using server = await startServer({ TMPDIR: temporary });
-      const people = await signUpAll(server.url, USERS);
+      const people = await registerAll(server.url, USERS);
       const valid = await validImages();
       // Loads and allocates everything that is needed once, which is not growth.
       await runForUsers(people, valid.length * 3, (i, person, agent) =>

@@ -61,7 +61,7 @@ export const backup: Trial = {
     try {
       await using server = await startServer({ DATA_DIR: dataDir, ...settings });
       const traffic = openTraffic();
-      traffic.goTo(server.url);
+      traffic.setUrl(server.url);
       const load = startWriting(Array.from({ length: WRITERS }, () => traffic.writer()));
       await sleep(scale === 'full' ? 10_000 : 2_000);
 

@@ -11,7 +11,7 @@ export interface Canaries {
   add(kind: string, text: string): void;
   kinds(): string[];
   /** Whether a text contains part of any canary. */
-  areIn(text: string): boolean;
+  occurIn(text: string): boolean;
   /**
    * Looks for each kind in the bytes and the names of all files of a folder, capitals or not: for any few bytes in a
    * row, since an index may keep a word without its beginning or without its end.
@@ -43,12 +43,12 @@ export function openCanaries(): Canaries {
   ];
 
   return {
-    letters: (kind) => make(kind, () => LETTERS.charAt(below(LETTERS.length))),
-    unspaced: (kind) => make(kind, () => String.fromCodePoint(0x9e00 + below(0x1a0))),
+    letters: (kind) => make(kind, () => LETTERS.charAt(randomBelow(LETTERS.length))),
+    unspaced: (kind) => make(kind, () => String.fromCodePoint(0x9e00 + randomBelow(0x1a0))),
     add: (kind, text) => void added.set(kind, text),
     kinds: () => [...texts.keys(), ...added.keys()],
 
-    areIn(text) {
+    occurIn(text) {
       const searched = lowerCase(Buffer.from(text));
       return allParts().some(([, parts]) => parts.some((part) => searched.includes(part)));
     },
@@ -73,7 +73,7 @@ export function openCanaries(): Canaries {
   };
 }
 
-function below(limit: number): number {
+function randomBelow(limit: number): number {
   return Math.floor(Math.random() * limit);
 }
 

@@ -13,7 +13,7 @@ import { assertIndexed } from '../support/integrity.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic, type Writer } from './traffic.ts';
-import { CannotRun, type Trial } from './trial.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
 /** Makes the disk fail. Returns a function that repairs it. */
 type Damage = (server: Server) => Promise<() => Promise<void>>;
@@ -32,7 +32,7 @@ export const disk: Trial = {
       try {
         measured.push(`${name}: ${await part()}`);
       } catch (error) {
-        if (error instanceof CannotRun) skipped.push(`${name} (${error.message})`);
+        if (error instanceof MissingRequirement) skipped.push(`${name} (${error.message})`);
         else throw new Error(`${name}: ${(error as Error).stack}`, { cause: error });
       }
     };
@@ -48,7 +48,7 @@ export const disk: Trial = {
     for (const [name, failure] of Object.entries(failures)) {
       await runPart(name, () => runOnFailingDisk(failure, rounds, writes));
     }
-    if (measured.length === 1) throw new CannotRun(skipped.join('; '));
+    if (measured.length === 1) throw new MissingRequirement(skipped.join('; '));
     return [...measured, ...skipped.map((each) => `not run: ${each}`)].join('; ');
   },
 };
@@ -97,7 +97,7 @@ async function mountSmallDisk(part: string): Promise<AsyncDisposable & { path: s
     });
   } catch {
     await rm(path, { recursive: true });
-    throw new CannotRun('needs permission to mount a tmpfs');
+    throw new MissingRequirement('needs permission to mount a tmpfs');
   }
   return {
     path,
@@ -141,7 +141,7 @@ async function inject(failure: string, pid: number): Promise<ChildProcess> {
     tracer.on('error', () => resolve(false));
     tracer.on('exit', () => resolve(false));
   });
-  if (!(await attached)) throw new CannotRun('needs strace and permission to attach it');
+  if (!(await attached)) throw new MissingRequirement('needs strace and permission to attach it');
   return tracer;
 }
 
@@ -150,30 +150,30 @@ async function runRounds(
   dataDir: string,
   rounds: number,
   writes: number,
-  doDamage: Damage,
+  damage: Damage,
 ): Promise<string> {
   await using server = await startServer({ DATA_DIR: dataDir });
   const traffic = openTraffic();
-  traffic.goTo(server.url);
+  traffic.setUrl(server.url);
   const write = traffic.writer();
   const counts = { rejected: 0, acknowledged: 0, reads: 0, avatars: 0, recoveryMs: 0 };
-  const must = (condition: boolean, message: string) =>
+  const assertWithLog = (condition: boolean, message: string) =>
     assert(condition, `${message}\n${server.output()}`);
 
   for (let round = 0; round < rounds; round += 1) {
     for (let i = 0; i < writes / 2; i += 1) {
       const { operation, status } = await write();
-      must(status !== undefined && status < 500, `${operation} returned ${status}`);
+      assertWithLog(status !== undefined && status < 500, `${operation} returned ${status}`);
     }
     // Ensures that a user exists, because otherwise every further write is a registration.
     await write('changeBio');
-    const repair = await doDamage(server);
+    const repair = await damage(server);
     try {
       for (let i = 0; i < writes; i += 1) {
         // Every tenth write is an avatar, which also needs space in the avatar folder.
         const response = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined);
         const { operation, status, contentType } = response;
-        must(status === 503 || Number(status) < 500, `${operation} returned ${status}`);
+        assertWithLog(status === 503 || Number(status) < 500, `${operation} returned ${status}`);
         if (status === 503) {
           assert.equal(contentType, 'application/problem+json');
           counts.rejected += 1;
@@ -181,7 +181,7 @@ async function runRounds(
         } else if (Number(status) < 300) counts.acknowledged += 1;
         const read = await traffic.read();
         // A space may have become private, and only participants may read some of it.
-        must(
+        assertWithLog(
           read.status === 200 || read.status === 403 || read.status === 404,
           `meanwhile, ${read.operation} was answered ${read.status}`,
         );
@@ -192,7 +192,7 @@ async function runRounds(
     } finally {
       await repair();
     }
-    const recoveryMs = await recover(write, must);
+    const recoveryMs = await recover(write, assertWithLog);
     counts.recoveryMs = Math.max(counts.recoveryMs, recoveryMs);
     traffic.ledger.check(readDataDir(dataDir).facts);
     await assertSound(dataDir);

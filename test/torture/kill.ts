@@ -41,7 +41,7 @@ export const kill: Trial = {
           return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${rows} facts at the end`;
         }
         traffic.settle(actual);
-        traffic.goTo(server.url);
+        traffic.setUrl(server.url);
 
         let isKilled = false;
         const writing = writers.map(async (write) => {

@@ -23,16 +23,16 @@ export interface Journal {
   /** Records a write before it is sent. */
   begin(changes: Changes): void;
   /** Records that the write succeeded, with changes known only from the response. */
-  acknowledge(learnt?: Changes): void;
+  acknowledge(fromResponse?: Changes): void;
   /** Records that the write was rejected. */
-  refuse(): void;
+  reject(): void;
 }
 
 /** Records all writes and which of them were acknowledged. */
 export interface Ledger {
   journal(): Journal;
   /** Whether the fact exists after all acknowledged writes. */
-  holds(key: string): boolean;
+  exists(key: string): boolean;
   value(key: string): string | undefined;
   /** Number of acknowledged writes of each journal. */
   position(): number[];
@@ -54,7 +54,7 @@ export function openLedger(): Ledger {
   const position = () => journals.map(({ writes }) => writes.length);
   return {
     position,
-    holds: (key) => isThere(key, facts),
+    exists: (key) => exists(key, facts),
     value: (key) => facts.get(key),
 
     journal() {
@@ -71,40 +71,43 @@ export function openLedger(): Ledger {
           own.pending = undefined;
           apply(changes, facts);
         },
-        refuse() {
+        reject() {
           own.pending = undefined;
         },
       };
     },
 
     check(actual, since = position()) {
-      const faults: string[] = [];
-      const touched = new Set<string>();
+      const differences: string[] = [];
+      const writtenKeys = new Set<string>();
       for (const [i, { writes, pending }] of journals.entries()) {
         const all = pending ? [...writes, pending] : writes;
         const first = since[i] ?? 0;
         const state = new Map<string, string>();
         const keys = new Set(all.flatMap((changes) => Object.keys(changes)));
         for (const key of keys) {
-          touched.add(key);
+          writtenKeys.add(key);
           const value = base.get(key);
           if (value !== undefined) state.set(key, value);
         }
         for (const changes of all.slice(0, first)) apply(changes, state);
-        let wrong = faultsOf(keys, state, actual);
-        const fewest = wrong;
+        let current = differencesOf(keys, state, actual);
+        const firstDifferences = current;
         for (const changes of all.slice(first)) {
-          if (wrong.length === 0) break;
+          if (current.length === 0) break;
           apply(changes, state);
-          wrong = faultsOf(keys, state, actual);
+          current = differencesOf(keys, state, actual);
         }
-        if (wrong.length > 0) faults.push(...fewest.map((fault) => `writer ${i}: ${fault}`));
+        if (current.length > 0)
+          differences.push(...firstDifferences.map((fault) => `writer ${i}: ${fault}`));
       }
-      const others = [...base.keys(), ...actual.keys()].filter((key) => !touched.has(key));
-      faults.push(...faultsOf(new Set(others), base, actual));
-      if (faults.length > 0) {
-        const shown = faults.slice(0, 10).join('\n');
-        throw new assert.AssertionError({ message: `${faults.length} facts are wrong:\n${shown}` });
+      const others = [...base.keys(), ...actual.keys()].filter((key) => !writtenKeys.has(key));
+      differences.push(...differencesOf(new Set(others), base, actual));
+      if (differences.length > 0) {
+        const shown = differences.slice(0, 10).join('\n');
+        throw new assert.AssertionError({
+          message: `${differences.length} facts are wrong:\n${shown}`,
+        });
       }
     },
 
@@ -123,7 +126,7 @@ function apply(changes: Changes, facts: Facts): void {
   }
 }
 
-function faultsOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): string[] {
+function differencesOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): string[] {
   const faults: string[] = [];
   for (const key of keys) {
     const should = parentsOf(key).every((parent) => actual.has(parent))
@@ -136,7 +139,7 @@ function faultsOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): st
   return faults;
 }
 
-function isThere(key: string, facts: Facts): boolean {
+function exists(key: string, facts: Facts): boolean {
   return facts.has(key) && parentsOf(key).every((parent) => facts.has(parent));
 }
 
@@ -187,7 +190,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
 export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<string, string> } {
   const facts: Facts = new Map();
   const ids = new Map<string, string>();
-  const note = (key: string, value: string) => {
+  const addFact = (key: string, value: string) => {
     assert(!facts.has(key), `${key} is there twice`);
     facts.set(key, value);
   };
@@ -201,10 +204,10 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
     const [email, id = '', username = '', bio = '', avatar] = row;
     const mark = userMark(email);
-    note(`user ${mark}`, 'there');
-    note(`username ${mark}`, username);
-    note(`bio ${mark}`, bio);
-    if (avatar) note(`avatar ${mark}`, avatar);
+    addFact(`user ${mark}`, 'there');
+    addFact(`username ${mark}`, username);
+    addFact(`bio ${mark}`, bio);
+    if (avatar) addFact(`avatar ${mark}`, avatar);
     ids.set(`user ${mark}`, id);
   }
   const tags = new Map<string, string[]>();
@@ -220,7 +223,10 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
     const [number = '', id = '', title = '', description = '', visibility = '', email] = row;
     const mark = textMark(description);
     assert.equal(mark?.split('.')[0], userMark(email), `the creator of ${mark}`);
-    note(`space ${mark}`, spaceValue({ title, description, visibility }, tags.get(number) ?? []));
+    addFact(
+      `space ${mark}`,
+      spaceValue({ title, description, visibility }, tags.get(number) ?? []),
+    );
     ids.set(`space ${mark}`, id);
   }
   for (const [description, email, left] of rows(
@@ -228,7 +234,7 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
      JOIN spaces ON spaces.pk = space_pk JOIN users ON users.pk = user_pk`,
   )) {
     const key = `participation ${textMark(description)}>${userMark(email)}`;
-    note(key, left ? 'left' : 'joined');
+    addFact(key, left ? 'left' : 'joined');
   }
   for (const [id = '', text = '', description, email] of rows(
     `SELECT message_id, text, description, email FROM messages
@@ -236,14 +242,14 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   )) {
     const place = `${textMark(description)}>${userMark(email)}.`;
     assert(text.startsWith(place), `${text}: is where it was sent`);
-    note(`message ${textMark(text)}`, text);
+    addFact(`message ${textMark(text)}`, text);
     ids.set(`message ${textMark(text)}`, id);
   }
   for (const [text, email] of rows(
     `SELECT text, email FROM appreciations
      JOIN messages ON messages.pk = message_pk JOIN users ON users.pk = user_pk`,
   )) {
-    note(`appreciation ${textMark(text)}>${userMark(email)}`, 'there');
+    addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'there');
   }
   sqlite.exec('COMMIT');
   return { facts, ids };

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
+import {
+  clientOf,
+  outcomeOf,
+  type Person,
+  register,
+  retryWhileUnavailable,
+  tally,
+} from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More attempts would only wait for password hashing. */
@@ -18,7 +25,7 @@ export const lockout: Trial = {
   async run(scale) {
     const tries = scale === 'full' ? 1000 : 105;
     await using server = await startServer({ RATE_LIMITS: 'on' });
-    const person = await signUp(server.url, 'ada');
+    const person = await register(server.url, 'ada');
     const start = performance.now();
 
     const outcomes = await tryWrongPasswords(person, tries, () => assertUsable(server.url, person));
@@ -79,7 +86,7 @@ async function tryWrongPasswords({ client }: Person, tries: number, check: () =>
   while (outcomes.length < tries) {
     const count = Math.min(MAX_CONCURRENT_ATTEMPTS, tries - outcomes.length);
     const attempts = Array.from({ length: count }, () =>
-      insist(() => api.changePassword({ client, body })),
+      retryWhileUnavailable(() => api.changePassword({ client, body })),
     );
     outcomes.push(...(await Promise.all(attempts)).map(outcomeOf));
     if (outcomes.length < (checks + 1) * 50) continue;
@@ -92,13 +99,13 @@ async function tryWrongPasswords({ client }: Person, tries: number, check: () =>
 /** Asserts that profile, bio and login work. Returns the token of a new session. */
 async function assertUsable(url: string, { client, email, password }: Person): Promise<string> {
   assert.equal(
-    (await insist(() => api.getProfile({ client }))).response?.status,
+    (await retryWhileUnavailable(() => api.getProfile({ client }))).response?.status,
     200,
     'getProfile',
   );
-  const bio = await insist(() => api.changeBio({ client, body: { bio: 'Here.' } }));
+  const bio = await retryWhileUnavailable(() => api.changeBio({ client, body: { bio: 'Here.' } }));
   assert.equal(bio.response?.status, 200, 'changeBio');
-  const { data, response } = await insist(() =>
+  const { data, response } = await retryWhileUnavailable(() =>
     api.login({ client: clientOf(url), body: { email, password } }),
   );
   assert(data && response, `login returned ${response?.status}`);
@@ -116,5 +123,7 @@ async function assertUsable(url: string, { client, email, password }: Person): P
 }
 
 function changePassword({ client, password: currentPassword }: Person, newPassword: string) {
-  return insist(() => api.changePassword({ client, body: { currentPassword, newPassword } }));
+  return retryWhileUnavailable(() =>
+    api.changePassword({ client, body: { currentPassword, newPassword } }),
+  );
 }

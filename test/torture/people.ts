@@ -31,13 +31,13 @@ export function clientOf(url: string, token?: string): Client {
 }
 
 /** Registers a user whose email address starts with the username. */
-export async function signUp(
+export async function register(
   url: string,
   username: string,
   password = 'correct horse battery',
 ): Promise<Person> {
   const email = `${username}@example.org`;
-  const { data, error } = await insist(() =>
+  const { data, error } = await retryWhileUnavailable(() =>
     api.register({ client: clientOf(url), body: { username, email, password } }),
   );
   if (!data) throw new Error(`${username} could not sign up: ${JSON.stringify(error)}`);
@@ -46,20 +46,20 @@ export async function signUp(
 }
 
 /** Registers users with numbered names. */
-export async function signUpAll(url: string, count: number, name = 'person'): Promise<Person[]> {
+export async function registerAll(url: string, count: number, name = 'person'): Promise<Person[]> {
   const people: Person[] = [];
   for (let first = 0; first < count; first += MAX_CONCURRENT_REGISTRATIONS) {
     const numbers = Array.from(
       { length: Math.min(MAX_CONCURRENT_REGISTRATIONS, count - first) },
       (_, i) => first + i,
     );
-    people.push(...(await Promise.all(numbers.map((i) => signUp(url, `${name}-${i}`)))));
+    people.push(...(await Promise.all(numbers.map((i) => register(url, `${name}-${i}`)))));
   }
   return people;
 }
 
 /** Sends a request and retries it up to 20 times while the service responds 503 with Retry-After. */
-export async function insist<Answer extends { response?: Response }>(
+export async function retryWhileUnavailable<Answer extends { response?: Response }>(
   send: () => Promise<Answer>,
 ): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {

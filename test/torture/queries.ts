@@ -15,10 +15,10 @@ import { startServer } from '../support/server.ts';
 import type { Trial } from './trial.ts';
 
 /** How many are sent at once. */
-const AT_ONCE = 20;
+const CONCURRENCY = 20;
 
 /** A little less than the server reads of a request line. */
-const LONGEST = 15_500;
+const MAX_TARGET_LENGTH = 15_500;
 
 /** They find something, and more than one result. */
 const SEARCHES = [
@@ -44,16 +44,17 @@ export const queries: Trial = {
   async run(scale) {
     const count = scale === 'full' ? 100_000 : 1_000;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-queries-'));
-    const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+    const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
     try {
       await importSample(dataDir);
       await using server = await startServer({ DATA_DIR: dataDir });
       const get = (target: string) => send(server.url, target, agent);
-      await untilCorrected(get);
+      await waitForDictionary(get);
       const searches = [...SEARCHES, CORRECTED_SEARCH];
-      const known = () => Promise.all(searches.map(async (each) => (await get(each)).body));
-      const before = await known();
-      const cursors = await takeCursors(get, searches);
+      const readKnownSearches = () =>
+        Promise.all(searches.map(async (each) => (await get(each)).body));
+      const before = await readKnownSearches();
+      const cursors = await collectCursors(get, searches);
 
       const statuses = new Map<number, number>();
       let results = 0;
@@ -70,16 +71,20 @@ export const queries: Trial = {
       };
       await fc.assert(
         fc.asyncProperty(
-          fc.array(anySearch(cursors), { minLength: AT_ONCE, maxLength: AT_ONCE }),
+          fc.array(anySearch(cursors), { minLength: CONCURRENCY, maxLength: CONCURRENCY }),
           async (searches) => {
             await Promise.all(searches.map(search));
           },
         ),
-        { numRuns: count / AT_ONCE, includeErrorInReport: true },
+        { numRuns: count / CONCURRENCY, includeErrorInReport: true },
       );
 
       assert.equal(server.child.exitCode, null, server.output());
-      assert.deepEqual(await known(), before, 'what is found afterwards is what was found before');
+      assert.deepEqual(
+        await readKnownSearches(),
+        before,
+        'what is found afterwards is what was found before',
+      );
       assert.equal(server.unexpectedOutput(), '', 'the server warned of something');
       const tally = [...statuses].sort().map(([status, times]) => `${status} x ${times}`);
       return `${count} searches, ${tally.join(', ')}, with ${results} results in all; each answer as the contract has it, 0 times 5xx`;
@@ -118,7 +123,7 @@ function send(url: string, target: string, agent: Agent): Promise<Exchange> {
   });
 }
 
-async function untilCorrected(get: (target: string) => Promise<Exchange>): Promise<void> {
+async function waitForDictionary(get: (target: string) => Promise<Exchange>): Promise<void> {
   const deadline = performance.now() + DICTIONARY_TIMEOUT_MS;
   while ((await get(CORRECTED_SEARCH)).body === '[]') {
     assert(performance.now() < deadline, `${CORRECTED_SEARCH} finds something`);
@@ -127,7 +132,7 @@ async function untilCorrected(get: (target: string) => Promise<Exchange>): Promi
 }
 
 /** Some of every list, and of every page of it. */
-async function takeCursors(
+async function collectCursors(
   get: (target: string) => Promise<Exchange>,
   searches: readonly string[],
 ): Promise<string[]> {
@@ -216,29 +221,29 @@ const anyText = fc.oneof(
     .map((units) => String.fromCharCode(...units)),
   fc
     .tuple(fc.constantFrom(...FRAGMENTS), fc.constantFrom(10, 199, 200, 201, 5_000))
-    .map(([part, times]) => part.repeat(times).slice(0, LONGEST)),
+    .map(([part, times]) => part.repeat(times).slice(0, MAX_TARGET_LENGTH)),
 );
 
 /** Percent-encodes everything; halves of characters as their three bytes would be. */
 const encodeAll = (text: string) =>
   [...text]
-    .map((each) => (each.isWellFormed() ? encodeURIComponent(each) : encodeHalf(each)))
+    .map((each) => (each.isWellFormed() ? encodeURIComponent(each) : encodeSurrogate(each)))
     .join('');
 
-const encodeHalf = (half: string) => {
+const encodeSurrogate = (half: string) => {
   const unit = half.charCodeAt(0);
   const bytes = [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)];
   return bytes.map((byte) => `%${byte.toString(16)}`).join('');
 };
 
 /** Leaves as much as a request target can hold at all; the letters from 0x80 on as single bytes. */
-const encodeLittle = (text: string) =>
+const encodeMinimally = (text: string) =>
   [...text]
     .map((each) => (/[!"$-.0-9:;<>=@-~\u0080-\u00ff]/.test(each) ? each : encodeAll(each)))
     .join('');
 
 const anyEncoded = fc
-  .tuple(anyText, fc.constantFrom(encodeAll, encodeAll, encodeLittle))
+  .tuple(anyText, fc.constantFrom(encodeAll, encodeAll, encodeMinimally))
   .map(([text, encode]) => encode(text));
 
 const anyLimit = fc.oneof(
@@ -310,10 +315,10 @@ function anySearch(cursors: readonly string[]): fc.Arbitrary<Search> {
     })
     .map(({ isByTag, text, limit, cursor, asTyped, rest }) => {
       const options = limit + cursor + asTyped + rest;
-      const longest = Math.max(0, LONGEST - options.length);
+      const longest = Math.max(0, MAX_TARGET_LENGTH - options.length);
       const clipped = text.slice(0, longest);
       return isByTag
-        ? { tag: clipped, query: options.slice(1, LONGEST) }
-        : { tag: undefined, query: `q=${clipped}${options}`.slice(0, LONGEST) };
+        ? { tag: clipped, query: options.slice(1, MAX_TARGET_LENGTH) }
+        : { tag: undefined, query: `q=${clipped}${options}`.slice(0, MAX_TARGET_LENGTH) };
     });
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CannotRun, type Trial } from './trial.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
 const USAGE = `Tries to break the promises of the service, and prints measurements.
 
@@ -24,7 +24,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   erasure: async () => (await import('./erasure.ts')).erasure,
   'login-timing': async () => (await import('./login-timing.ts')).loginTiming,
   secrets: async () => (await import('./secrets.ts')).secrets,
-  strangers: async () => (await import('./strangers.ts')).strangers,
+  schemathesis: async () => (await import('./schemathesis.ts')).schemathesis,
   queries: async () => (await import('./queries.ts')).queries,
   avatars: async () => (await import('./avatars.ts')).avatars,
 };
@@ -52,7 +52,7 @@ for (const [name, load] of Object.entries(trials)) {
   const outcome = await run(values.quick ? 'quick' : 'full').then(
     (measurements) => ({ verdict: 'passed', detail: measurements }) as const,
     (error: Error) =>
-      error instanceof CannotRun
+      error instanceof MissingRequirement
         ? ({ verdict: 'skipped', detail: error.message } as const)
         : ({ verdict: 'failed', detail: error.stack ?? String(error) } as const),
   );

@@ -8,7 +8,7 @@ import { databaseFile } from '../support/integrity.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, signUp } from './people.ts';
+import { clientOf, register } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More concurrent logins than the service queues. */
@@ -121,7 +121,7 @@ function openRecord(url: string): Exchanges {
 /** Uses an account with secrets in every private text. Returns a token. */
 async function useAccount(url: string, { secrets, secret, send }: Exchanges, pass: number) {
   const name = `person-${secret('a username')}`;
-  const person = await signUp(url, name, secret('a password'));
+  const person = await register(url, name, secret('a password'));
   const { email } = person;
   const recordToken = (token: string) => {
     secrets.set(`a token ${secrets.size}`, token);
@@ -299,7 +299,7 @@ async function provokeOutsideOperations(
 async function provokeFailures(url: string, dataDir: string, record: Exchanges, pass: number) {
   const { secrets, secret, send } = record;
   const password = secret('a password');
-  const { email, token } = await signUp(url, `failing-${pass}`, password);
+  const { email, token } = await register(url, `failing-${pass}`, password);
   secrets.set(`the token of failing-${pass}`, token);
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const put = (path: string, body: object) =>

@@ -25,20 +25,20 @@ export async function assertSound(dataDir: string): Promise<void> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     const column = (query: string) => sqlite.prepare(query).pluck().all() as string[];
-    const strangers = column(
+    const usersWithoutSession = column(
       'SELECT user_id FROM users WHERE pk NOT IN (SELECT user_pk FROM sessions)',
     );
-    assert.deepEqual(strangers, [], 'users without the session that came with them');
+    assert.deepEqual(usersWithoutSession, [], 'users without the session that came with them');
 
-    const shown = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
-    const queued = new Set(column('SELECT avatar FROM discarded_avatars'));
-    for (const avatar of shown) {
+    const current = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
+    const discarded = new Set(column('SELECT avatar FROM discarded_avatars'));
+    for (const avatar of current) {
       assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar}`);
-      assert(!queued.has(avatar), `${avatar} is shown, and about to be removed`);
+      assert(!discarded.has(avatar), `${avatar} is shown, and about to be removed`);
     }
     for (const file of files) {
       // One that was in the queue may have been removed, file and row, since the folder was read.
-      const isKnown = shown.has(file) || queued.has(file) || !existsSync(join(folder, file));
+      const isKnown = current.has(file) || discarded.has(file) || !existsSync(join(folder, file));
       assert(isKnown, `the file ${file} belongs to nobody`);
     }
   } finally {

@@ -12,4 +12,4 @@ export interface Trial {
   run(scale: Scale): Promise<string>;
 }
 
-export class CannotRun extends Error {}
+export class MissingRequirement extends Error {}

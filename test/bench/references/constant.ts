@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { type Server, startServer } from '../../support/server.ts';
 
 /** A response of the service. */
-export interface Answer {
+export interface CachedResponse {
   body: string;
   link: string | null;
 }
 
 /** Starts the service with one more route, `/constant/{number}`, which returns these responses from memory. */
-export async function startConstantRoute(answers: readonly Answer[]): Promise<Server> {
+export async function startConstantRoute(answers: readonly CachedResponse[]): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-constant-'));
   const file = join(folder, 'answers.json');
   await writeFile(file, JSON.stringify(answers));
