@@ -56,7 +56,7 @@ describe('search', () => {
     expect(requests.sort()).toEqual(['/api/spaces/search?q=baking', '/api/spaces/tag/baking']);
   });
 
-  test('drops private spaces from any response, whatever its content type', async () => {
+  test('removes private spaces from every response, regardless of its content type', async () => {
     const spaces = [
       { title: 'open', visibility: 'public' },
       { title: 'closed', visibility: 'private' },
@@ -171,7 +171,7 @@ describe('the other query', () => {
     expect(answeredQueries).toEqual(['sourdough']);
   });
 
-  test('does not exist for a query that is answered as typed', async () => {
+  test('is not reported if all results match the query as typed', async () => {
     const { results, answeredQueries } = await searchAndListen(
       recordRequests().search,
       'sourdough',
@@ -200,7 +200,7 @@ describe('the other query', () => {
     expect(textSearches).toEqual(['/api/spaces/search?q=tea', '/api/spaces/search?q=tea']);
   });
 
-  test('needs no callback', async () => {
+  test('does not require a callback', async () => {
     const { generalSearchResults } = await recordRequests().search.search('sourdouhg');
     expect(titles(generalSearchResults)).toEqual(['Sourdough']);
   });

@@ -95,7 +95,7 @@ describe('import and export', () => {
 });
 
 describe('a new database', () => {
-  test('can be created after any interrupted attempt', async () => {
+  test('can be created after an interrupted attempt', async () => {
     for (let delay = 0; delay < 16; delay += 2) {
       const DATA_DIR = join(folder, `interrupted-${delay}`);
       const file = join(DATA_DIR, 'space-service.sqlite');
@@ -227,7 +227,7 @@ describe('verify-account and set-password', () => {
     ['commands/export', ['no-such-folder/a'], /no such file or directory/],
     ['commands/backup', [], /Usage/],
     ['commands/compact', ['a'], /Usage/],
-  ])('print one explanation without a stack trace: %s %j', async (script, args, message) => {
+  ])('print an error message without a stack trace: %s %j', async (script, args, message) => {
     const { code, stderr } = await run(script, args, {}, 'short\n');
     expect(code).toBe(1);
     expect(stderr).toMatch(message);
@@ -293,11 +293,11 @@ describe('npm start', () => {
   ];
   test.each(unusable)(
     'rejects a database file %s with one line and leaves it unchanged',
-    async (name, make, message) => {
+    async (name, createFile, message) => {
       const DATA_DIR = join(folder, name.replaceAll(' ', '-'));
       const file = join(DATA_DIR, 'space-service.sqlite');
       await mkdir(DATA_DIR);
-      make(file);
+      createFile(file);
       const before = await readFile(file);
       const PORT = String(await freePort());
       const { code, stderr } = await run('main', [], { DATA_DIR, PORT });
@@ -349,7 +349,7 @@ describe('npm start', () => {
     await using server = await startServer({ WORKERS: '2', LOG_LEVEL: 'info' });
     const search = `${server.url}/api/spaces/search?q=bread`;
     /** Waits until this many workers have responded since the start. */
-    const awaitWorkers = (count: number) =>
+    const waitForWorkers = (count: number) =>
       expect
         .poll(async () => (await succeeds(search)) && workers().size, { timeout: 15_000 })
         .toBe(count);
@@ -359,14 +359,14 @@ describe('npm start', () => {
           Number(pid),
         ),
       );
-    await awaitWorkers(2);
+    await waitForWorkers(2);
 
     const [killed] = workers();
     process.kill(killed as number, 'SIGKILL');
     await expect
       .poll(server.output, { timeout: 15_000 })
       .toContain('worker exited, starting another one');
-    await awaitWorkers(3);
+    await waitForWorkers(3);
     expect(await server.stop()).toBe(0);
     expect(await succeeds(search)).toBe(false);
   }, 40_000);

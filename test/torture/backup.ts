@@ -30,10 +30,10 @@ const TAGS = ['baking', 'C++', 'nachtmusik', '東京', 'a/b', 'node.js', 'nothin
   (tag) => `/api/spaces/tag/${encodeURIComponent(tag)}?limit=100`,
 );
 
-/** Avatar URLs must not depend on the address that a server listens on. */
+/** With a fixed URL, avatar URLs do not depend on the port of the server. */
 const settings = { PUBLIC_URL: 'https://spaces.example.org' };
 
-/** Copies a data folder while the service writes to it. */
+/** Backs up a data folder while the service writes to it, and restores the backup to another folder. */
 type Backup = (from: string, to: string) => Promise<void>;
 
 const run = promisify(execFile);

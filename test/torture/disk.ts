@@ -15,7 +15,7 @@ import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic, type Writer } from './traffic.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
 
-/** Makes the disk fail. Returns a function that repairs it. */
+/** Makes the disk of a server fail. Returns a function that repairs it. */
 type Damage = (server: Server) => Promise<() => Promise<void>>;
 
 const SMALL_DISK_BYTES = 24 * 1024 * 1024;
@@ -53,7 +53,7 @@ export const disk: Trial = {
   },
 };
 
-/** Runs with `part` of the folder on a small file system that another file fills. */
+/** Runs with a subfolder on a small file system that another file fills. */
 async function runOnSmallDisk(part: string, rounds: number, writes: number): Promise<string> {
   await using folder = await mountSmallDisk(part);
   const ballast = openSync(join(folder.path, part, 'ballast'), 'w');
@@ -180,10 +180,10 @@ async function runRounds(
           if (operation === 'changeProfilePicture') counts.avatars += 1;
         } else if (Number(status) < 300) counts.acknowledged += 1;
         const read = await traffic.read();
-        // A space may have become private, and only participants may read some of it.
+        // 403 and 404: a space may have become private, and some reads require participation.
         assertWithLog(
           read.status === 200 || read.status === 403 || read.status === 404,
-          `meanwhile, ${read.operation} was answered ${read.status}`,
+          `during the failure, ${read.operation} returned ${read.status}`,
         );
         counts.reads += 1;
       }
@@ -200,7 +200,7 @@ async function runRounds(
   await assertIndexed(dataDir);
   assert(counts.avatars >= rounds, `only ${counts.avatars} avatars were rejected`);
 
-  // Unsynced data may be visible to this server only, so check what a new process reads.
+  // Only the old process may see unsynced data, so check the data in a new process.
   await server.kill();
   await using restarted = await startServer({ DATA_DIR: dataDir });
   assert(restarted.url);
@@ -209,7 +209,7 @@ async function runRounds(
   return `${counts.rejected} writes rejected (${counts.avatars} avatars), ${counts.acknowledged} acknowledged, ${counts.reads} reads succeeded in ${rounds} rounds, writes succeeded again after at most ${counts.recoveryMs} ms`;
 }
 
-/** Returns the time until writes succeed again, in milliseconds. From then on, all must succeed. */
+/** Waits until writes succeed again and asserts that further writes succeed. Returns the time in milliseconds. */
 async function recover(
   write: Writer,
   must: (condition: boolean, message: string) => void,
@@ -236,7 +236,7 @@ function assertNoLeftovers(dataDir: string): void {
   assert.deepEqual(leftovers, [], 'temporary files of avatars');
 }
 
-/** Limits the size of the database file. Asserts that transactions then fail as a whole, and later succeed again. */
+/** Limits the size of the database file. Asserts that transactions are rolled back, and later succeed again. */
 async function fillDatabaseFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-pages-'));
   try {

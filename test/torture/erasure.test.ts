@@ -9,7 +9,7 @@ import { columnsOf, tablesOf } from '../support/tables.ts';
 import { openCanaries } from './canaries.ts';
 import { addGeneratedCanaries, importAccount, useAccount, withoutCanary } from './erasure.ts';
 
-test('every text column holds a canary of the account that the erasure trial deletes', async () => {
+test('the erasure trial writes a canary of the deleted account to every text column', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'canaries-'));
   const canaries = openCanaries();
   try {

@@ -41,8 +41,8 @@ const MAX_READ_LATENCY_MS = 1_000;
 
 /** Operations that are not sent during the deletion of their account, with the reason. */
 const notRacing: Readonly<Record<string, string>> = {
-  register: 'Its account would stay.',
-  logout: 'The deletion needs the session.',
+  register: 'It would create another account.',
+  logout: 'The deletion requires the session.',
 };
 
 /** Maximum time until the dictionary contains the words of all spaces. */
@@ -67,14 +67,14 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     addGeneratedCanaries(dataDir, canaries);
     const before = await canaries.find(dataDir);
     const missing = canaries.kinds().filter((kind) => !isFormer(kind) && !before.has(kind));
-    assert.deepEqual(missing, [], 'every canary can be found');
+    assert.deepEqual(missing, [], 'these canaries are not in the files before the deletion');
     await waitUntil(
       DICTIONARY_TIMEOUT_MS,
       'the dictionary is built',
       () => readTrie(dataDir) !== undefined,
     );
     const ending = Buffer.from(canaries.letters('title').slice(-5), 'utf16le');
-    assert(readTrie(dataDir)?.includes(ending), 'the dictionary has words of the account');
+    assert(readTrie(dataDir)?.includes(ending), 'the dictionary has no words of the account');
 
     const load = await startLoad(server.url);
     await sleep(messages >= 100_000 ? 5_000 : 1_000);
@@ -83,7 +83,7 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     const startedAt = performance.now();
     await api.deleteAccount({ client: gone.client, throwOnError: true });
     const deleted = performance.now() - startedAt;
-    await waitUntil(PURGE_TIMEOUT_MS, 'the remains are overwritten', () => isPurged(dataDir));
+    await waitUntil(PURGE_TIMEOUT_MS, 'the deleted bytes are overwritten', () => isPurged(dataDir));
     const purged = performance.now() - startedAt;
     const busy = load.measure();
     const sent = await load.stop();
@@ -95,7 +95,7 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     }
     const left = readOtherRows(dataDir);
     for (const [name, rows] of otherRows) assert.deepEqual(left.get(name), rows, name);
-    assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is there');
+    assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is stored');
     assertIntact(dataDir);
     await waitUntil(
       DICTIONARY_TIMEOUT_MS,
@@ -104,7 +104,11 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     );
     await assertIndexed(dataDir);
     const avatars = await readdir(join(dataDir, 'avatars'));
-    assert.equal(avatars.length, 2, `the default avatar and the other’s: ${avatars}`);
+    assert.equal(
+      avatars.length,
+      2,
+      `not only the default avatar and one of another user: ${avatars}`,
+    );
 
     const rows = [...otherRows.values()].reduce((sum, each) => sum + each.length, 0);
     const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)} s`;
@@ -116,13 +120,16 @@ async function eraseLargeAccount(messages: number): Promise<string> {
   }
 }
 
-/** Text columns that cannot hold a canary, by reason. */
+/** Text columns that cannot contain a canary, by reason. */
 export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
-  'Holds one of two words.': ['spaces.visibility'],
-  'Holds a time like those of every session.': ['sessions.created_at', 'sessions.last_used_at'],
+  'Contains one of two constants.': ['spaces.visibility'],
+  'Contains the current time, which is not unique.': [
+    'sessions.created_at',
+    'sessions.last_used_at',
+  ],
 };
 
-/** Whether the text was replaced before the deletion, so that no file needs to contain it. */
+/** Returns whether the text was already overwritten before the deletion, so that files may not contain it. */
 function isFormer(kind: string): boolean {
   return kind.startsWith('former ');
 }
@@ -187,7 +194,7 @@ export async function importAccount(
   const ownSpaces = Math.max(8, messages / 1000);
   const own = (i: number) => `${letters('space_id')}-${i % ownSpaces}`;
   for (let i = 0; i < ownSpaces; i += 1) {
-    // An index stores words without the prefix that they share with others.
+    // An index stores words without their common prefixes.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
     const isPrivate = i % 4 === 3;
     lines.push({
@@ -262,7 +269,7 @@ export async function importAccount(
   await rm(file);
 }
 
-/** Adds marks that the search folds, so that only an index contains the bare letters. */
+/** Adds combining marks. The search removes them, so only the index contains the letters without marks. */
 function accented(letters: string): string {
   return letters.replaceAll(/./g, '$&\u0301');
 }
@@ -325,8 +332,8 @@ export function addGeneratedCanaries(dataDir: string, canaries: Canaries): void 
 }
 
 /**
- * Reads the stored rows of each table, except those that the deletion of a user deletes according to foreign keys.
- * Search indexes are compared with a rebuild instead.
+ * Reads the stored rows of each table, except those that must be deleted with a user according to the foreign keys.
+ * Search indexes are not read, because another check compares them with a rebuild.
  */
 function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
@@ -334,7 +341,7 @@ function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
     const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
     const isDeleted = (table: string): string => {
       if (table === 'users') return `pk = ${gone}`;
-      // A tag is deleted with the last space that has it.
+      // A tag is deleted with its last space.
       if (table === 'tags')
         return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${isKept('space_tags')})`;
       const parents = foreignKeysOf(sqlite, table).filter(({ cascades }) => cascades);
@@ -347,7 +354,7 @@ function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
     const isKept = (table: string) => `NOT (${isDeleted(table)})`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
       WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
-    // One user keeps writing. Their messages are counted separately.
+    // The load generator continues to write as this user. Its messages are counted separately.
     const written = `author_pk IN (SELECT pk FROM users WHERE username = '${WRITER}')`;
 
     const entries = [...tablesOf('stored'), 'discarded_avatars'].map(
@@ -369,7 +376,7 @@ function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
   }
 }
 
-/** The words of the dictionary as they are stored; undefined if it is older than the last change. */
+/** Returns the stored words of the dictionary; undefined if it is older than the last change. */
 function readTrie(dataDir: string): Buffer | undefined {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
@@ -406,9 +413,9 @@ async function startLoad(url: string) {
     request: () => Promise<{ response?: Response }>,
   ) => {
     const begun = performance.now();
-    const answer = await request();
+    const result = await request();
     times[kind].push(performance.now() - begun);
-    assert(answer.response?.ok, `one of the others’ ${kind}: ${JSON.stringify(answer)}`);
+    assert(result.response?.ok, `${kind} of other users failed: ${JSON.stringify(result)}`);
   };
   const running = Promise.all([
     ...[0, 1].map(async (first) => {
@@ -426,7 +433,7 @@ async function startLoad(url: string) {
       }
     })(),
   ]);
-  // stop() reports errors.
+  // stop() rejects with the error. Until then, it must not count as unhandled.
   running.catch(() => {});
   return {
     writer: WRITER,
@@ -526,7 +533,7 @@ async function raceDeletions(rounds: number): Promise<string> {
   const bad = outcomes.filter(({ status = 0 }) => ![200, 201, 401, 403].includes(status));
   assert.deepEqual(bad, [], tally(outcomes));
 
-  // The deletion removes the files itself: the next housekeeping is minutes away.
+  // The deletion itself removes the files, because the next housekeeping run is minutes later.
   const folder = join(server.dataDir, 'avatars');
   const countRows = () =>
     Object.fromEntries(
@@ -534,7 +541,7 @@ async function raceDeletions(rounds: number): Promise<string> {
     );
   const isCleanedUp = async () =>
     (await readdir(folder)).length === 1 && countRows().discarded_avatars === 0;
-  await waitUntil(10_000, 'no avatar is left but the default one', isCleanedUp);
+  await waitUntil(10_000, 'only the default avatar remains', isCleanedUp);
   const counts = countRows();
   const none = Object.fromEntries(Object.keys(counts).map((table) => [table, 0]));
   assert.deepEqual(counts, {
@@ -553,14 +560,15 @@ async function raceDeletions(rounds: number): Promise<string> {
   return `${rounds} deletions, each racing with ${racing} uploads, changes and reads (${before} done, ${outcomes.length - before} too late): no row or file without an owner, and no failure`;
 }
 
+/** @param description the condition as a sentence, for the error message */
 async function waitUntil(
-  milliseconds: number,
-  what: string,
-  isSo: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  description: string,
+  condition: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!(await isSo())) {
-    assert(performance.now() < deadline, `within ${milliseconds / 1000} s, ${what}`);
+  const deadline = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    assert(performance.now() < deadline, `not within ${timeoutMs / 1000} s: ${description}`);
     await sleep(20);
   }
 }

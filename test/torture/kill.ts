@@ -14,7 +14,7 @@ import type { Trial } from './trial.ts';
 
 const WRITERS = 6;
 
-/** Longest time that the writers run before a kill. */
+/** Maximum time that the writers run before a kill. */
 const MAX_WRITING_MS = 1500;
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));

@@ -12,7 +12,7 @@ import {
 } from './people.ts';
 import type { Trial } from './trial.ts';
 
-/** More attempts would only wait for password hashing. */
+/** More concurrent attempts would only wait for password hashing. */
 const MAX_CONCURRENT_ATTEMPTS = 4;
 
 /** Number of wrong passwords that a session may send before it must wait between them. */
@@ -23,15 +23,17 @@ const MAX_WAIT_SECONDS = 5;
 export const lockout: Trial = {
   promise: 'Wrong current passwords never lock the account, and delay the session by seconds only.',
   async run(scale) {
-    const tries = scale === 'full' ? 1000 : 105;
+    const attempts = scale === 'full' ? 1000 : 105;
     await using server = await startServer({ RATE_LIMITS: 'on' });
     const person = await register(server.url, 'ada');
     const start = performance.now();
 
-    const outcomes = await tryWrongPasswords(person, tries, () => assertUsable(server.url, person));
+    const outcomes = await tryWrongPasswords(person, attempts, () =>
+      assertUsable(server.url, person),
+    );
     const wrong = outcomes.filter(({ status }) => status === 403).length;
     const waiting = outcomes.filter(({ status }) => status === 429).length;
-    assert.equal(wrong + waiting, tries, tally(outcomes));
+    assert.equal(wrong + waiting, attempts, tally(outcomes));
     // After the burst, one attempt is accepted every few seconds.
     const maxWrong = BURST + 1 + Math.ceil((performance.now() - start) / 1000 / MAX_WAIT_SECONDS);
     assert(
@@ -74,7 +76,7 @@ export const lockout: Trial = {
     other.password = newPassword;
     await assertUsable(server.url, other);
 
-    return `${tries} wrong passwords in one session: ${tally(outcomes)}; meanwhile profile, bio and login succeeded; the session changed its password after ${waitedSeconds} s, another session immediately`;
+    return `${attempts} wrong passwords in one session: ${tally(outcomes)}; meanwhile profile, bio and login succeeded; the session changed its password after ${waitedSeconds} s, another session immediately`;
   },
 };
 

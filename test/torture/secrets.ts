@@ -28,7 +28,7 @@ interface Exchanges {
   secret(kind: string): string;
   /** Sends a request and records error bodies and headers. Returns the status. */
   send(path: string, init: RequestInit, isPrivate?: boolean): Promise<number>;
-  /** The bodies of errors and the headers of all responses. */
+  /** The bodies of error responses and the headers of all responses. */
   visibleTexts: string[];
   statuses: Map<number, number>;
 }
@@ -184,7 +184,7 @@ async function useAccount(url: string, { secrets, secret, send }: Exchanges, pas
   return token;
 }
 
-/** Sends requests with secrets to an operation, most of which it must reject. */
+/** Sends requests with secrets to an operation. It must reject most of them. */
 async function provoke(record: Exchanges, operation: Operation, token: string): Promise<void> {
   const { secret } = record;
   const { method, bodyType, authentication } = operation;
@@ -229,11 +229,11 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
       typeof value === 'string' ? secret(`${name} in a body`) : value,
     );
     const status = await send({ headers: asJson, body });
-    assert(status < 500, `${url}, answered ${status}`);
+    assert(status < 500, `${url} returned ${status}`);
   }
   for (const body of bodies) {
     const status = await send({ headers: asJson, body });
-    assert([400, 401, 413, 415].includes(status), `${url}, answered ${status}`);
+    assert([400, 401, 413, 415].includes(status), `${url} returned ${status}`);
   }
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', `x/${password()}`]) {
     const headers = { authorization, 'content-type': type };
@@ -259,7 +259,7 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
   }
 }
 
-/** Sends requests that reach no operation: unknown paths and methods, and malformed HTTP. */
+/** Sends requests that do not reach an operation: unknown paths and methods, and malformed HTTP. */
 async function provokeOutsideOperations(
   url: string,
   { secret, send, visibleTexts }: Exchanges,
@@ -311,7 +311,7 @@ async function provokeFailures(url: string, dataDir: string, record: Exchanges, 
     assert.equal(await send('/api/profile/me', { headers }), 500);
     sqlite.exec('ALTER TABLE users RENAME COLUMN biography TO bio');
 
-    // A trigger that the service does not know. Its error contains SQL details.
+    // An unknown trigger. Its error message contains SQL.
     sqlite.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON users BEGIN
       SELECT RAISE(ABORT, 'refused'); END`);
     assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);

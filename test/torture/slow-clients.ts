@@ -80,7 +80,7 @@ async function measure(
   return (await Promise.all(clients.map((client) => client.stop()))).flat();
 }
 
-/** Returns the median of the p99 of each second, which ignores seconds when another program was busy. */
+/** Returns the median of the p99 of each second. It ignores seconds during which another program was busy. */
 function typicalP99(outcomes: readonly Outcome[]): number {
   const seconds = Map.groupBy(outcomes, ({ startedAt }) => Math.floor(startedAt / 1000));
   const p99s = [...seconds.values()].map((outcomes) => quantile(outcomes.map(duration), 0.99));

@@ -7,7 +7,7 @@ import { isAvatarName } from '../../server/avatars/store.ts';
 import { assertIntact, databaseFile } from '../support/integrity.ts';
 import { readFacts } from './ledger.ts';
 
-/** What `readFacts` reads from a data folder, whether or not a server runs on it. */
+/** Reads all facts from a data folder. A server may be using it. */
 export function readDataDir(dataDir: string) {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
@@ -17,7 +17,7 @@ export function readDataDir(dataDir: string) {
   }
 }
 
-/** Holds what is in a data folder against itself: rows, counters, sessions, avatars. Nobody may be writing to it. */
+/** Checks the consistency of rows, counters, sessions and avatar files in a data folder. There must be no concurrent writes. */
 export async function assertSound(dataDir: string): Promise<void> {
   assertIntact(dataDir);
   const folder = join(dataDir, 'avatars');
@@ -28,18 +28,18 @@ export async function assertSound(dataDir: string): Promise<void> {
     const usersWithoutSession = column(
       'SELECT user_id FROM users WHERE pk NOT IN (SELECT user_pk FROM sessions)',
     );
-    assert.deepEqual(usersWithoutSession, [], 'users without the session that came with them');
+    assert.deepEqual(usersWithoutSession, [], 'users without a session');
 
     const current = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
     const discarded = new Set(column('SELECT avatar FROM discarded_avatars'));
     for (const avatar of current) {
       assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar}`);
-      assert(!discarded.has(avatar), `${avatar} is shown, and about to be removed`);
+      assert(!discarded.has(avatar), `${avatar} is both current and discarded`);
     }
     for (const file of files) {
-      // One that was in the queue may have been removed, file and row, since the folder was read.
+      // A discarded avatar may have been removed, file and row, after the folder was read.
       const isKnown = current.has(file) || discarded.has(file) || !existsSync(join(folder, file));
-      assert(isKnown, `the file ${file} belongs to nobody`);
+      assert(isKnown, `the file ${file} has no owner`);
     }
   } finally {
     sqlite.close();

@@ -22,7 +22,7 @@ export interface Result {
   /** Undefined without a response. */
   status: number | undefined;
   contentType: string | null;
-  /** Whether the request changes what the ledger expects. */
+  /** Whether the request changes the expected facts. */
   isChange: boolean;
 }
 
@@ -52,7 +52,7 @@ interface Person {
   messages: string[];
 }
 
-/** A write that is possible in the expected state. */
+/** A write that should succeed in the expected state. */
 interface Attempt {
   changes: Changes;
   send(): Promise<{ data?: unknown; response?: Response; error?: unknown }>;
@@ -79,15 +79,15 @@ export const writeShares = {
 };
 type Write = keyof typeof writeShares;
 
-/** Operations that are never drawn, with the reason. */
+/** Operations that are never drawn at random, with the reason. */
 export const neverDrawn: Readonly<Record<string, string>> = {
-  register: 'Is sent whenever a writer needs another person.',
-  login: 'Writes nothing that the ledger compares.',
-  logout: 'Writes nothing that the ledger compares.',
-  changePassword: 'Writes nothing that the ledger compares.',
+  register: 'It is sent when a writer needs another person.',
+  login: 'The ledger does not compare its effects.',
+  logout: 'The ledger does not compare its effects.',
+  changePassword: 'The ledger does not compare its effects.',
 };
 
-/** Names of all inputs for which reads have values. */
+/** Inputs that reads can have. */
 const READ_INPUTS = [
   'q',
   'tag',
@@ -99,7 +99,7 @@ const READ_INPUTS = [
   'cursor',
 ];
 
-/** Whether the traffic sends this operation as a read: a `GET` without unknown inputs. */
+/** Returns whether the traffic sends this operation as a read: a `GET` without unknown inputs. */
 export function isRead(operation: Operation): boolean {
   return (
     operation.method === 'GET' &&
@@ -111,7 +111,7 @@ const declared = new Set(declaredStatuses());
 
 const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'.split(' ');
 const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
-/** Maximum length of each list of users, spaces and messages, which bounds the memory of long runs. */
+/** Maximum length of each list of users, spaces and messages. It bounds the memory of long runs. */
 const MAX_REMEMBERED = 200;
 const MAX_PEOPLE = 12;
 
@@ -153,7 +153,7 @@ export function openTraffic(): Traffic {
     };
   }
 
-  /** Each write of a person; undefined if nothing exists that it could change. */
+  /** Creates each write of a person; undefined if it needs a target and none exists. */
   const writes: Record<Write, (person: Person) => Attempt | undefined> = {
     changeUsername({ mark, token }) {
       const username = `user-${mark.slice(1)}-${nextNumber()}`;
@@ -322,16 +322,16 @@ export function openTraffic(): Traffic {
     );
     journal.begin(attempt.changes);
     const { data, response, error } = await attempt.send();
-    const answer = { ...resultOf(operation, response), isChange };
-    if (answer.status === undefined || (response?.ok && data === undefined)) {
-      return { ...answer, status: undefined };
+    const result = { ...resultOf(operation, response), isChange };
+    if (result.status === undefined || (response?.ok && data === undefined)) {
+      return { ...result, status: undefined };
     }
     if (response?.ok) journal.acknowledge(attempt.onSuccess?.(data as never));
     else journal.reject();
     // Other writers may have deleted the target or made it private.
-    const isExpected = response?.ok || [403, 404, 503].includes(answer.status);
-    assert(isExpected, `${operation} was answered ${answer.status}: ${JSON.stringify(error)}`);
-    return answer;
+    const isExpected = response?.ok || [403, 404, 503].includes(result.status);
+    assert(isExpected, `${operation} returned ${result.status}: ${JSON.stringify(error)}`);
+    return result;
   }
 
   return {
@@ -378,9 +378,9 @@ export function openTraffic(): Traffic {
       const token = operation.authentication === 'required' ? person?.token : undefined;
       // A killed server sends no response, or an incomplete one.
       const sent = await sendExample(baseUrl, operation, values, token).catch(() => undefined);
-      const answer = resultOf(operation.operationId, sent?.response);
-      const { status } = answer;
-      // The target or the session may have been deleted meanwhile, and some reads require participation.
+      const result = resultOf(operation.operationId, sent?.response);
+      const { status } = result;
+      // A concurrent write may have deleted the target or the session, and some reads require participation.
       const isExpected =
         status === undefined ||
         status < 400 ||
@@ -388,9 +388,9 @@ export function openTraffic(): Traffic {
           declared.has(`${operation.operationId} ${status}`));
       assert(
         isExpected,
-        `${operation.operationId} was answered ${status}: ${JSON.stringify(sent?.error)}`,
+        `${operation.operationId} returned ${status}: ${JSON.stringify(sent?.error)}`,
       );
-      return answer;
+      return result;
     },
 
     settle(actual) {
@@ -415,11 +415,11 @@ function drawOperation(): Write {
   return 'sendMessage';
 }
 
-/** Returns a random item that matches; undefined if five attempts find none. */
-function drawWhere<T>(items: readonly T[], willDo: (item: T) => boolean): T | undefined {
+/** Returns a random item that matches; undefined after five attempts without a match. */
+function drawWhere<T>(items: readonly T[], matches: (item: T) => boolean): T | undefined {
   for (let i = 0; i < 5 && items.length > 0; i += 1) {
     const item = draw(items);
-    if (willDo(item)) return item;
+    if (matches(item)) return item;
   }
   return undefined;
 }
