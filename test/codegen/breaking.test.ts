@@ -110,14 +110,14 @@ describe.each([
   ['a shared', true],
 ])('In %s schema, the check', (_, isShared) => {
   test.each(schemaChanges)(
-    'judges %s by its direction',
+    'checks %s in requests and in responses',
     (_name, before, after, breaksRequests, breaksResponses) => {
-      const judge = (direction: Direction) =>
+      const check = (direction: Direction) =>
         breakingChanges(
           contractOf(direction, before, isShared),
           contractOf(direction, after, isShared),
         );
-      expect({ request: checkAfter('request'), response: judge('response') }).toEqual({
+      expect({ request: check('request'), response: check('response') }).toEqual({
         request: breaksRequests ? [expect.stringContaining('changeThing request: ')] : [],
         response: breaksResponses ? [expect.stringContaining('changeThing 200 response: ')] : [],
       });

@@ -7,7 +7,7 @@ export interface Trial {
   promise: string;
   /**
    * Tries to break the promise. Returns the measurements in one line.
-   * @throws CannotRun if this machine cannot run the trial; any other error means that the promise is broken
+   * @throws MissingRequirement if this machine cannot run the trial; any other error means that the promise is broken
    */
   run(scale: Scale): Promise<string>;
 }
