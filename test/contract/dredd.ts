@@ -62,7 +62,7 @@ export async function runDredd(
       },
     },
     http: { timeout: 30_000 },
-    // At lower levels, Dredd warns about every OpenAPI keyword that its parser ignores.
+    // With another level, Dredd warns about every OpenAPI keyword that its parser ignores.
     loglevel: 'error',
   });
   await new Promise<void>((resolve, reject) =>

@@ -9,6 +9,7 @@ import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';
 import { newUsername, type World } from './world.ts';
 
+/** Maximum number of requests to reach a rate limit. */
 const MAX_REQUESTS_TO_LIMIT = 200;
 
 /** Changes a request built from the contract's examples so that it provokes one response. */
@@ -189,7 +190,7 @@ function replaceIds(transaction: Transaction, { status }: DeclaredResponse, worl
   setPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');
 }
 
-/** Whether all callers with the same IP address share the operation's rate limit. */
+/** Returns whether all callers with the same IP address share the operation's rate limit. */
 function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredResponse): boolean {
   return isPublicRead || operationId === 'register';
 }

@@ -6,7 +6,7 @@ import { type Credentials, openWorld, type World } from './world.ts';
 export interface Servers {
   /** The server under test. */
   world: World;
-  /** Servers that can return a status which the server under test does not return, by status. */
+  /** Additional servers for statuses that the server under test does not return, by status. */
   worldsByStatus: Partial<Record<string, World>>;
 }
 

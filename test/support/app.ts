@@ -13,7 +13,7 @@ import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 import { freePort } from './ports.ts';
 
-/** A running application with its own database, and clients for it. Close it with `await using`. */
+/** A running application with its own database, and clients for it. */
 export interface TestApp extends AsyncDisposable {
   url: string;
   app: FastifyInstance;

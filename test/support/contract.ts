@@ -173,7 +173,7 @@ function recordStatus(line: string): void {
   if (folder) appendFileSync(`${folder}/${process.pid}`, `${line}\n`);
 }
 
-/** Replaces every `$ref` by its target. The contract has no cycles. */
+/** Replaces every `$ref` with its target. The contract has no cycles. */
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
 function resolveReferences(root: any): any {
   // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document

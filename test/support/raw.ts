@@ -8,7 +8,7 @@ export interface RawResponse {
   body: string;
 }
 
-/** A connection that sends bytes unchanged. Close it with `using`. */
+/** A connection that sends bytes unchanged. */
 export interface RawConnection extends Disposable {
   socket: Socket;
   /** Sends bytes. Resolves when the socket has drained or the connection has closed. */

@@ -24,7 +24,7 @@ const MB = 1024 * 1024;
 /** Number of users who upload concurrently. */
 const USERS = 4;
 
-/** Half a gigabyte more than the server usually uses, because it decodes one image at a time. */
+/** The server decodes one image at a time. This is half a gigabyte more than it uses otherwise. */
 const MAX_MEMORY_BYTES = 1_000 * MB;
 
 const MAX_MEMORY_GROWTH_BYTES = 100 * MB;

@@ -83,7 +83,7 @@ export const backup: Trial = {
       await load.stop();
 
       const searched = await assertSameResults(server.url, dataDir, folder);
-      return `${made} backups during ${during} acknowledged writes: each contains everything acknowledged before it began, and the writes of each writer up to one moment; the last ones return the same ${searched.spaces} results of ${searched.requests} searches as the service`;
+      return `${made} backups during ${during} acknowledged writes: each contains everything acknowledged before it began, and a prefix of the writes of each writer; the last ones return the same ${searched.spaces} results of ${searched.requests} searches as the service`;
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -112,9 +112,9 @@ async function eraseLargeAccount(messages: number): Promise<string> {
 
     const rows = [...otherRows.values()].reduce((sum, each) => sum + each.length, 0);
     const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)} s`;
-    const told = `an account of ${messages} messages deleted in ${inSeconds(deleted)} and overwritten after ${inSeconds(purged)}; the ${rows} rows of others are as they should be; others meanwhile: ${busy.summary} (before: ${baseline.summary}); of ${canaries.kinds().length} kinds of text`;
-    assert.deepEqual(Object.fromEntries(remains), {}, `${told}, these remain`);
-    return `${told} no part is in any file`;
+    const summary = `an account of ${messages} messages deleted in ${inSeconds(deleted)} and overwritten after ${inSeconds(purged)}; the ${rows} rows of others are as they should be; others meanwhile: ${busy.summary} (before: ${baseline.summary}); of ${canaries.kinds().length} kinds of text`;
+    assert.deepEqual(Object.fromEntries(remains), {}, `${summary}, these remain`);
+    return `${summary} no part is in any file`;
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
@@ -323,7 +323,7 @@ export function addGeneratedCanaries(dataDir: string, canaries: Canaries): void 
       value(`SELECT updated_at FROM users WHERE pk = (${user})`),
     );
     canaries.add(
-      'space_id given by the service',
+      'generated space_id',
       value(`SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`),
     );
   } finally {
@@ -440,8 +440,8 @@ async function startLoad(url: string) {
     /** Returns the measurements since the last call. */
     measure() {
       const told = Object.entries(times).map(([kind, each]) => {
-        const [p99, most] = [quantile(each, 0.99), Math.max(...each)];
-        return `${each.length} ${kind}, p99 ${p99.toFixed(1)} ms, at most ${most.toFixed(0)} ms`;
+        const [p99, max] = [quantile(each, 0.99), Math.max(...each)];
+        return `${each.length} ${kind}, p99 ${p99.toFixed(1)} ms, at most ${max.toFixed(0)} ms`;
       });
       const slowestRead = Math.max(...times.reads);
       Object.assign(times, { reads: [], writes: [] });

@@ -5,10 +5,10 @@ import type Sqlite from 'better-sqlite3';
  * The expected content of the database, by key. A key consists of a kind and a mark. The stored texts contain the marks,
  * so that a row is recognized even if the response with its id was lost:
  *
- *     user u1            there              space u1.s2                    its texts and tags
+ *     user u1            exists             space u1.s2                    its texts and tags
  *     username u1        the name           participation u1.s2>u3         joined or left
  *     bio u1             the text           message u1.s2>u3.m4            the text
- *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    there
+ *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  */
 export type Facts = Map<string, string>;
 
@@ -208,7 +208,7 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
     const [email, id = '', username = '', bio = '', avatar] = row;
     const mark = userMark(email);
-    addFact(`user ${mark}`, 'there');
+    addFact(`user ${mark}`, 'exists');
     addFact(`username ${mark}`, username);
     addFact(`bio ${mark}`, bio);
     if (avatar) addFact(`avatar ${mark}`, avatar);
@@ -253,7 +253,7 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
     `SELECT text, email FROM appreciations
      JOIN messages ON messages.pk = message_pk JOIN users ON users.pk = user_pk`,
   )) {
-    addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'there');
+    addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'exists');
   }
   sqlite.exec('COMMIT');
   return { facts, ids };

@@ -81,12 +81,12 @@ export const lockout: Trial = {
 };
 
 /** Sends wrong current passwords. Calls `check` after every 50 of them. */
-async function tryWrongPasswords({ client }: Person, tries: number, check: () => Promise<unknown>) {
+async function tryWrongPasswords({ client }: Person, count: number, check: () => Promise<unknown>) {
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
   const body = { currentPassword: 'not the password', newPassword: 'staple of the north wind' };
   let checks = 0;
-  while (outcomes.length < tries) {
-    const count = Math.min(MAX_CONCURRENT_ATTEMPTS, tries - outcomes.length);
+  while (outcomes.length < count) {
+    const count = Math.min(MAX_CONCURRENT_ATTEMPTS, count - outcomes.length);
     const attempts = Array.from({ length: count }, () =>
       retryWhileUnavailable(() => api.changePassword({ client, body })),
     );

@@ -23,8 +23,7 @@ const REGISTRATIONS = 5;
 const MAX_HEAD_START_MS = 150;
 
 /**
- * The spellings of each letter that a reader takes for the same letter: capitals, full width, confusables of UTS 39,
- * composed and decomposed marks.
+ * The equivalent spellings of each letter: capitals, full width, confusables of UTS 39, composed and decomposed marks.
  */
 type Alphabet = readonly (readonly string[])[];
 

@@ -230,8 +230,8 @@ const encodeAll = (text: string) =>
     .map((each) => (each.isWellFormed() ? encodeURIComponent(each) : encodeSurrogate(each)))
     .join('');
 
-const encodeSurrogate = (half: string) => {
-  const unit = half.charCodeAt(0);
+const encodeSurrogate = (surrogate: string) => {
+  const unit = surrogate.charCodeAt(0);
   const bytes = [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)];
   return bytes.map((byte) => `%${byte.toString(16)}`).join('');
 };

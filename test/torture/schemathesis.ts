@@ -75,7 +75,7 @@ export const schemathesis: Trial = {
 
     const cases = new Map<string, number>();
     let statusCounts = new Map<string, number>();
-    const abortion = new AbortController();
+    const abortController = new AbortController();
     const repeat = async (each: Run) => {
       for (let round = 1; round === 1 || sum(statusCounts) < requests; round += 1) {
         const { test_cases } = await runSchemathesis(
@@ -84,7 +84,7 @@ export const schemathesis: Trial = {
           world,
           each,
           round,
-          abortion.signal,
+          abortController.signal,
         );
         assert(test_cases.generated > 0, `${each.name} generated no test cases`);
         cases.set(each.name, (cases.get(each.name) ?? 0) + test_cases.generated);
@@ -92,8 +92,10 @@ export const schemathesis: Trial = {
       }
     };
     // The first failure aborts the other runs.
-    await Promise.all(runs.map((each) => repeat(each).catch((error) => abortion.abort(error))));
-    abortion.signal.throwIfAborted();
+    await Promise.all(
+      runs.map((each) => repeat(each).catch((error) => abortController.abort(error))),
+    );
+    abortController.signal.throwIfAborted();
 
     assert.equal(server.child.exitCode, null, server.output());
     const failed = [...statusCounts].filter(([status]) => / 5\d\d$/.test(status));

@@ -21,7 +21,7 @@ const SQL =
 /** Headers that reveal the software of the server. */
 const REVEALING_HEADERS = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
 
-/** Records the secrets that were sent and what the responses revealed. */
+/** Records sent secrets and received responses. */
 interface Exchanges {
   secrets: Map<string, string>;
   /** Returns a new secret and records it. */

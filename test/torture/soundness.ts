@@ -17,7 +17,7 @@ export function readDataDir(dataDir: string) {
   }
 }
 
-/** Checks the consistency of rows, counters, sessions and avatar files in a data folder. There must be no concurrent writes. */
+/** Checks the consistency of rows, counters, sessions and avatar files. There must be no concurrent writes. */
 export async function assertSound(dataDir: string): Promise<void> {
   assertIntact(dataDir);
   const folder = join(dataDir, 'avatars');
@@ -33,7 +33,7 @@ export async function assertSound(dataDir: string): Promise<void> {
     const current = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
     const discarded = new Set(column('SELECT avatar FROM discarded_avatars'));
     for (const avatar of current) {
-      assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar}`);
+      assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar} is missing`);
       assert(!discarded.has(avatar), `${avatar} is both current and discarded`);
     }
     for (const file of files) {

@@ -34,7 +34,7 @@ export interface Traffic {
   writer(): Writer;
   /** Sends one random read. */
   read(): Promise<Result>;
-  /** Replaces the expected state by the actual state of the database. */
+  /** Replaces the expected state with the actual state of the database. */
   settle(actual: { facts: Facts; ids: Map<string, string> }): void;
 }
 
@@ -134,7 +134,7 @@ export function openTraffic(): Traffic {
 
   const idOf = (key: string) => {
     const id = ids.get(key);
-    assert(id !== undefined, `the id of ${key} is known`);
+    assert(id !== undefined, `the id of ${key} is unknown`);
     return id;
   };
   const spaceId = (mark: string) => ({ space_id: idOf(`space ${mark}`) });
@@ -275,7 +275,7 @@ export function openTraffic(): Traffic {
       const mark = drawExisting('message', messages);
       if (!mark || mark.includes(`>${person.mark}.`)) return undefined;
       return {
-        changes: { [`appreciation ${mark}>${person.mark}`]: 'there' },
+        changes: { [`appreciation ${mark}>${person.mark}`]: 'exists' },
         send: () => api.appreciateMessage({ client, auth: person.token, path: messageId(mark) }),
       };
     },
@@ -304,7 +304,7 @@ export function openTraffic(): Traffic {
     const username = `user-${mark.slice(1)}`;
     const body = { username, email: `${mark}@example.org`, password: 'correct horse battery' };
     return {
-      changes: { [`user ${mark}`]: 'there', [`username ${mark}`]: username, [`bio ${mark}`]: '' },
+      changes: { [`user ${mark}`]: 'exists', [`username ${mark}`]: username, [`bio ${mark}`]: '' },
       send: () => api.register({ client, body }),
       onSuccess({ user_id, access_token: token }: { user_id: string; access_token: string }) {
         ids.set(`user ${mark}`, user_id);
