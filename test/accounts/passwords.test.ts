@@ -96,7 +96,7 @@ describe('checkNewPassword', () => {
     expect(errorOf('a\u0316\u0301'.repeat(300_000))).toMatchObject({ code: 'password_invalid' });
   });
 
-  test('never throws anything but a DomainError', () => {
+  test('throws only DomainErrors for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 6 }), fc.string(), (text, name) => {
         errorOf(text, { username: name, email: name });

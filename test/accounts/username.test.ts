@@ -194,7 +194,7 @@ describe('parseUsername', () => {
     expect(errorMessageOf('a\u0316\u0301'.repeat(300_000))).toContain('2 to 64');
   });
 
-  test('never throws anything but a complete DomainError', () => {
+  test('throws only complete DomainErrors for any text', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         tryParse(text);

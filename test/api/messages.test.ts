@@ -101,7 +101,7 @@ describe('sendMessage', () => {
     expect(await list(ben)).toEqual([]);
   });
 
-  test('rejects users who do not participate, or no longer do', async () => {
+  test('rejects users who are not participants or have left', async () => {
     const body = { space_id: space.space_id, text: 'hello' };
     const sendError = (user: TestUser) => getError(api.sendMessage({ client: user.client, body }));
     expect(await sendError(carl)).toBe('403 not_a_participant');

@@ -54,7 +54,7 @@ async function findByTag(tag: string): Promise<string[]> {
 }
 
 describe('createSpace', () => {
-  test('returns the space as everyone reads it, with its creator as a participant', async () => {
+  test('returns the same space as getSpace, with its creator as a participant', async () => {
     const space = await createSpace(ann, {
       title: 'Sourdough',
       description: 'Starters.',
@@ -326,7 +326,7 @@ describe('joinSpace', () => {
     expect((await getSpace(carl, space)).participant_count).toBe(2);
   });
 
-  test('counts concurrent requests of a user once, as does leaveSpace', async () => {
+  test('counts concurrent requests of a user once, like leaveSpace', async () => {
     await Promise.all(Array.from({ length: 12 }, () => joinSpace(carl, space)));
     expect((await getSpace(carl, space)).participant_count).toBe(2);
     await Promise.all(Array.from({ length: 12 }, () => leave(carl, space)));
@@ -488,7 +488,7 @@ describe('updateSpace', () => {
     { visibility: 'private' as const },
     { visibility: 'public' as const },
     { title: 'Kite flying', description: 'On the beach.' },
-  ])('changes nothing but %j', async (update) => {
+  ])('changes only %j', async (update) => {
     const changed = await updateSpace(ann, space, update);
     const code = update.visibility === 'private' ? expect.any(String) : null;
     expect(changed).toEqual({ ...space, ...update, invitation_code: code });

@@ -6,12 +6,12 @@ import { mistype } from './vocabulary.ts';
 export type QueryClass = keyof ReturnType<typeof drawQueries>;
 export type Queries = Record<QueryClass, string[]>;
 
-const made = new Map<number, Queries>();
+const cachedQueries = new Map<number, Queries>();
 
 /** Returns the queries of each class, in the order to run them. Reads all texts once per number of spaces. */
 export function makeQueries(spaces: number): Queries {
-  const queries = made.get(spaces) ?? drawQueries(spaces);
-  made.set(spaces, queries);
+  const queries = cachedQueries.get(spaces) ?? drawQueries(spaces);
+  cachedQueries.set(spaces, queries);
   return queries;
 }
 

@@ -78,17 +78,17 @@ export async function measureThroughput(
   effort: Effort,
 ): Promise<Figure[]> {
   const all = workloads(spaces);
-  const answers: CachedResponse[] = [];
+  const responses: CachedResponse[] = [];
   const known: string[][] = [];
   for (const { next } of all) {
     const paths: string[] = [];
     for (const path of next(SAMPLE_SIZE)) {
-      paths.push(`/constant/${answers.length}`);
-      answers.push(await readResponse(server.url + path));
+      paths.push(`/constant/${responses.length}`);
+      responses.push(await readResponse(server.url + path));
     }
     known.push(paths);
   }
-  await using constant = await startConstantRoute(answers);
+  await using constant = await startConstantRoute(responses);
 
   const figures: Figure[] = [];
   for (const [i, { name, next, isUnique, minPercent }] of all.entries()) {
@@ -189,8 +189,8 @@ function saturate(
   return generator.send({ url, paths: distribute(paths, CONNECTIONS), warmUp, duration });
 }
 
-function requestsOfRound({ warmUp, duration }: Effort, isEverNew: boolean): number {
-  return isEverNew ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
+function requestsOfRound({ warmUp, duration }: Effort, isUnique: boolean): number {
+  return isUnique ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
 }
 
 function assertNoRepetition(results: readonly LoadResult[]): void {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await create('Sourdough', ['baking']);
   await create('Baking for two', ['C#', 'a/b?c=100%', '日本', '$&']);
   await create('Baking in secret', ['baking'], 'private');
-  // Corrections come from the dictionary.
+  // Corrections require the dictionary.
   await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
@@ -102,7 +102,7 @@ describe('the query', () => {
   });
 
   test.each(['#baking', 'BAKING ', 'c#', 'A/b?c=100%', '日本', '$&'])(
-    'finds a tag of any characters: %j',
+    'finds a tag with any characters: %j',
     async (query) => {
       expect((await recordRequests().search.search(query)).tagSearchResults).toHaveLength(1);
     },

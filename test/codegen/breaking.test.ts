@@ -110,7 +110,7 @@ describe.each([
   ['a shared', true],
 ])('In %s schema, the check', (_, isShared) => {
   test.each(schemaChanges)(
-    'checks %s in requests and in responses',
+    'distinguishes requests and responses: %s',
     (_name, before, after, breaksRequests, breaksResponses) => {
       const check = (direction: Direction) =>
         breakingChanges(

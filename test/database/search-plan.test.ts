@@ -70,15 +70,21 @@ function openForPlans() {
   return { handle, [Symbol.dispose]: () => handle.close() };
 }
 
+/** Later than the revision of every space. */
+const CURRENT_REVISION = 1e9;
+
 const avatars = avatarUrls('http://127.0.0.1/avatars');
 const textSearchWith = (dictionary: Dictionary, query: string) => () =>
-  searchText({ engine, avatars }, dictionary, { query, asTyped: false }, 1e9, { limit: 20 });
+  searchText({ engine, avatars }, dictionary, { query, asTyped: false }, CURRENT_REVISION, {
+    limit: 20,
+  });
 const textSearch = (query: string) => async () => {
   const dictionary = await readDictionary(engine);
   queries.length = 0;
   return textSearchWith(dictionary, query)();
 };
-const tagSearch = (name: string) => () => searchTag({ engine, avatars }, name, 1e9, { limit: 20 });
+const tagSearch = (name: string) => () =>
+  searchTag({ engine, avatars }, name, CURRENT_REVISION, { limit: 20 });
 
 /** The look-ups for one result. */
 const resultLookups = [

@@ -40,7 +40,7 @@ async function migrate(path: string, name: string): Promise<void> {
 }
 
 /**
- * Creates a database with the migrations up to `name` and the rows of the newest possible dump.
+ * Creates a database with the migrations up to `name` and the rows of the latest dump up to that migration.
  * @returns the name of the dump
  */
 async function createOldDatabase(name: string): Promise<string> {

@@ -100,7 +100,7 @@ describe('findOtherQuery', () => {
       expect(other(await known(100), 'bresd')).toEqual([['bread', 'bresd']]);
     });
 
-    test('a known word by its count as a prefix', async () => {
+    test('a known word by its frequency as a prefix', async () => {
       expect(
         other(await dictionaryOf({ bread: 1, breads: 99, bresd: 2, bresds: 3 }), 'bresd'),
       ).toEqual([['bread', 'bresd']]);

@@ -118,7 +118,7 @@ describe('words', () => {
     database.close();
   });
 
-  test('are distinct, and the first ones of a limited query', () => {
+  test('are distinct, and a limited query keeps the first ones', () => {
     check(
       fc.property(anyText, (text) => {
         expect(new Set(indexWords(text)).size).toBe(indexWords(text).length);

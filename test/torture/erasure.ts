@@ -439,13 +439,13 @@ async function startLoad(url: string) {
     writer: WRITER,
     /** Returns the measurements since the last call. */
     measure() {
-      const told = Object.entries(times).map(([kind, each]) => {
+      const summaries = Object.entries(times).map(([kind, each]) => {
         const [p99, max] = [quantile(each, 0.99), Math.max(...each)];
         return `${each.length} ${kind}, p99 ${p99.toFixed(1)} ms, at most ${max.toFixed(0)} ms`;
       });
       const slowestRead = Math.max(...times.reads);
       Object.assign(times, { reads: [], writes: [] });
-      return { summary: told.join('; '), slowestRead };
+      return { summary: summaries.join('; '), slowestRead };
     },
     /** Returns the number of messages sent. */
     async stop() {

@@ -86,8 +86,8 @@ async function tryWrongPasswords({ client }: Person, count: number, check: () =>
   const body = { currentPassword: 'not the password', newPassword: 'staple of the north wind' };
   let checks = 0;
   while (outcomes.length < count) {
-    const count = Math.min(MAX_CONCURRENT_ATTEMPTS, count - outcomes.length);
-    const attempts = Array.from({ length: count }, () =>
+    const batchSize = Math.min(MAX_CONCURRENT_ATTEMPTS, count - outcomes.length);
+    const attempts = Array.from({ length: batchSize }, () =>
       retryWhileUnavailable(() => api.changePassword({ client, body })),
     );
     outcomes.push(...(await Promise.all(attempts)).map(outcomeOf));

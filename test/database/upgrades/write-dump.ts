@@ -45,7 +45,7 @@ async function fillOtherTables(): Promise<void> {
     if (!login.ok) throw new Error(`The login failed: ${await login.text()}`);
     await server.stop();
   }
-  // The service never fills these tables, or empties them immediately.
+  // The service leaves these tables empty or empties them immediately, so fill them directly.
   const sqlite = new Sqlite(databaseFile(folder));
   sqlite.exec(`
     INSERT INTO discarded_avatars VALUES ('old-avatar-name-000000.webp', '2026-01-06T00:00:00.000Z');
@@ -87,7 +87,7 @@ function dumpTable(sqlite: Sqlite.Database, table: string): string {
   return `${deletion}INSERT INTO ${table} (${names}) VALUES\n${formatRows(rows)};\n`;
 }
 
-/** Returns an update, because the migrations insert the row and inserts into public_spaces change it. */
+/** Returns an UPDATE, because the migrations insert the row and triggers change it. */
 function dumpRevision(sqlite: Sqlite.Database): string {
   const value = sqlite.prepare('SELECT value FROM search_revision').pluck().get();
   return `UPDATE search_revision SET value = ${value};\n`;

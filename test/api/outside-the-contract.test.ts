@@ -32,7 +32,7 @@ describe('/openapi.yaml', () => {
 
 describe('/docs', () => {
   test.each(['/docs', '/docs/'])(
-    'serves a page at %s whose assets its Content-Security-Policy allows',
+    'serves a page at %s that complies with its Content-Security-Policy',
     async (path) => {
       const response = await app.fetch(path);
       expect(response.headers.get('content-type')).toMatch(/^text\/html/);
