@@ -73,7 +73,7 @@ describe('A deleted account', () => {
     expect(response?.status).toBe(201);
   });
 
-  test('takes its data out of every response and every statistic of other users', async () => {
+  test('is removed from every response and from the statistics of other users', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const title = 'Vanishing lighthouses';
     const own = await createSpace(gone, { title, tags: ['lighthouse'] });

@@ -83,7 +83,7 @@ describe.each<[string, (word: string) => string]>([
 ])('Reading all pages of a search for %s while spaces change', (kind, pathOf) => {
   test('returns no space twice, and every unchanged space', async () => {
     let changed = 0;
-    let answered = 0;
+    let withOtherQuery = 0;
     await fc.assert(
       fc.asyncProperty(walk, async ({ spaces: given, limit, changes }) => {
         const word = nextWord();
@@ -161,7 +161,7 @@ describe.each<[string, (word: string) => string]>([
         }
         const [header] = headers;
         expect(new Set(headers)).toEqual(new Set([header]));
-        if (header) answered += 1;
+        if (header) withOtherQuery += 1;
         if (kind === 'a text and other forms of it' && !header) {
           for (const each of spaces.filter(hasOtherForm)) unchanged.delete(each.space_id);
         }
@@ -171,8 +171,8 @@ describe.each<[string, (word: string) => string]>([
       { numRuns: 40 },
     );
     expect(changed).toBeGreaterThan(40);
-    if (kind === 'a misspelt text') expect(answered).toBe(40);
-    if (kind === 'a text and other forms of it') expect(answered).toBeGreaterThan(20);
+    if (kind === 'a misspelt text') expect(withOtherQuery).toBe(40);
+    if (kind === 'a text and other forms of it') expect(withOtherQuery).toBeGreaterThan(20);
   }, 240_000);
 });
 

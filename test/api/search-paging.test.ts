@@ -257,12 +257,12 @@ describe('The link to the next page', () => {
   });
 
   test('includes the path of PUBLIC_URL, which a proxy removes', async () => {
-    await using behind = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
-    const user = await behind.register('behind');
+    await using proxied = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
+    const user = await proxied.register('proxied');
     for (const title of ['Zag', 'Zag too']) await createSpace(user, { title });
-    const response = await behind.fetch('/api/spaces/search?q=zag&limit=1');
+    const response = await proxied.fetch('/api/spaces/search?q=zag&limit=1');
     expect(response.headers.get('link')).toMatch(/^<\/rooms\/api\/spaces\/search\?q=zag/);
-    const own = await behind.fetch('/api/participations?limit=1', { headers: user.headers });
+    const own = await proxied.fetch('/api/participations?limit=1', { headers: user.headers });
     expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
   });
 

@@ -112,7 +112,7 @@ async function eraseLargeAccount(messages: number): Promise<string> {
 
     const rows = [...otherRows.values()].reduce((sum, each) => sum + each.length, 0);
     const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)} s`;
-    const summary = `an account of ${messages} messages deleted in ${inSeconds(deleted)} and overwritten after ${inSeconds(purged)}; the ${rows} rows of others are as they should be; others meanwhile: ${busy.summary} (before: ${baseline.summary}); of ${canaries.kinds().length} kinds of text`;
+    const summary = `an account of ${messages} messages deleted in ${inSeconds(deleted)} and overwritten after ${inSeconds(purged)}; the ${rows} rows of other users are unchanged; latencies of other users during the deletion: ${busy.summary} (before: ${baseline.summary}); of ${canaries.kinds().length} kinds of text`;
     assert.deepEqual(Object.fromEntries(remains), {}, `${summary}, these remain`);
     return `${summary} no part is in any file`;
   } finally {
@@ -521,13 +521,13 @@ async function raceDeletions(rounds: number): Promise<string> {
         api.createSpace({ client, body: { ...space, title: 'Belated', visibility: 'private' } }),
     ];
     racing = requests.length;
-    const answers = requests.map(async (request) => {
+    const results = requests.map(async (request) => {
       await sleep(Math.random() * 60);
       return outcomeOf(await retryWhileUnavailable(request));
     });
     await sleep(Math.random() * 80);
     const deletion = outcomeOf(await retryWhileUnavailable(() => api.deleteAccount({ client })));
-    outcomes.push(deletion, ...(await Promise.all(answers)));
+    outcomes.push(deletion, ...(await Promise.all(results)));
   }
   // Completed before the deletion, or rejected because the account or the participation is gone.
   const bad = outcomes.filter(({ status = 0 }) => ![200, 201, 401, 403].includes(status));
