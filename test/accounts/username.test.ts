@@ -27,7 +27,7 @@ const nearlyValidNames = fc
   .array(fc.constantFrom(...PIECES), { maxLength: 8 })
   .map((pieces) => pieces.join(''));
 const BASIC_MULTILINGUAL_PLANE = String.fromCharCode(...Array(0x10000).keys());
-/** Names of letters and marks of a single script. */
+/** Names that consist of letters and marks of a single script. */
 const singleScriptNames = fc.oneof(
   ...['Latn', 'Grek', 'Cyrl', 'Armn', 'Geor', 'Cher', 'Deva', 'Thai', 'Kana', 'Hang'].map(
     (script) => {
@@ -44,7 +44,7 @@ const anyText = fc.oneof(
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
 );
 
-/** Returns the username, or undefined if it is rejected with a complete error. */
+/** Returns the username, or undefined after checking the error of an invalid one. */
 function tryParse(text: string): Username | undefined {
   try {
     return parseUsername(text);
@@ -148,7 +148,7 @@ describe('parseUsername', () => {
     ['a mark before the first letter', '\u0301ada'],
     ['a mark after punctuation', 'a_\u0301'],
     ['a mark after a space', 'a \u0301b'],
-    ['half a surrogate pair', 'ada\uD83D'],
+    ['an unpaired surrogate', 'ada\uD83D'],
     ['a zero-width space', 'ad\u200Ba'],
     ['a zero-width joiner', 'ad\u200Da'],
     ['a soft hyphen', 'ad\u00ADa'],
@@ -188,13 +188,13 @@ describe('parseUsername', () => {
     expect(errorMessageOf(name)).toContain('one script');
   });
 
-  test('rejects a long text that is expensive to normalise within seconds', {
+  test('quickly rejects a long text that is expensive to normalise', {
     timeout: 5_000,
   }, () => {
     expect(errorMessageOf('a\u0316\u0301'.repeat(300_000))).toContain('2 to 64');
   });
 
-  test('accepts or rejects any text without another error', () => {
+  test('throws only complete DomainErrors for any text', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         tryParse(text);
@@ -328,8 +328,8 @@ describe('usernameSkeleton', () => {
     expect(usernameSkeleton('аlice')).toBe(parseUsername('alice').skeleton);
   });
 
-  test('fits into an index, as does the key', () => {
-    // PostgreSQL indexes up to 2,704 bytes. The first letter has the longest skeleton of all characters.
+  test('is short enough for a PostgreSQL index, like the key', () => {
+    // PostgreSQL indexes values of up to 2,704 bytes. The first letter has the longest skeleton of all characters.
     for (const letter of ['\uAF66', 'ᾧ', '語', 'm']) {
       const { key, skeleton } = parseUsername(letter.repeat(64));
       expect(Buffer.byteLength(key)).toBeLessThan(2704);

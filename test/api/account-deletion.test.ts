@@ -7,9 +7,9 @@ import { usernameSkeleton } from '../../server/accounts/username.ts';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, join, send } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -23,10 +23,10 @@ const appreciate = async ({ client }: TestUser, { message_id }: { message_id: st
 const statsOf = async ({ client }: TestUser) =>
   (await api.getProfile({ client, throwOnError: true })).data.stats;
 
-const erase = ({ client }: TestUser) => api.deleteAccount({ client, throwOnError: true });
+const deleteAccount = ({ client }: TestUser) => api.deleteAccount({ client, throwOnError: true });
 
 describe('A deleted account', () => {
-  test('is gone at once, with all its sessions', async () => {
+  test('is deleted immediately, with all its sessions', async () => {
     const user = await app.register();
     const { email, password } = user;
     const login = await api.login({ client: app.client(), body: { email, password } });
@@ -47,7 +47,7 @@ describe('A deleted account', () => {
     ['no type and no body', {}],
     ['the type application/json and no body', { headers: { 'content-type': 'application/json' } }],
     ['another type and no body', { headers: { 'content-type': 'text/plain' } }],
-    ['a body, which nobody reads', { headers: { 'content-type': 'application/json' }, body: '{' }],
+    ['a malformed body', { headers: { 'content-type': 'application/json' }, body: '{' }],
   ])('is deleted by a request with %s', async (_, init: RequestInit) => {
     const user = await app.register();
     const headers = { ...user.headers, ...init.headers };
@@ -60,12 +60,12 @@ describe('A deleted account', () => {
     expect((await api.getProfile({ client: user.client })).response?.status).toBe(401);
   });
 
-  test('leaves its name, look-alikes of it and its address to whoever comes next', async () => {
+  test('makes its username, confusable usernames and its email address available again', async () => {
     const user = await app.register('milan');
-    await erase(user);
+    await deleteAccount(user);
     const next = await app.register('Milan');
     expect(next.userId).not.toBe(user.userId);
-    await erase(next);
+    await deleteAccount(next);
     const { response } = await api.register({
       client: app.client(),
       body: { username: 'rnilan', email: user.email.toUpperCase(), password: user.password },
@@ -73,19 +73,19 @@ describe('A deleted account', () => {
     expect(response?.status).toBe(201);
   });
 
-  test('takes what it made from every endpoint, and from what others count', async () => {
+  test('is removed from every response and from the statistics of other users', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const title = 'Vanishing lighthouses';
     const own = await createSpace(gone, { title, tags: ['lighthouse'] });
     const hidden = await createSpace(gone, { visibility: 'private' });
     const foreign = await createSpace(other, { title: 'Remaining lighthouses' });
-    await join(other, own);
-    await join(other, hidden);
-    await join(gone, foreign);
-    const inOwn = await send(other, own, 'words in a space that goes');
-    const inHidden = await send(other, hidden, 'more of them');
-    const inForeign = await send(other, foreign, 'words that stay');
-    const ofGone = await send(gone, foreign, 'words that go');
+    await joinSpace(other, own);
+    await joinSpace(other, hidden);
+    await joinSpace(gone, foreign);
+    const inOwn = await sendMessage(other, own, 'six words in a deleted space');
+    const inHidden = await sendMessage(other, hidden, 'three more words');
+    const inForeign = await sendMessage(other, foreign, 'three remaining words');
+    const ofGone = await sendMessage(gone, foreign, 'three deleted words');
     for (const message of [inOwn, inHidden, inForeign]) await appreciate(gone, message);
     await appreciate(other, ofGone);
     expect(await statsOf(other)).toEqual({
@@ -95,8 +95,8 @@ describe('A deleted account', () => {
       total_appreciations_received: 3,
     });
 
-    await dictionaryIsCurrent(app);
-    await erase(gone);
+    await waitForDictionary(app);
+    await deleteAccount(gone);
 
     const { client } = other;
     const ids = [
@@ -107,16 +107,18 @@ describe('A deleted account', () => {
       ['message_id', inOwn.message_id],
     ] as const;
     for (const [name, id] of ids) {
-      const about = operations.filter((operation) => inputNamesOf(operation).includes(name));
-      expect(about).not.toEqual([]);
-      for (const operation of about) {
+      const operationsWithId = operations.filter((operation) =>
+        inputNamesOf(operation).includes(name),
+      );
+      expect(operationsWithId).not.toEqual([]);
+      for (const operation of operationsWithId) {
         const { url, init } = exampleRequest(operation, { [name]: id });
         const headers = { ...(init.headers as Record<string, string>), ...other.headers };
         const { status } = await app.fetch(url, { ...init, headers });
         expect(status, operation.operationId).toBe(404);
       }
     }
-    // Nor is a word that only it used offered as the correction of another.
+    // The second query would be corrected to the first if the dictionary still contained its word.
     for (const q of ['vanishing', 'vanishinq']) {
       const { data, response } = await api.searchSpaces({ client, query: { q } });
       expect(data).toEqual([]);
@@ -124,7 +126,7 @@ describe('A deleted account', () => {
     }
     const { data: typed } = await api.searchSpaces({ client, query: { q: title, as_typed: true } });
     expect(typed).toEqual([]);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const { data: others } = await api.searchSpaces({ client, query: { q: title } });
     expect(others?.map(({ space_id }) => space_id)).toEqual([foreign.space_id]);
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);
@@ -146,12 +148,12 @@ describe('A deleted account', () => {
     });
   });
 
-  test('changes no count of spaces that it had left', async () => {
+  test('does not change the participant count of spaces that it had left', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const space = await createSpace(other);
-    await join(gone, space);
+    await joinSpace(gone, space);
     await api.leaveSpace({ client: gone.client, path: { space_id: space.space_id } });
-    await erase(gone);
+    await deleteAccount(gone);
     const { data } = await api.getSpace({
       client: other.client,
       path: { space_id: space.space_id },
@@ -159,13 +161,13 @@ describe('A deleted account', () => {
     expect(data?.participant_count).toBe(1);
   });
 
-  test('leaves nothing that was under way when it was deleted', async () => {
+  test('leaves no data from requests in progress during the deletion', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const { client, email, password } = gone;
     const foreign = await createSpace(other);
-    await join(gone, foreign);
+    await joinSpace(gone, foreign);
     const avatar = await avatarFile();
-    const begin = (): Promise<{ response?: Response }>[] => [
+    const sendRequests = (): Promise<{ response?: Response }>[] => [
       api.sendMessage({ client, body: { space_id: foreign.space_id, text: 'Wait!' } }),
       api.changeUsername({ client, body: { username: 'late' } }),
       api.changeBio({ client, body: { bio: 'Too late' } }),
@@ -176,24 +178,24 @@ describe('A deleted account', () => {
       }),
       api.login({ client: app.client(), body: { email, password } }),
     ];
-    const underWay = [...begin(), ...begin()];
-    const deletion = erase(gone);
+    const pending = [...sendRequests(), ...sendRequests()];
+    const deletion = deleteAccount(gone);
     for (let i = 0; i < 4; i += 1) {
       await sleep(3);
-      underWay.push(...begin());
+      pending.push(...sendRequests());
     }
     await deletion;
-    // Done before, or refused because there is nobody any more.
-    const statuses = new Set((await Promise.all(underWay)).map(({ response }) => response?.status));
+    // Each completed before the deletion or was rejected after it.
+    const statuses = new Set((await Promise.all(pending)).map(({ response }) => response?.status));
     expect([...statuses].filter((status) => ![200, 201, 401].includes(status ?? 0))).toEqual([]);
 
     const { db } = app.context.engine;
-    const mine = await db
+    const rows = await db
       .selectFrom('users')
       .select('pk')
       .where('user_id', '=', gone.userId)
       .execute();
-    expect(mine).toEqual([]);
+    expect(rows).toEqual([]);
     const { data } = await api.listMessages({
       client: other.client,
       query: { space_id: foreign.space_id },
@@ -206,16 +208,16 @@ describe('A deleted account', () => {
     expect(space.data?.participant_count).toBe(1);
     const belated = await api.searchSpaces({ client: other.client, query: { q: 'belated' } });
     expect(belated.data).toEqual([]);
-    expect(await avatarFiles(app)).toEqual(['default.webp']);
+    expect(await listAvatarFiles(app)).toEqual(['default.webp']);
   });
 
-  test('leaves no avatar that was being stored when it was deleted', async () => {
+  test('leaves no avatar from an upload in progress during the deletion', async () => {
     const gone = await app.register();
     const { avatars } = app.context;
     const { put } = avatars;
     avatars.put = async (...file) => {
       await put(...file);
-      await erase(gone);
+      await deleteAccount(gone);
     };
     const { response } = await api.changeProfilePicture({
       client: gone.client,
@@ -223,15 +225,15 @@ describe('A deleted account', () => {
     });
     avatars.put = put;
     expect(response?.status).toBe(401);
-    expect(await avatarFiles(app)).toEqual(['default.webp']);
+    expect(await listAvatarFiles(app)).toEqual(['default.webp']);
   });
 
-  test('leaves no byte of its texts in any file', async () => {
+  test('leaves no part of its texts in any file', async () => {
     await using quiet = await startApp({ RATE_LIMITS: 'on' });
     const other = await quiet.register();
     const foreign = await createSpace(other);
-    const dictionaryBefore = await currentTrie(quiet);
-    // Letters that nothing else here puts side by side; some are folded, and some are written without spaces.
+    const dictionaryBefore = await waitForTrie(quiet);
+    // Random letters that occur nowhere else. Some are folded by the search, and some are in an unspaced script.
     const before = {
       username: 'qyxjforbwe',
       bio: 'Jvqxwerzuk',
@@ -265,11 +267,11 @@ describe('A deleted account', () => {
       tags: [before.tag],
     });
     const hidden = await createSpace(gone, { title: canary.hidden, visibility: 'private' });
-    await join(gone, foreign);
-    await join(other, own);
-    await join(other, hidden);
-    await send(gone, foreign, `${canary.message} and more`);
-    await send(other, own, `${canary.inOwnSpace} and more`);
+    await joinSpace(gone, foreign);
+    await joinSpace(other, own);
+    await joinSpace(other, hidden);
+    await sendMessage(gone, foreign, `${canary.message} and more`);
+    await sendMessage(other, own, `${canary.inOwnSpace} and more`);
     await api.changeUsername({ client, body: { username: canary.username }, throwOnError: true });
     await api.changeBio({ client, body: { bio: canary.bio }, throwOnError: true });
     await api.updateSpace({
@@ -292,43 +294,43 @@ describe('A deleted account', () => {
 
     const texts = [...Object.values(canary), ...ids];
     const missing = async () => {
-      const bytes = await dataFiles(quiet);
+      const bytes = await readDataFiles(quiet);
       return texts.filter((text) => !bytes.includes(text));
     };
     await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
-    const trie = await currentTrie(quiet);
-    for (const text of [canary.title, canary.description]) expect(isIn(trie, text)).toBe(true);
+    const trie = await waitForTrie(quiet);
+    for (const text of [canary.title, canary.description]) expect(contains(trie, text)).toBe(true);
 
-    await erase(gone);
-    expect(await avatarFiles(quiet)).not.toContain(file);
-    const left = await filesAfterPurge(quiet);
+    await deleteAccount(gone);
+    expect(await listAvatarFiles(quiet)).not.toContain(file);
+    const left = await readDataFilesAfterPurge(quiet);
     const erased = [...Object.values(before), ...Object.values(canary)];
-    expect(erased.filter((text) => isIn(left, text))).toEqual([]);
+    expect(erased.filter((text) => contains(left, text))).toEqual([]);
     expect(ids.filter((id) => left.includes(id))).toEqual([]);
-    // At once, because the purge includes the dictionary.
-    expect(await trieOf(quiet)).toEqual(dictionaryBefore);
+    // The purge includes the dictionary, so there is no need to wait for it.
+    expect(await readTrie(quiet)).toEqual(dictionaryBefore);
   });
 
-  // An index keeps what is added and removed in segments, and merges them by their number.
-  test('leaves no byte of its spaces, however few or many they were', async () => {
+  // FTS5 stores additions and deletions in segments. Whether it merges them depends on their number.
+  test('leaves no part of its spaces in any file, regardless of their number', async () => {
     await using quiet = await startApp();
     await createSpace(await quiet.register(), { title: 'Remaining', description: 'Untouched' });
     for (const count of [1, 2, 3, 4, 6]) {
       const gone = await quiet.register();
       const titles = Array.from({ length: count }, (_, i) => nonsense(count * 7 + i));
       for (const title of titles) await createSpace(gone, { title });
-      await erase(gone);
-      const left = await filesAfterPurge(quiet);
-      expect(titles.filter((title) => isIn(left, title))).toEqual([]);
+      await deleteAccount(gone);
+      const left = await readDataFilesAfterPurge(quiet);
+      expect(titles.filter((title) => contains(left, title))).toEqual([]);
     }
   }, 120_000);
 });
 
 /**
- * Every stretch of 5 bytes of a text as it is written, folded, and as it looks, and every stretch of 5 code units, which
- * is how the dictionary stores words.
+ * Returns all substrings of 5 bytes of a text, its folded form, its lower case and its skeleton, in UTF-8, and all
+ * substrings of 5 code units in UTF-16, the encoding of the dictionary.
  */
-function traces(text: string): Buffer[] {
+function fragmentsOf(text: string): Buffer[] {
   const [word = ''] = text.split('@');
   const folded = word.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
   return [word, folded, word.toLowerCase(), usernameSkeleton(word)].flatMap((form) => {
@@ -341,18 +343,18 @@ function traces(text: string): Buffer[] {
   });
 }
 
-function isIn(bytes: Buffer, text: string): boolean {
-  return traces(text).some((trace) => bytes.includes(trace));
+function contains(bytes: Buffer, text: string): boolean {
+  return fragmentsOf(text).some((trace) => bytes.includes(trace));
 }
 
-/** Ten letters that no language puts in a row, others for every seed. */
+/** Returns ten letters in an order that does not occur in words, different for each seed. */
 function nonsense(seed: number): string {
   const letters = 'qxjzwvkyf';
   return Array.from({ length: 10 }, (_, i) => letters[(seed * (i + 3) + i * i) % 9]).join('');
 }
 
-/** The bytes of all files in the data folder, with their names: database, log, limits and avatars. */
-async function dataFiles({ context }: TestApp): Promise<Buffer> {
+/** Returns names and content of all files in the data folder: database, write-ahead log, limits and avatars. */
+async function readDataFiles({ context }: TestApp): Promise<Buffer> {
   const entries = await readdir(context.config.dataDir, { recursive: true, withFileTypes: true });
   const files = entries.filter((each) => each.isFile());
   expect(files.map(({ name }) => name)).toContain('space-service.sqlite-wal');
@@ -366,27 +368,27 @@ async function dataFiles({ context }: TestApp): Promise<Buffer> {
   );
 }
 
-/** The same, once everything that is to be overwritten has been. */
-async function filesAfterPurge(of: TestApp): Promise<Buffer> {
+/** Waits until all pending purges are complete, then reads the data files. */
+async function readDataFilesAfterPurge(of: TestApp): Promise<Buffer> {
   const pending = of.context.engine.db.selectFrom('pending_purges').select('id');
   await expect.poll(() => pending.execute(), { timeout: 60_000 }).toEqual([]);
-  return dataFiles(of);
+  return readDataFiles(of);
 }
 
-/** The dictionary's words as they are stored, once they are those of all spaces. */
-async function currentTrie(of: TestApp): Promise<Buffer> {
-  await dictionaryIsCurrent(of);
-  return trieOf(of);
+/** Waits until the dictionary is current, then returns its words as they are stored. */
+async function waitForTrie(of: TestApp): Promise<Buffer> {
+  await waitForDictionary(of);
+  return readTrie(of);
 }
 
-async function trieOf({ context }: TestApp): Promise<Buffer> {
+async function readTrie({ context }: TestApp): Promise<Buffer> {
   const { db } = context.engine;
   const { trie } = await db.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
   return Buffer.from(trie);
 }
 
-/** The files of avatars, once those to be removed are gone. */
-async function avatarFiles({ context }: TestApp): Promise<string[]> {
+/** Deletes discarded avatars. Returns the remaining files in the avatar folder. */
+async function listAvatarFiles({ context }: TestApp): Promise<string[]> {
   await context.housekeeping.run();
   return readdir(path.join(context.config.dataDir, 'avatars'));
 }

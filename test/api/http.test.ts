@@ -289,7 +289,7 @@ describe('The server', () => {
     for (let i = 0; i < 16; i += 1) expect((await some.readResponse())?.status).toBe(200);
     using many = await openRaw(app.url);
     await many.write(request.repeat(200));
-    await many.ended;
+    await many.closed;
     using other = await openRaw(app.url);
     await other.write(request);
     expect((await other.readResponse())?.status).toBe(200);
@@ -317,7 +317,7 @@ describe('The server', () => {
     await expectLogged(problem.request_id, { status: 417 });
   });
 
-  test('gives each request an id of its own, and logs it', async () => {
+  test('generates a unique request id and logs it', async () => {
     const headers = { 'x-request-id': 'mine', 'request-id': 'mine' };
     const ids = await Promise.all(
       ['/nowhere', '/api/profile/me', '/api/spaces/search'].map(
@@ -332,7 +332,7 @@ describe('The server', () => {
   });
 });
 
-describe('The rest of a request after its response', () => {
+describe('The unread rest of a request body', () => {
   const length = { 'Content-Length': 60 * MiB };
   const chunks = { 'Transfer-Encoding': 'chunked' };
   const json = { 'Content-Type': 'application/json' };
@@ -360,7 +360,7 @@ describe('The rest of a request after its response', () => {
     [200, 'GET', '/avatars/default.webp', { ...length }],
     [405, 'PUT', '/avatars/default.webp', { ...length }],
   ])(
-    'is read up to a limit: %i to %s %s with %j',
+    'is drained up to a limit: %i to %s %s with %j',
     { timeout: 5_000 },
     async (status, method, path, headers) => {
       const accepted = new Promise<{ bytesRead: number }>((resolve) =>
@@ -376,14 +376,14 @@ describe('The rest of a request after its response', () => {
       for (let sent = 0; sent < 60 * MiB && !connection.socket.destroyed; sent += filler.length) {
         await connection.write(piece);
       }
-      await connection.ended;
+      await connection.closed;
       if (isChunked) expect((await connection.readResponse())?.status).toBe(status);
       expect(socket.bytesRead).toBeGreaterThan(15 * MiB);
       expect(socket.bytesRead).toBeLessThan(18 * MiB);
     },
   );
 
-  test('does not affect the response and the connection below the limit', async () => {
+  test('below the limit, does not affect the response or the connection', async () => {
     using connection = await openRaw(app.url);
     const piece = `80000\r\n${'x'.repeat(512 * 1024)}\r\n`;
     await connection.write(head('POST', '/api/auth/login', { ...chunks, ...json }));
@@ -449,7 +449,7 @@ describe('Every response', () => {
     expect(headers.get('x-frame-options')).toBe('SAMEORIGIN');
     expect(headers.get('x-powered-by')).toBeNull();
     expect(headers.get('server')).toBeNull();
-    // It would lock out browsers that reach the service without TLS.
+    // This header would prevent browsers from using the service without TLS.
     expect(headers.get('strict-transport-security')).toBeNull();
     const policy = headers.get('content-security-policy');
     if (path === '/docs') expect(policy).not.toMatch(/unsafe|\*|upgrade/);
@@ -510,7 +510,7 @@ describe('A CORS preflight', () => {
   });
 });
 
-describe('A server that stops', () => {
+describe('A stopping server', () => {
   test('responds to pending requests, and closes connections with unfinished ones', async () => {
     await using stopping = await startApp({}, { limits: { closeTimeoutMs: 1_500 } });
     const { token } = await stopping.register();
@@ -557,11 +557,11 @@ describe('A server that stops', () => {
     expect(JSON.parse(ready?.body ?? '')).toMatchObject({ code: 'unavailable' });
     await closed;
     expect(performance.now() - startedAt).toBeGreaterThan(1_400);
-    await Promise.all(connections.map(({ ended }) => ended));
+    await Promise.all(connections.map(({ closed }) => closed));
   });
 });
 
-test('Sheds load if the event loop is repeatedly late, and still reports that it is alive', async () => {
+test('Sheds load if the event loop is repeatedly delayed, and /healthz still returns 200', async () => {
   await using loaded = await startApp({}, { limits: { maxEventLoopDelayMs: 200 } });
   // Blocks the event loop before each request.
   let isBlocking = false;
@@ -576,13 +576,13 @@ test('Sheds load if the event loop is repeatedly late, and still reports that it
     return response;
   };
   isBlocking = true;
-  expect((await search()).status, 'while it starts').toBe(200);
-  expect((await search()).status, 'while it starts').toBe(200);
+  expect((await search()).status, 'during the start').toBe(200);
+  expect((await search()).status, 'during the start').toBe(200);
   isBlocking = false;
   await sleep(2_000);
 
   isBlocking = true;
-  expect((await search()).status, 'late only once').toBe(200);
+  expect((await search()).status, 'after a single delay').toBe(200);
   let response = await search();
   for (let i = 0; i < 10 && response.status === 200; i += 1) response = await search();
   expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });

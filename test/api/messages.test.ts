@@ -4,7 +4,7 @@ import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
-import { createSpace, getError, join, send } from '../support/spaces.ts';
+import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 /** Creates the spaces. */
@@ -28,7 +28,7 @@ afterAll(() => app[Symbol.asyncDispose]());
 let space: Space;
 beforeEach(async () => {
   space = await createSpace(ann);
-  await join(ben, space);
+  await joinSpace(ben, space);
 });
 
 type Reader = Pick<TestUser, 'client'>;
@@ -56,7 +56,7 @@ const texts = (messages: Message[]) => messages.map(({ text }) => text);
 describe('sendMessage', () => {
   test('returns the message as listMessages returns it to everyone', async () => {
     const before = Date.now();
-    const message = await send(ben, space, 'It’s 80 % hydration, isn’t it?');
+    const message = await sendMessage(ben, space, 'It’s 80 % hydration, isn’t it?');
     expect(message).toEqual({
       message_id: expect.any(String),
       space_id: space.space_id,
@@ -82,7 +82,7 @@ describe('sendMessage', () => {
     ['right-to-left text', 'مرحبا بكم'],
     ['the characters next to rejected ones', '\uFFFD\u{10FFFF}\u00A0x'],
   ])('stores %s unchanged', async (_, text) => {
-    expect((await send(ann, space, text)).text).toBe(text);
+    expect((await sendMessage(ann, space, text)).text).toBe(text);
     expect(texts(await list(stranger))).toEqual([text]);
   });
 
@@ -101,15 +101,15 @@ describe('sendMessage', () => {
     expect(await list(ben)).toEqual([]);
   });
 
-  test('rejects users who do not participate, or no longer do', async () => {
+  test('rejects users who are not participants or have left', async () => {
     const body = { space_id: space.space_id, text: 'hello' };
     const sendError = (user: TestUser) => getError(api.sendMessage({ client: user.client, body }));
     expect(await sendError(carl)).toBe('403 not_a_participant');
     await leave(ben);
     expect(await sendError(ben)).toBe('403 not_a_participant');
     expect(await list(ann)).toEqual([]);
-    await join(ben, space);
-    await send(ben, space, 'hello');
+    await joinSpace(ben, space);
+    await sendMessage(ben, space, 'hello');
     expect(texts(await list(ann))).toEqual(['hello']);
   });
 
@@ -123,9 +123,10 @@ describe('sendMessage', () => {
 });
 
 describe('listMessages', () => {
-  test('returns the newest first, and those of one millisecond in the reverse order of arrival', async () => {
+  test('returns the newest first, even among messages of the same millisecond', async () => {
     const sent: string[] = [];
-    for (const i of Array(30).keys()) sent.unshift((await send(ann, space, `No. ${i}`)).text);
+    for (const i of Array(30).keys())
+      sent.unshift((await sendMessage(ann, space, `No. ${i}`)).text);
     const query = { space_id: space.space_id, limit: 100 };
     const { data } = await api.listMessages({ client: stranger.client, query, throwOnError: true });
     expect(texts(data)).toEqual(sent);
@@ -133,8 +134,8 @@ describe('listMessages', () => {
 
   test('returns messages of the requested space only', async () => {
     const other = await createSpace(ann);
-    await send(ann, other, 'there');
-    await send(ann, space, 'here');
+    await sendMessage(ann, other, 'there');
+    await sendMessage(ann, space, 'here');
     expect(texts(await list(ann))).toEqual(['here']);
   });
 
@@ -145,8 +146,8 @@ describe('listMessages', () => {
     beforeAll(async () => {
       longSpace = await createSpace(ann);
       path = `/api/messages?space_id=${longSpace.space_id}`;
-      for (const text of sent.toReversed()) await send(ann, longSpace, text);
-      // Gives the messages in the middle one timestamp, as if sent in one millisecond.
+      for (const text of sent.toReversed()) await sendMessage(ann, longSpace, text);
+      // Sets the same timestamp for the messages in the middle.
       await app.context.engine.db
         .updateTable('messages')
         .set({ created_at: (await list(ann, longSpace))[2]?.created_at as string })
@@ -166,7 +167,7 @@ describe('listMessages', () => {
     test('neither repeats nor skips messages while others are sent and deleted', async () => {
       const first = await app.fetch(`${path}&limit=4`);
       const page = (await first.json()) as Message[];
-      const added = await send(ann, longSpace, 'in between');
+      const added = await sendMessage(ann, longSpace, 'in between');
       for (const message of [added, page[3] as Message]) {
         await api.deleteMessage({
           client: ann.client,
@@ -207,7 +208,7 @@ describe('listMessages', () => {
   });
 
   test('returns messages to everyone in a public space, and to participants only in a private one', async () => {
-    await send(ben, space, 'hello');
+    await sendMessage(ben, space, 'hello');
     for (const reader of [ann, ben, carl, stranger]) expect(await list(reader)).toHaveLength(1);
     await makePrivate();
     for (const reader of [ann, ben]) expect(await list(reader)).toHaveLength(1);
@@ -226,8 +227,8 @@ describe('listMessages', () => {
 
   test('returns an author’s new username and avatar immediately', async () => {
     const author = await app.register('zoe');
-    await join(author, space);
-    const message = await send(author, space, 'hello');
+    await joinSpace(author, space);
+    const message = await sendMessage(author, space, 'hello');
     const { data } = await api.changeProfilePicture({
       client: author.client,
       body: { avatar: await avatarFile() },
@@ -253,8 +254,8 @@ describe('deleteMessage', () => {
     api.deleteMessage({ client, path: { message_id } });
 
   test('deletes the message and its appreciations for everyone', async () => {
-    const message = await send(ben, space, 'Nobody should have read this.');
-    const other = await send(ben, space, 'This may stay.');
+    const message = await sendMessage(ben, space, 'Nobody should have read this.');
+    const other = await sendMessage(ben, space, 'This may stay.');
     await appreciate(ann, message);
     await remove(ben, message);
     expect(await list(stranger)).toEqual([other]);
@@ -272,7 +273,7 @@ describe('deleteMessage', () => {
   });
 
   test('rejects everyone but the author, including the creator of the space', async () => {
-    const message = await send(ben, space, 'hello');
+    const message = await sendMessage(ben, space, 'hello');
     for (const user of [ann, carl]) {
       expect(await getError(remove(user, message))).toBe('403 not_message_author');
     }
@@ -281,8 +282,8 @@ describe('deleteMessage', () => {
   });
 
   test('deletes messages of an author who has left, even if the space has become private', async () => {
-    const first = await send(ben, space, 'one');
-    const second = await send(ben, space, 'two');
+    const first = await sendMessage(ben, space, 'one');
+    const second = await sendMessage(ben, space, 'two');
     await leave(ben);
     expect((await remove(ben, first)).response?.status).toBe(200);
     await makePrivate();
@@ -294,7 +295,7 @@ describe('deleteMessage', () => {
 describe('appreciateMessage and withdrawAppreciation', () => {
   let message: Message;
   beforeEach(async () => {
-    message = await send(ben, space, 'hello');
+    message = await sendMessage(ben, space, 'hello');
   });
 
   test('count one appreciation per user, participant or not', async () => {
@@ -309,7 +310,7 @@ describe('appreciateMessage and withdrawAppreciation', () => {
     expect((await appreciate(ann, message)).appreciation_count).toBe(2);
   });
 
-  test('withdraw an appreciation once, and count it again when it is repeated', async () => {
+  test('withdraw an appreciation once, and count a new one afterwards', async () => {
     await appreciate(ann, message);
     await appreciate(carl, message);
     expect(await withdraw(carl, message)).toEqual({ ...message, appreciation_count: 1 });
@@ -343,7 +344,7 @@ describe('appreciateMessage and withdrawAppreciation', () => {
   });
 
   test('change the count of one message only', async () => {
-    const other = await send(ben, space, 'hello again');
+    const other = await sendMessage(ben, space, 'hello again');
     await appreciate(ann, other);
     expect(await list(ann)).toEqual([{ ...other, appreciation_count: 1 }, message]);
     await withdraw(ann, message);
@@ -369,8 +370,8 @@ test.each([
   }
 });
 
-test('every operation but reading requires a token', async () => {
-  const message = await send(ben, space, 'hello');
+test('all operations except listMessages require a token', async () => {
+  const message = await sendMessage(ben, space, 'hello');
   const { client } = stranger;
   const path = { message_id: message.message_id };
   for (const call of [

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { declaredStatuses } from '../support/contract.ts';
-import { type Failure, failingEngine } from '../support/failing.ts';
+import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 
-const requiringToken = operations.filter((each) => each.authentication === 'required');
-const acceptingToken = operations.filter((each) => each.authentication === 'optional');
-const ignoringToken = operations.filter((each) => each.authentication === 'none');
+const operationsRequiringToken = operations.filter((each) => each.authentication === 'required');
+const operationsAcceptingToken = operations.filter((each) => each.authentication === 'optional');
+const operationsIgnoringToken = operations.filter((each) => each.authentication === 'none');
 const declares400 = new Set(
   declaredStatuses()
     .filter((each) => each.endsWith(' 400'))
@@ -19,7 +19,7 @@ const declares400 = new Set(
 const operationsWithBody = operations.filter((each) => each.bodyType !== null);
 const operationsWithoutBody = operations.filter((each) => each.bodyType === null);
 
-/** Number of queries before the handler: authentication takes one. */
+/** Number of queries before the handler. Authentication runs one query. */
 const QUERIES_BEFORE_HANDLER = { required: 1, optional: 1, none: 0 };
 
 describe('with a working database', () => {
@@ -70,16 +70,16 @@ describe('with a working database', () => {
   );
 
   const invalidTokens: [string, () => string][] = [
-    ['that is unknown', () => `Bearer sps_${'a'.repeat(43)}`],
+    ['with unknown content', () => `Bearer sps_${'a'.repeat(43)}`],
     ['that was revoked', () => revoked],
     ['that has expired', () => expired],
     ['without its last character', () => caller.headers.authorization?.slice(0, -1) as string],
     ['followed by other text', () => `${caller.headers.authorization} x`],
     ['in capitals', () => caller.headers.authorization?.toUpperCase() as string],
-    ['with characters that no token contains', () => 'Bearer "sps_\u00FF"'],
+    ['with invalid characters', () => 'Bearer "sps_\u00FF"'],
   ];
 
-  describe.each(requiringToken)('$operationId', (operation) => {
+  describe.each(operationsRequiringToken)('$operationId', (operation) => {
     test('requires a token', async () => {
       for (const authorization of [undefined, '', 'Bearer', 'Bearer ', `Basic ${caller.token}`]) {
         const { response, problem } = await send(operation, {
@@ -96,12 +96,12 @@ describe('with a working database', () => {
       expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
     });
 
-    test('is in sessionEndingOperations of test/support/requests.ts if it ends the session', async () => {
+    test('ends the session only if test/support/requests.ts lists it in sessionEndingOperations', async () => {
       const { headers } = await app.register();
       await send(operation, headers);
       const { status } = await app.fetch('/api/profile/me', { headers });
-      const isOver = sessionEndingOperations.includes(operation.operationId);
-      expect(status).toBe(isOver ? 401 : 200);
+      const endsSession = sessionEndingOperations.includes(operation.operationId);
+      expect(status).toBe(endsSession ? 401 : 200);
     });
 
     test('rejects a missing token before anything else', async () => {
@@ -116,7 +116,7 @@ describe('with a working database', () => {
     });
   });
 
-  describe.each(acceptingToken)('$operationId', (operation) => {
+  describe.each(operationsAcceptingToken)('$operationId', (operation) => {
     test('accepts a request without a token', async () => {
       expect((await send(operation, {})).response.status).toBe(404);
     });
@@ -130,7 +130,7 @@ describe('with a working database', () => {
     });
   });
 
-  test.each(ignoringToken)('$operationId ignores an invalid token', async (operation) => {
+  test.each(operationsIgnoringToken)('$operationId ignores an invalid token', async (operation) => {
     const without = await send(operation, {}, { body: null });
     const withToken = await send(operation, { authorization: expired }, { body: null });
     expect(withToken.response.status).toBe(without.response.status);
@@ -187,7 +187,7 @@ describe('with a working database', () => {
       expect(problem).toMatchObject({ status: 415, code: 'unsupported_media_type' });
     });
 
-    test('is rejected before it has arrived if Content-Length is too large', async () => {
+    test('is rejected without reading it if Content-Length is too large', async () => {
       using connection = await openRaw(app.url);
       await connection.write(
         head(operation.method, url, {
@@ -332,7 +332,7 @@ describe('with a failing database', () => {
     );
 
     if (operation.authentication !== 'none') {
-      test('returns no 401 if the session cannot be read', async () => {
+      test('does not return 401 if the session cannot be read', async () => {
         expect((await send(operation, 'SQLITE_IOERR_READ', 0)).status).toBe(503);
         expect((await send(operation, 'SQLITE_ERROR', 0)).status).toBe(500);
       });
@@ -382,7 +382,7 @@ describe('with a limit for public reads', () => {
   );
 });
 
-describe('a request that takes too long to arrive', () => {
+describe('a request that arrives too slowly', () => {
   let app: TestApp;
   let caller: TestUser;
   beforeAll(async () => {
@@ -415,7 +415,7 @@ describe('a request that takes too long to arrive', () => {
     const response = validateRaw(method, app.url + url, await connection.readResponse());
     expect(JSON.parse(response.body)).toMatchObject({ status: 408, code: 'request_timeout' });
     expect(response.headers.get('connection')).toBe('close');
-    await connection.ended;
+    await connection.closed;
   });
 
   test.concurrent.each([
@@ -426,7 +426,7 @@ describe('a request that takes too long to arrive', () => {
       head('PUT', '/api/profile/bio', { 'Transfer-Encoding': 'chunked' }),
       '1\r\n \r\n',
     ],
-  ])('is rejected even if %s keep arriving byte by byte', async (_, start, data) => {
+  ])('is rejected even if the client keeps sending %s byte by byte', async (_, start, data) => {
     using connection = await openRaw(app.url);
     const withToken = start.replace(
       'Host: localhost',
@@ -437,7 +437,7 @@ describe('a request that takes too long to arrive', () => {
     try {
       const response = await connection.readResponse();
       expect(response?.status).toBe(408);
-      await connection.ended;
+      await connection.closed;
     } finally {
       clearInterval(trickle);
     }

@@ -8,8 +8,8 @@ import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { contractText } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { type Failure, failingEngine } from '../support/failing.ts';
-import { createSpace, send as sendMessage } from '../support/spaces.ts';
+import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
 
 interface ResponseObject {
   content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
@@ -25,7 +25,7 @@ const contract: {
   components: { responses: Record<string, ResponseObject> };
 } = parse(contractText);
 
-/** Every problem example of the contract, by the name of its response. */
+/** Every problem example in the contract, by the name of its response. */
 const examples = new Map<string, Problem>();
 for (const [name, response] of Object.entries(contract.components.responses)) {
   addExamples(name, response);
@@ -45,7 +45,7 @@ function addExamples(name: string, { content }: ResponseObject): void {
 }
 
 let app: TestApp;
-/** An app that reaches its rate limit at the second public read, and its time limit soon. */
+/** An app with a rate limit of one public read, and with short time limits. */
 let limitedApp: TestApp;
 let failure: Failure | undefined;
 let ada: TestUser;
@@ -96,7 +96,7 @@ const sendWithFailure = async (code: string): Promise<Response> => {
   }
 };
 
-/** A request for each example that provokes the response it stands for. */
+/** For each example, a request that provokes the response. */
 const requests: Record<string, () => Promise<Response>> = {
   InvalidRequest: () => app.fetch('/api/spaces/search?q=tea&limit=101'),
   Unauthenticated: () => app.fetch('/api/profile/me'),
@@ -110,7 +110,7 @@ const requests: Record<string, () => Promise<Response>> = {
     const { url } = limitedApp;
     const headers = { 'content-type': 'application/json', 'content-length': 100 };
     const upload = openRequest(`${url}/api/auth/login`, { method: 'POST', headers });
-    // The server closes the connection after its response, which can also fail the pending request.
+    // The server closes the connection after its response, which can also cause an error on the pending request.
     upload.on('error', () => {});
     upload.write('{');
     const [response] = (await once(upload, 'response')) as [IncomingMessage];
@@ -164,20 +164,23 @@ const newAccount = {
   password: 'correct horse battery',
 };
 
-test('every problem example in the contract has a request here', () => {
+test('this file has a request for every problem example in the contract', () => {
   expect(Object.keys(requests).sort()).toEqual([...examples.keys()].sort());
 });
 
-test.each([...examples])('sends what the contract shows for %s', async (name, example) => {
-  const send = requests[name] as () => Promise<Response>;
-  const response = await send();
-  const { request_id: _sentId, ...sent } = (await response.json()) as Problem;
-  const { request_id: _exampleId, ...expected } = example;
-  if (name === 'TooManyRequests') {
-    // The waiting time depends on the moment of the request.
-    const seconds = String(response.headers.get('retry-after'));
-    expected.detail = expected.detail.replace('12', seconds);
-  }
-  expect(sent).toEqual(expected);
-  expect(response.status).toBe(example.status);
-});
+test.each([...examples])(
+  'the response matches the example in the contract: %s',
+  async (name, example) => {
+    const send = requests[name] as () => Promise<Response>;
+    const response = await send();
+    const { request_id: _sentId, ...sent } = (await response.json()) as Problem;
+    const { request_id: _exampleId, ...expected } = example;
+    if (name === 'TooManyRequests') {
+      // The waiting time depends on the time of the request.
+      const seconds = String(response.headers.get('retry-after'));
+      expected.detail = expected.detail.replace('12', seconds);
+    }
+    expect(sent).toEqual(expected);
+    expect(response.status).toBe(example.status);
+  },
+);

@@ -34,7 +34,7 @@ const upload = (bytes: Buffer<ArrayBuffer> | string, type = 'image/jpeg') =>
 const getAvatarUrl = async () =>
   (await api.getProfile({ client: user.client, throwOnError: true })).data.profile_picture;
 
-/** Deletes discarded avatars. Returns the listAvatarFiles that remain in the avatar folder, except the default avatar. */
+/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default avatar. */
 const listAvatarFiles = async () => {
   await app.context.housekeeping.run();
   const names = await readdir(join(app.context.config.dataDir, 'avatars'));
@@ -109,7 +109,7 @@ describe('changeProfilePicture', () => {
   });
 
   test.each(['jpeg', 'png', 'webp', 'gif'] as const)(
-    'accepts a %s whose name and declared type differ',
+    'accepts a %s with a wrong file name and declared type',
     async (format) => {
       const { response } = await upload(
         await createImage(9, 9).toFormat(format).toBuffer(),
@@ -204,7 +204,7 @@ describe('changeProfilePicture', () => {
     expect(await listAvatarFiles()).toEqual(before);
   });
 
-  test('keeps one of several concurrent uploads and no file of the others', async () => {
+  test('keeps one of several concurrent uploads and deletes the files of the others', async () => {
     const before = await listAvatarFiles();
     const responses = await Promise.all(Array.from({ length: 6 }, () => upload(jpeg)));
     const urls = responses.map(({ data }) => data?.profile_picture);
@@ -284,20 +284,20 @@ describe('the form of changeProfilePicture', () => {
     expect(await getAvatarUrl()).toBe(defaultAvatarUrl());
   });
 
-  test('is rejected before it has arrived, and the connection closed, without a token', async () => {
+  test('is rejected without reading all of it if the token is missing', async () => {
     const { status, sent } = await flood({ 'content-type': formType });
     expect(status).toBe(401);
     expect(sent).toBeLessThan(40 * MEBIBYTE);
   });
 
-  test('is rejected before it has arrived if Content-Length is too large', async () => {
+  test('is rejected without reading all of it if Content-Length is too large', async () => {
     const headers = { ...user.headers, 'content-type': formType };
     const { status, sent } = await flood(headers);
     expect(status).toBe(413);
     expect(sent).toBeLessThan(40 * MEBIBYTE);
   });
 
-  test('leaves no data behind if the connection closes early', async () => {
+  test('leaves no data if the connection closes early', async () => {
     const before = await listAvatarFiles();
     await abandon(form(part('name="avatar"; filename="a.jpg"', randomBytes(MEBIBYTE))));
     expect(await getAvatarUrl()).toBe(defaultAvatarUrl());
@@ -371,7 +371,7 @@ describe('removeProfilePicture', () => {
   });
 });
 
-// Last, because the failed upload stays in discarded_avatars until its claim expires.
+// This test is last, because the failed upload leaves a row in discarded_avatars that would affect other tests.
 describe('changeProfilePicture without its avatar folder', () => {
   test('returns 503 and keeps the previous avatar if the new one cannot be stored', async () => {
     const before = await getAvatarUrl();

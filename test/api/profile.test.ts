@@ -6,7 +6,7 @@ import { verifyAccount } from '../../server/auth/verification.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { createSpace, join, send } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -83,39 +83,39 @@ describe('stats', () => {
   test('count existing spaces that the user created, including private ones', async () => {
     const space = await createSpace(ann);
     await createSpace(ann, { visibility: 'private' });
-    await join(ben, space);
+    await joinSpace(ben, space);
     expect(await getStats(ann)).toEqual({ ...noStats, spaces_created: 2 });
     expect(await getStats(ben)).toEqual(noStats);
     await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
     expect(await getStats(ann)).toEqual({ ...noStats, spaces_created: 1 });
   });
 
-  test('count each space once that the user joined and sent messages to, even after leaving', async () => {
+  test('count each space with messages of the user once, even after leaving', async () => {
     const tea = await createSpace(ann);
     const coffee = await createSpace(ann);
     const water = await createSpace(ann);
-    for (const space of [tea, coffee, water]) await join(ben, space);
+    for (const space of [tea, coffee, water]) await joinSpace(ben, space);
     expect(await getStats(ben)).toEqual(noStats);
-    await send(ben, tea, 'one');
-    await send(ben, tea, 'two');
-    await send(ben, coffee, 'three');
+    await sendMessage(ben, tea, 'one');
+    await sendMessage(ben, tea, 'two');
+    await sendMessage(ben, coffee, 'three');
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
     await api.leaveSpace({ client: ben.client, path: tea, throwOnError: true });
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
-    await join(ben, tea);
+    await joinSpace(ben, tea);
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
     expect(await getStats(ann)).toMatchObject({ spaces_participated: 0 });
   });
 
   test('add up the word counts of the user’s messages', async () => {
     const space = await createSpace(ann);
-    await join(ben, space);
+    await joinSpace(ben, space);
     const sent = [
-      await send(ben, space, 'It’s half past three, isn’t it?'),
-      await send(ben, space, '— … !'),
-      await send(ben, space, 'two\nlines'),
+      await sendMessage(ben, space, 'It’s half past three, isn’t it?'),
+      await sendMessage(ben, space, '— … !'),
+      await sendMessage(ben, space, 'two\nlines'),
     ];
-    await send(ann, space, 'not of his');
+    await sendMessage(ann, space, 'not of his');
     expect(sent.map(({ word_count }) => word_count)).toEqual([6, 0, 2]);
     expect(await getStats(ben)).toMatchObject({ total_words_contributed: 8 });
     const path = { message_id: sent[0]?.message_id ?? '' };
@@ -126,10 +126,10 @@ describe('stats', () => {
   test('count appreciations of the user’s messages in all spaces, once per user and message', async () => {
     const tea = await createSpace(ann);
     const coffee = await createSpace(ann);
-    await join(ben, coffee);
-    const first = await send(ann, tea, 'hello');
-    const second = await send(ann, coffee, 'good day');
-    const bensMessage = await send(ben, coffee, 'good evening');
+    await joinSpace(ben, coffee);
+    const first = await sendMessage(ann, tea, 'hello');
+    const second = await sendMessage(ann, coffee, 'good day');
+    const bensMessage = await sendMessage(ben, coffee, 'good evening');
     await appreciate(ben, first);
     await appreciate(ben, first);
     await appreciate(ben, second);
@@ -143,10 +143,10 @@ describe('stats', () => {
     expect(await getStats(ann)).toMatchObject({ total_appreciations_received: 1 });
   });
 
-  test('no longer count a deleted space and its messages', async () => {
+  test('exclude deleted spaces and their messages', async () => {
     const space = await createSpace(ann);
-    await join(ben, space);
-    await appreciate(ann, await send(ben, space, 'three little words'));
+    await joinSpace(ben, space);
+    await appreciate(ann, await sendMessage(ben, space, 'three little words'));
     expect(await getStats(ben)).toEqual({
       spaces_created: 0,
       spaces_participated: 1,
@@ -163,7 +163,7 @@ describe('updated_at', () => {
   beforeAll(async () => {
     user = await app.register('dora');
   });
-  /** Whether `updated_at` is later after the call. */
+  /** Returns whether the call changes `updated_at`. */
   const updatesProfile = async (call: () => Promise<unknown>) => {
     const before = await getProfile(user);
     await sleep(2);
@@ -190,7 +190,7 @@ describe('updated_at', () => {
     const { client, email, password } = user;
     const calls: (() => Promise<unknown>)[] = [
       () => api.login({ client, body: { email, password }, throwOnError: true }),
-      () => createSpace(user).then((space) => send(user, space, 'Hello')),
+      () => createSpace(user).then((space) => sendMessage(user, space, 'Hello')),
       () =>
         api.changePassword({
           client,
@@ -231,7 +231,7 @@ describe('changeUsername', () => {
       title: 'Renaming of things',
       tags: ['renaming'],
     });
-    await send(user, { space_id }, 'Hello');
+    await sendMessage(user, { space_id }, 'Hello');
     const { data, response } = await change('émile zola');
     expect(response?.status).toBe(200);
     expect(data).toEqual({ message: 'Your username is now émile zola.' });
@@ -267,7 +267,7 @@ describe('changeUsername', () => {
     });
   });
 
-  test('rejects a username that looks like one that is already taken', async () => {
+  test('rejects a username that is confusable with a taken one', async () => {
     expect((await change('modern')).error).toMatchObject({ status: 409, code: 'username_taken' });
   });
 
@@ -332,7 +332,7 @@ describe('changeUsername', () => {
   test('accepts one of twelve concurrent requests for confusable usernames', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, () => app.register()));
     const spellings = ['popular', 'POPULAR', 'ｐｏｐｕｌａｒ', 'popu1ar'];
-    // Holds the write lock until every request has found the username available.
+    // Holds the write lock, so that every request checks the username before the first one changes it.
     const [responses] = await Promise.all([
       Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
       transact(app.context.engine.db, () => sleep(150)),
@@ -454,9 +454,9 @@ describe('changePassword', () => {
 
   test('accepts new passwords of 8 and of 256 characters', async () => {
     for (const password of ['8 charac', '🗝'.repeat(256)]) {
-      const fresh = await app.register();
-      expect((await change(fresh, { newPassword: password })).response?.status).toBe(200);
-      expect((await login(fresh, password)).response?.status).toBe(200);
+      const newUser = await app.register();
+      expect((await change(newUser, { newPassword: password })).response?.status).toBe(200);
+      expect((await login(newUser, password)).response?.status).toBe(200);
     }
   });
 

@@ -26,7 +26,7 @@ test('Ignores X-Forwarded-For without TRUST_PROXY, and logs one warning', async 
   expect(warnings).toEqual([expect.stringMatching(/TRUST_PROXY/)]);
 });
 
-test('Takes the last address in X-Forwarded-For from a trusted proxy', async () => {
+test('Uses the last address in X-Forwarded-For from a trusted proxy', async () => {
   const forwarded = ['192.0.2.1', '198.51.100.9, 192.0.2.2', '127.0.0.1, 192.0.2.3'];
   const { addresses, warnings } = await logOf({ TRUST_PROXY: '127.0.0.1' }, forwarded);
   expect(addresses).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
@@ -54,7 +54,7 @@ test('Ignores ports in forwarded addresses, and uses the address of the proxy fo
   expect(await remaining('127.0.0.1')).toBe(27);
 });
 
-test('Ignores X-Forwarded-For from another proxy than the trusted one', async () => {
+test('Ignores X-Forwarded-For from an untrusted proxy', async () => {
   const { addresses } = await logOf({ TRUST_PROXY: '10.0.0.0/8' }, ['192.0.2.1']);
   expect(addresses).toEqual(['127.0.0.1']);
 });

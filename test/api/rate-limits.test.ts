@@ -8,7 +8,7 @@ import { avatarFile } from '../support/avatar.ts';
 
 let app: TestApp;
 
-// A trusted proxy lets each test use client addresses of its own.
+// With a trusted proxy, each test can use its own client addresses.
 const settings = { RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' };
 beforeAll(async () => {
   app = await startApp(settings);
@@ -34,20 +34,20 @@ const countByStatus = (results: Result[]) => {
   return counts;
 };
 
-/** Repeats a request, eight at a time. More would overload the password hashing. */
-const times = async <T>(number: number, act: (i: number) => Promise<T>): Promise<T[]> => {
-  const done: T[] = [];
-  while (done.length < number) {
-    const some = Array.from({ length: Math.min(8, number - done.length) }, (_, i) =>
-      act(done.length + i),
+/** Repeats a request, with at most eight concurrently. More would overload the password hashing. */
+const repeat = async <T>(count: number, send: (i: number) => Promise<T>): Promise<T[]> => {
+  const results: T[] = [];
+  while (results.length < count) {
+    const batch = Array.from({ length: Math.min(8, count - results.length) }, (_, i) =>
+      send(results.length + i),
     );
-    done.push(...(await Promise.all(some)));
+    results.push(...(await Promise.all(batch)));
   }
-  return done;
+  return results;
 };
 
-/** Checks a response with status 429. Its Retry-After must be at most so many seconds. */
-const expectTooMany = ({ error, response }: Result, maxSeconds: number) => {
+/** Checks a response with status 429 and a Retry-After of at most `maxSeconds`. */
+const expectRateLimited = ({ error, response }: Result, maxSeconds: number) => {
   expect(error).toMatchObject({ status: 429, code: 'too_many_requests', errors: [] });
   const seconds = Number(response?.headers.get('retry-after'));
   expect(seconds).toBeGreaterThanOrEqual(1);
@@ -67,9 +67,9 @@ describe('Login', () => {
   test('rejects attempts after 30 failures, for the same email address and client', async () => {
     const [user, other, client] = [await app.register(), await app.register(), newClient()];
     // Concurrently, to check that attempts are counted before they fail.
-    const results = await times(32, () => login(user.email, 'a wrong one', client));
+    const results = await repeat(32, () => login(user.email, 'a wrong one', client));
     expect(countByStatus(results)).toEqual({ 401: 30, 429: 2 });
-    expectTooMany(await login(user.email.toUpperCase(), user.password, client), 300);
+    expectRateLimited(await login(user.email.toUpperCase(), user.password, client), 300);
 
     expect((await login(other.email, other.password, client)).response?.status).toBe(200);
     expect((await login(user.email, user.password, newClient())).response?.status).toBe(200);
@@ -81,7 +81,7 @@ describe('Login', () => {
     const attempts = Array.from({ length: 36 }, () => login(user.email, user.password, client));
     const results = await Promise.all(attempts);
     for (const each of results.filter(({ response }) => response?.status !== 200)) {
-      expectTooMany(each, 1);
+      expectRateLimited(each, 1);
     }
     expect(countByStatus(results)[200]).toBeGreaterThanOrEqual(30);
     expect((await login(user.email, user.password, client)).response?.status).toBe(200);
@@ -90,20 +90,20 @@ describe('Login', () => {
   test('ignores failures that were counted while the system clock was ahead', async () => {
     const [user, client] = [await app.register(), newClient()];
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
-    await times(31, () => login(user.email, 'a wrong one', client));
+    await repeat(31, () => login(user.email, 'a wrong one', client));
     vi.useRealTimers();
     expect((await login(user.email, user.password, client)).response?.status).toBe(200);
   });
 
   test('counts failures for unknown email addresses', async () => {
     const client = newClient();
-    const results = await times(31, () => login('nobody@example.com', 'a wrong one', client));
+    const results = await repeat(31, () => login('nobody@example.com', 'a wrong one', client));
     expect(countByStatus(results)).toEqual({ 401: 30, 429: 1 });
   });
 
   test('does not count successes, and resets the counter after one', async () => {
     const [{ email, password }, client] = [await app.register(), newClient()];
-    await times(3, () => login(email, 'a wrong one', client));
+    await repeat(3, () => login(email, 'a wrong one', client));
     expect(remaining(await login(email, 'a wrong one', client))).toBe('26 of 30');
     expect((await login(email, password, client)).response?.status).toBe(200);
     expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
@@ -111,7 +111,7 @@ describe('Login', () => {
 
   test('does not count invalid requests', async () => {
     const [{ email }, client] = [await app.register(), newClient()];
-    const results = await times(35, () => login(email, '', client));
+    const results = await repeat(35, () => login(email, '', client));
     expect(countByStatus(results)).toEqual({ 400: 35 });
     expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
   });
@@ -135,8 +135,8 @@ describe('Registration', () => {
     const first = await register(client, { username: 'sixtieth', email: 'sixty@example.com' });
     expect(first.response?.status).toBe(201);
     expect(remaining(first)).toBe('59 of 60');
-    expect(countByStatus(await times(61, () => register(client)))).toEqual({ 409: 59, 429: 2 });
-    expectTooMany(
+    expect(countByStatus(await repeat(61, () => register(client)))).toEqual({ 409: 59, 429: 2 });
+    expectRateLimited(
       await register(client, { username: 'patient', email: 'patient@example.com' }),
       60,
     );
@@ -144,7 +144,7 @@ describe('Registration', () => {
     expect(other.response?.status).toBe(201);
   });
 
-  test('does not count invalid requests, whichever rule they break', async () => {
+  test('does not count invalid requests of any kind', async () => {
     const client = newClient();
     const invalid = [
       { username: 'x' },
@@ -152,7 +152,7 @@ describe('Registration', () => {
       { username: 'zebra', password: 'password' },
       { username: 'zebra.zebra', password: 'zebra.zebra' },
     ];
-    const results = await times(80, (i) => register(client, invalid[i % invalid.length]));
+    const results = await repeat(80, (i) => register(client, invalid[i % invalid.length]));
     expect(countByStatus(results)).toEqual({ 400: 80 });
     expect(remaining(await register(client))).toBe('59 of 60');
   });
@@ -172,17 +172,17 @@ describe('Changing the username', () => {
 
   test('rejects requests after 20 in 5 minutes, for the same account and operation', async () => {
     const [user, other] = [await app.register(), await app.register()];
-    const invalid = await times(25, (i) => change(user, i % 2 ? 'x' : 'zеbra'));
+    const invalid = await repeat(25, (i) => change(user, i % 2 ? 'x' : 'zеbra'));
     expect(countByStatus(invalid)).toEqual({ 400: 25 });
     const first = await change(user, 'restless');
     expect(remaining(first)).toBe('19 of 20');
-    const results = await times(20, (i) => change(user, i % 2 ? 'restless' : 'admin'));
+    const results = await repeat(20, (i) => change(user, i % 2 ? 'restless' : 'admin'));
     expect(countByStatus(results)).toEqual({
       200: expect.any(Number),
       409: expect.any(Number),
       429: 1,
     });
-    expectTooMany(await change(user, 'restless'), 300);
+    expectRateLimited(await change(user, 'restless'), 300);
 
     const { client } = user;
     expect((await api.changeBio({ client, body: { bio: 'Here' } })).response?.status).toBe(200);
@@ -197,12 +197,12 @@ describe('Changing the avatar', () => {
   test('rejects requests after 60 in 30 minutes, for the same account', async () => {
     const [user, other] = [await app.register(), await app.register()];
     const avatar = await avatarFile();
-    expect(countByStatus(await times(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
+    expect(countByStatus(await repeat(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
     expect(remaining(await change(user, avatar))).toBe('59 of 60');
     // Files that cannot be decoded count, because the attempt is expensive.
-    const results = await times(60, (i) => change(user, i % 4 ? new Blob(['no avatar']) : avatar));
+    const results = await repeat(60, (i) => change(user, i % 4 ? new Blob(['no avatar']) : avatar));
     expect(countByStatus(results)).toMatchObject({ 429: 1 });
-    expectTooMany(await change(user, avatar), 1800);
+    expectRateLimited(await change(user, avatar), 1800);
     const { client } = user;
     expect((await api.removeProfilePicture({ client })).response?.status).toBe(200);
     expect((await change(other, avatar)).response?.status).toBe(200);
@@ -216,23 +216,23 @@ describe('Changing the password', () => {
 
   test('accepts the correct password after 90 wrong ones, and resets the counter', async () => {
     const { client, password } = await app.register();
-    expect(countByStatus(await times(90, () => change(client, 'a wrong one')))).toEqual({
+    expect(countByStatus(await repeat(90, () => change(client, 'a wrong one')))).toEqual({
       403: 90,
     });
     expect((await change(client, password)).response?.status).toBe(200);
-    expect(countByStatus(await times(11, () => change(client, 'a wrong one')))).toEqual({
+    expect(countByStatus(await repeat(11, () => change(client, 'a wrong one')))).toEqual({
       403: 11,
     });
     expect((await change(client, newPassword, password)).response?.status).toBe(200);
   });
 
-  test('allows one wrong password every 5 seconds after 100, and locks nothing', async () => {
+  test('allows one wrong password every 5 seconds after 100, without locking the account', async () => {
     const { client, email, password } = await app.register();
-    const invalid = await times(105, () => change(client, 'a wrong one', 'password'));
+    const invalid = await repeat(105, () => change(client, 'a wrong one', 'password'));
     expect(countByStatus(invalid)).toEqual({ 400: 105 });
-    const results = await times(103, () => change(client, 'a wrong one'));
+    const results = await repeat(103, () => change(client, 'a wrong one'));
     expect(countByStatus(results)).toEqual({ 403: 101, 429: 2 });
-    for (const result of results) if (result.response?.status === 429) expectTooMany(result, 5);
+    for (const result of results) if (result.response?.status === 429) expectRateLimited(result, 5);
 
     // Everything else works, in this session and in others.
     expect((await api.getProfile({ client })).response?.status).toBe(200);
@@ -243,7 +243,7 @@ describe('Changing the password', () => {
   });
 });
 
-test('Processes on one data folder share the counters', async () => {
+test('Processes with the same data folder share the counters', async () => {
   await using second = await startApp({ ...settings, DATA_DIR: app.context.config.dataDir });
   const headers = from(newClient());
   const body = { email: 'shared@example.com', password: 'a wrong one' };
@@ -253,7 +253,7 @@ test('Processes on one data folder share the counters', async () => {
   expect(remaining(next)).toBe('28 of 30');
 });
 
-test('The store contains no usernames and no client addresses', async () => {
+test('The counters are stored without usernames and client addresses', async () => {
   const { email } = await app.register('recognisable');
   await api.login({ client: app.client(), body: { email, password: 'a wrong one' } });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace } from '../support/spaces.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   ] as const) {
     await createSpace(ann, { title, description, tags: ['mallets'] });
   }
-  await dictionaryIsCurrent(app);
+  await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
@@ -69,7 +69,7 @@ describe('Other forms of a word', () => {
     await create('Two cherries');
     expect(await search('cherries')).toEqual({ found: ['Two cherries'], answered: null });
     await create('A cherrypicker');
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const both = ['Two cherries', 'A cherry'];
     expect(await search('cherries')).toEqual({ found: both, answered: null });
     const all = { found: ['A cherrypicker', ...both], answered: null };
@@ -130,7 +130,7 @@ describe('Another query', () => {
   test('follows the results of the query as typed', async () => {
     await create('Fishing for the carp');
     await create('Fishing for carp');
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await search('the carp')).toEqual({
       found: ['Fishing for the carp', 'Fishing for carp'],
       answered: 'carp',
@@ -144,7 +144,7 @@ describe('Another query', () => {
   test('is the word of most spaces, of those equally near', async () => {
     expect((await search('boets')).found).toEqual(['Boats of the world', 'Boats']);
     await create('Boots again', 3);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await search('boets')).toEqual({
       found: ['Boots again', 'Boots again', 'Boots again', 'Boots'],
       answered: 'boots',
@@ -156,11 +156,11 @@ describe('Another query', () => {
   test('corrects a word only to one that 20 times as many spaces have, also in a cached response', async () => {
     await create('My kettel');
     await create('Kettle', 19);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const few = { found: ['My kettel'], answered: null };
     expect([await search('kettel'), await search('kettel')]).toEqual([few, few]);
     await create('Kettle');
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const many = { found: ['My kettel', ...Array(20).fill('Kettle')], answered: 'kettle' };
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
   });
@@ -168,7 +168,7 @@ describe('Another query', () => {
   test('is chosen only if fewer than ten spaces match as typed, whatever the limit is', async () => {
     await create('The library', 9);
     await create('A library', 3);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const limits = [1, 2, 8, 9, 10, 11, 12, 100];
     const read = async (limit: number) => {
       const path = pathOf('the library', { limit: String(limit) });
@@ -182,7 +182,7 @@ describe('Another query', () => {
       expect(await read(limit)).toEqual({ answered: 'library', found });
     }
     await create('The library');
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     for (const limit of limits) {
       expect(await read(limit)).toEqual({ answered: null, found: [...nine, 'The library'] });
     }
@@ -193,7 +193,7 @@ describe('Another query', () => {
     expect(titles(await first.json())).toEqual([astronomy[0]]);
     await create('Asttronomy');
     await create('Astronomy now');
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const rest = await readPages<SearchResult>(app, nextPage(first) as string);
     expect(rest.flat().map(({ title }) => title)).toEqual(astronomy.slice(1));
     expect(await search('asttronomy')).toEqual({ found: ['Asttronomy'], answered: null });
@@ -203,27 +203,27 @@ describe('Another query', () => {
     const text = { title: 'Xylophones', description: 'Marimbas and vibraphones' };
     const secret = await createSpace(ann, { ...text, visibility: 'private' });
     const answers = async () => [await search('xylophomes'), await search('marimbus')];
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await answers()).toEqual([nothing, nothing]);
     await change(secret, { visibility: 'public' });
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await answers()).toEqual([
       { found: ['Xylophones'], answered: 'xylophones' },
       { found: ['Xylophones'], answered: 'marimbas' },
     ]);
     await change(secret, { visibility: 'private' });
     expect(await answers()).toEqual([nothing, nothing]);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await answers()).toEqual([nothing, nothing]);
   });
 
   test('never has words that were written over or deleted', async () => {
     const space = await createSpace(ann, { title: 'Clavichord', description: '' });
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await search('clavicord')).toEqual({ found: ['Clavichord'], answered: 'clavichord' });
     await change(space, { title: 'Harpsichord' });
     expect(await search('clavicord')).toEqual(nothing);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await search('clavicord')).toEqual(nothing);
     expect(await search('harpsicord')).toEqual({ found: ['Harpsichord'], answered: 'harpsichord' });
     await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
@@ -233,7 +233,7 @@ describe('Another query', () => {
   test('never has words of a deleted account', async () => {
     const user = await app.register();
     await createSpace(user, { title: 'Hurdy-gurdies' });
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(await search('gurdeis')).toEqual({ found: ['Hurdy-gurdies'], answered: 'gurdies' });
     await api.deleteAccount({ client: user.client, throwOnError: true });
     expect(await search('gurdeis')).toEqual(nothing);
@@ -244,7 +244,7 @@ describe('as_typed', () => {
   test('returns only spaces that match the query as typed if it is true', async () => {
     await create('Gardens of Rome');
     await create('My garden');
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const both = { found: ['My garden', 'Gardens of Rome'], answered: null };
     expect(await search('gardens')).toEqual(both);
     expect(await search('gardens', { as_typed: 'false' })).toEqual(both);
@@ -283,7 +283,7 @@ describe('Answered-Query', () => {
     for (const title of ['Watching birds', 'Birds and watching', 'Watching the birds']) {
       await create(title);
     }
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const path = pathOf('watching the birds', { limit: '1' });
     const expected = Array(3).fill('watching%20birds');
     expect(await headersOfPages(path)).toEqual(expected);

@@ -7,9 +7,9 @@ import { indexSpace } from '../../server/search/documents.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
-import { createSpace, join, send } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -35,10 +35,10 @@ beforeAll(async () => {
     });
     // Enough for a description to come before some titles.
     const popularity = i % 9 === 4 ? guests.length : (i * 11) % 6;
-    for (const guest of guests.slice(0, popularity)) await join(guest, space);
+    for (const guest of guests.slice(0, popularity)) await joinSpace(guest, space);
     spaces.push(space);
   }
-  await dictionaryIsCurrent(app);
+  await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
@@ -178,7 +178,7 @@ describe('The pages of a search', () => {
       const space = { title, description: 'Cake.', tags: ['everything'] };
       added.push(await createSpace(ann, space));
     }
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const rest = await readPages<SearchResult>(app, first.next as string);
     const after = [...ids(first.body), ...ids(rest.flat())];
     expect(new Set(after).size).toBe(after.length);
@@ -186,7 +186,7 @@ describe('The pages of a search', () => {
     for (const { space_id } of added) {
       await api.deleteSpace({ client: ann.client, path: { space_id }, throwOnError: true });
     }
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     expect(ids((await readPages<SearchResult>(app, path)).flat())).toEqual(before);
   });
 
@@ -283,8 +283,8 @@ describe('A cursor', () => {
   beforeAll(async () => {
     const [space, other] = spaces as [Space, Space];
     for (const each of [space, other]) {
-      await join(ann, each);
-      for (const text of ['one', 'two']) await send(ann, each, text);
+      await joinSpace(ann, each);
+      for (const text of ['one', 'two']) await sendMessage(ann, each, text);
     }
     Object.assign(paths, {
       search: searchPath('tea', 1),
@@ -448,7 +448,7 @@ describe('A cursor', () => {
   });
 
   test('is the same whenever the same page is requested', async () => {
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     for (const list of lists) {
       const [first, second] = [await read(list), await read(list)];
       expect(cursorOf(second.next)).toBe(cursorOf(first.next));

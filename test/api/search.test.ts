@@ -5,7 +5,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
-import { createSpace, join } from '../support/spaces.ts';
+import { createSpace, joinSpace } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -42,15 +42,15 @@ const change = ({ space_id }: Space, body: SpaceUpdate) =>
 const leave = ({ client }: TestUser, { space_id }: Space) =>
   api.leaveSpace({ client, path: { space_id }, throwOnError: true });
 
-/** Makes so many take part in the space, its creator included. */
-const populate = async (space: Space, participants: number) => {
+/** Makes users join or leave until the space has this many participants, including its creator. */
+const setParticipants = async (space: Space, participants: number) => {
   for (const [i, user] of others.entries()) {
-    await (i < participants - 1 ? join(user, space) : leave(user, space));
+    await (i < participants - 1 ? joinSpace(user, space) : leave(user, space));
   }
 };
 
-describe('A result', () => {
-  test('is the space with exactly the fields of a search result', async () => {
+describe('A search result', () => {
+  test('has exactly the fields of SearchResult', async () => {
     const { created_at, invitation_code, ...result } = await createSpace(ann, {
       title: 'Kombucha "to go" \\ here',
       description: 'One\nline, {"a": 1} and\u2028another </script>.',
@@ -60,7 +60,7 @@ describe('A result', () => {
     expect(await searchTag('fermented')).toEqual([result]);
   });
 
-  test('shows its creator exactly as the space itself does', async () => {
+  test('has the same creator object as the space', async () => {
     const creator = await app.register('zephyr_creator.1');
     const { space_id } = await createSpace(creator, { title: 'Zephyr', tags: ['zephyr'] });
     const { client } = creator;
@@ -73,16 +73,16 @@ describe('A result', () => {
     }
   });
 
-  test('tells how many take part now', async () => {
+  test('has the current participant count', async () => {
     const space = await createSpace(ann, { title: 'Headcount', tags: ['headcount'] });
     for (const count of [2, 5, 8, 3, 1]) {
-      await populate(space, count);
+      await setParticipants(space, count);
       const results = [...(await search('headcount')), ...(await searchTag('headcount'))];
       expect(results.map(({ participant_count }) => participant_count)).toEqual([count, count]);
     }
   });
 
-  test('comes the same with a token or without, even a bad one', async () => {
+  test('is the same with a token, without a token and with an invalid token', async () => {
     await createSpace(ann, { title: 'Openness', tags: ['openness'] });
     for (const path of ['/api/spaces/search?q=openness', '/api/spaces/tag/openness']) {
       const [first, ...rest] = await Promise.all(
@@ -104,36 +104,38 @@ describe('q', () => {
   });
 
   test.each([
-    ['missing', '', 'is missing'],
-    ['of another case', '?Q=tea', 'is missing'],
-    ['as one of an array', '?q[]=tea', 'is missing'],
-    ['repeated', '?q=tea&q=coffee', 'must be a string'],
-    ['of 201 code points', `?q=${'a'.repeat(201)}`, 'must have at most 200 characters'],
-  ])('is refused when %s', async (_, query, message) => {
+    ['it is missing', '', 'is missing'],
+    ['its name is in upper case', '?Q=tea', 'is missing'],
+    ['it is in array notation', '?q[]=tea', 'is missing'],
+    ['it is repeated', '?q=tea&q=coffee', 'must be a string'],
+    ['it has 201 code points', `?q=${'a'.repeat(201)}`, 'must have at most 200 characters'],
+  ])('is rejected if %s', async (_, query, message) => {
     const response = await app.fetch(`/api/spaces/search${query}`);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
-      ...{ code: 'invalid_request', errors: [{ pointer: '?q', message }] },
+      code: 'invalid_request',
+      errors: [{ pointer: '?q', message }],
     });
   });
 
   test.each(['%', '%zz', '%E0%A4%A', '%FF', 'a?%FF', 'tea&limit=%C3', '%ED%A0%80', '%C0%80'])(
-    'is refused when its percent encoding is broken: %s',
+    'is rejected if its percent-encoding is malformed: %s',
     async (encoded) => {
       const response = await app.fetch(`/api/spaces/search?q=${encoded}`);
       expect(response.status).toBe(400);
       expect(await response.json()).toMatchObject({
-        ...{ code: 'invalid_request', errors: [{ pointer: '?' }] },
+        code: 'invalid_request',
+        errors: [{ pointer: '?' }],
       });
     },
   );
 
-  test('may have 200 code points, of whatever length they are', async () => {
+  test('may have 200 code points of several bytes each', async () => {
     expect(await found('🫖'.repeat(200))).toEqual([]);
   });
 
   test.each(['', ' ', '\t\n', '\u3000', '\u200B', '!?', '"', '*', '(((', '_', '%', '\0', '+', '#'])(
-    'finds nothing where it has no word: %j',
+    'returns no results without a word: %j',
     async (q) => {
       const { data, response } = await api.searchSpaces({ client: app.client(), query: { q } });
       expect(data).toEqual([]);
@@ -165,25 +167,25 @@ describe('q', () => {
     ['f?q', []],
     ["'; DROP TABLE spaces; --", []],
     ['\0foo\0', both.slice(0, 1)],
-  ])('has no syntax: %j', async (q, expected) => {
+  ])('has no operators or wildcards: %j', async (q, expected) => {
     expect(await foundAsTyped(q)).toEqual(expected);
     expect((await found(q)).slice(0, expected.length)).toEqual(expected);
   });
 
-  test('counts for no more than its first twelve words', async () => {
+  test('is truncated to its first twelve words', async () => {
     const words = 'one two three four five six seven eight nine ten eleven twelve';
     await createSpace(ann, { title: `Count ${words.slice(4)}`, description: 'one' });
     expect(await foundAsTyped(`${words} thirteen`)).toHaveLength(1);
     expect(await foundAsTyped(`thirteen ${words}`)).toEqual([]);
   });
 
-  test('counts each word once', async () => {
+  test('counts repeated words once', async () => {
     const many = 'foo FOO foo Föö foo foo foo foo foo foo foo foo foo';
     expect(await foundAsTyped(`${many} near`)).toEqual([]);
     expect(await foundAsTyped(`${many} not`)).toHaveLength(1);
   });
 
-  test('may hold a question mark as it is', async () => {
+  test('may contain an unencoded question mark', async () => {
     for (const _ of [1, 2]) await createSpace(ann, { title: 'Vienna? Only vienna?' });
     const first = await app.fetch('/api/spaces/search?limit=1&as_typed=true&q=who?vienna');
     expect(await first.json()).toEqual([]);
@@ -215,11 +217,11 @@ describe('A tag', () => {
     }
   });
 
-  test.each(names)('named %s is found by its name', async (name) => {
+  test.each(names)('is found by its name: %s', async (name) => {
     const results = await searchTag(name);
     expect(results).toHaveLength(1);
-    const shown = name.replace(/ +/g, ' ');
-    expect(results[0]?.tags.map(({ tag_name }) => tag_name)).toContain(shown);
+    const stored = name.replace(/ +/g, ' ');
+    expect(results[0]?.tags.map(({ tag_name }) => tag_name)).toContain(stored);
   });
 
   test.each([
@@ -237,26 +239,26 @@ describe('A tag', () => {
     ['caps', 'ＣＡＰＳ'],
     ['👩‍💻', '👩🏽‍💻'],
     ['o’clock', "o'clock"],
-  ])('is found by %s as by %s', async (typed, name) => {
+  ])('is found by the spelling %s of %s', async (typed, name) => {
     expect(await searchTag(typed)).toEqual(await searchTag(name));
     expect(await searchTag(typed)).toHaveLength(1);
   });
 
   test.each([
-    ['a beginning', 'unde'],
-    ['a word of it', 'sea'],
-    ['more than it', 'under the sea now'],
-    ['other signs', 'c--'],
-    ['fewer signs', 'c'],
-    ['its encoding, encoded', '100%25'],
+    ['a prefix', 'unde'],
+    ['one of its words', 'sea'],
+    ['additional words', 'under the sea now'],
+    ['other punctuation', 'c--'],
+    ['missing punctuation', 'c'],
+    ['double percent-encoding', '100%25'],
     ['the words of a title', 'tags'],
-    ['a typing mistake', 'under teh sea'],
+    ['a typing error', 'under teh sea'],
     ['300 characters', 'a'.repeat(300)],
     ['3,000 characters', 'a'.repeat(3000)],
     ['a wildcard', '%'],
     ['a number', '1'],
     ['NUL', '\0'],
-    ['nothing but #', '#'],
+    ['only #', '#'],
     ['a blank', ' '],
   ])('is not found by %s', async (_, name) => {
     expect(await searchTag(name)).toEqual([]);
@@ -270,19 +272,19 @@ describe('A tag', () => {
     },
   );
 
-  test('has a name', async () => {
+  test('must not be empty', async () => {
     const response = await app.fetch('/api/spaces/tag/');
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ code: 'not_found', errors: [] });
   });
 
-  test('is one segment of the path', async () => {
+  test('is a single path segment', async () => {
     expect((await app.fetch('/api/spaces/tag/a/b')).status).toBe(404);
     expect((await app.fetch('/api/spaces/tag/a%2Fb')).status).toBe(200);
   });
 
   test.each(['%', '100%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(
-    'is refused when its percent encoding is broken: %s',
+    'is rejected if its percent-encoding is malformed: %s',
     async (segment) => {
       const response = await app.fetch(`/api/spaces/tag/${segment}`);
       expect(response.status).toBe(400);
@@ -290,16 +292,16 @@ describe('A tag', () => {
     },
   );
 
-  test('links to its next page also where its name should have been encoded', async () => {
+  test('is encoded in the link to the next page, even if it was not encoded in the request', async () => {
     for (const _ of [1, 2]) await createSpace(ann, { tags: ['<"a>b|c'] });
     const bytes = head('GET', '/api/spaces/tag/<"a>b|c?limit=1', { connection: 'close' });
-    const answer = await sendRaw(app.url, bytes);
-    const next = nextPage(answer as unknown as Response);
+    const response = await sendRaw(app.url, bytes);
+    const next = nextPage(response as unknown as Response);
     expect(next).toMatch(/^\/api\/spaces\/tag\/%3C%22a%3Eb%7Cc\?/);
     expect(await (await app.fetch(next as string)).json()).toHaveLength(1);
   });
 
-  test('no longer finds a space that gave it up, or that only those in it may see', async () => {
+  test('no longer finds a space after the tag was removed or the space became private', async () => {
     const space = await createSpace(ann, { title: 'Fickle', tags: ['fickle', 'constant'] });
     await change(space, { tags: ['constant', 'changed'] });
     expect([await tagged('fickle'), await tagged('constant'), await tagged('changed')]).toEqual([
@@ -319,20 +321,20 @@ describe('limit', () => {
     ['a search', '/api/spaces/search?q=crowd&'],
     ['a search by tag', '/api/spaces/tag/crowd?'],
   ])('of %s', (_, path) => {
-    test('is 20 unless it is given', async () => {
+    test('is 20 by default', async () => {
       const response = await app.fetch(path);
       expect(await response.json()).toHaveLength(20);
       expect(nextPage(response)).toBeDefined();
     });
 
-    test.each([1, 7, 21, 22, 23, 100])('may be %s', async (limit) => {
+    test.each([1, 7, 21, 22, 23, 100])('accepts %s', async (limit) => {
       const response = await app.fetch(`${path}limit=${limit}`);
       expect(await response.json()).toHaveLength(Math.min(limit, 22));
       expect(nextPage(response) === undefined).toBe(limit >= 22);
     });
 
     test.each(['0', '101', '-1', '1.5', 'ten', '', ' ', '1&limit=2', 'NaN', '1e400', '-1e400'])(
-      'may not be "%s"',
+      'rejects "%s"',
       async (limit) => {
         const response = await app.fetch(`${path}limit=${limit}`);
         expect(response.status).toBe(400);
@@ -344,7 +346,7 @@ describe('limit', () => {
 });
 
 describe('The order', () => {
-  test('is titles that equal the query, then popularity, where a match in the title counts as six steps', async () => {
+  test('is titles equal to the query first, then by popularity, with six steps for a title match', async () => {
     const spaces: Record<string, Space> = {};
     for (const [title, description] of [
       ['Tea ceremony', ''],
@@ -357,23 +359,23 @@ describe('The order', () => {
     ] as const) {
       spaces[title] = await createSpace(ann, { title, description });
     }
-    await populate(spaces['Tea ceremony'] as Space, 3);
+    await setParticipants(spaces['Tea ceremony'] as Space, 3);
     const equal = ['Tea ceremony', '¡TEA, Ceremony!'];
     const inTitle = ['Ceremony with Tea', 'Ceremony of tea'];
     const inDescription = ['A teahouse and its ceremonial bowls', 'The Way of Tea'];
 
     // Five steps more popular than those with one participant.
-    await populate(spaces.Kyoto as Space, 14);
+    await setParticipants(spaces.Kyoto as Space, 14);
     const typed = await foundAsTyped('tea ceremony');
     expect(typed).toEqual([...equal, ...inTitle, 'Kyoto', ...inDescription]);
-    // Six steps more popular, so that it is among them: newest first.
-    await populate(spaces.Kyoto as Space, 15);
+    // Six steps more popular, so it ranks like the title matches: newest first.
+    await setParticipants(spaces.Kyoto as Space, 15);
     const [newest, oldest] = inTitle;
     expect(await foundAsTyped('tea ceremony')).toEqual([
       ...[...equal, newest, 'Kyoto', oldest],
       ...inDescription,
     ]);
-    await populate(spaces['Ceremony of tea'] as Space, 2);
+    await setParticipants(spaces['Ceremony of tea'] as Space, 2);
     expect(await foundAsTyped('tea ceremony')).toEqual([
       ...[...equal, oldest, newest, 'Kyoto'],
       ...inDescription,
@@ -386,14 +388,14 @@ describe('The order', () => {
     ]);
   });
 
-  test('is within each by participants, in steps of a logarithm, then newest first', async () => {
+  test('is by logarithmic steps of participants, then newest first', async () => {
     const spaces = [];
     for (const count of [1, 8, 2, 5, 3, 6, 1, 4, 7]) {
       const space = await createSpace(ann, { title: `Popular with ${count}`, tags: ['popular'] });
-      await populate(space, count);
+      await setParticipants(space, count);
       spaces.push(space);
     }
-    // One step are 3 and 4, one 5 and 6, one 7 and 8.
+    // 3 and 4 are in the same step, as are 5 and 6, and 7 and 8.
     const expected = [7, 8, 6, 5, 4, 3, 2, 1, 1].map((count) => `Popular with ${count}`);
     expect(await found('popular')).toEqual(expected);
     expect(await tagged('popular')).toEqual(expected);
@@ -401,7 +403,7 @@ describe('The order', () => {
     expect(newest).toBe(spaces[6]?.space_id);
   });
 
-  test('follows those who join and leave', async () => {
+  test('changes when users join and leave', async () => {
     const [old, recent] = [
       await createSpace(ann, { title: 'Moving: old', tags: ['moving'] }),
       await createSpace(ann, { title: 'Moving: new', tags: ['moving'] }),
@@ -412,19 +414,19 @@ describe('The order', () => {
       ['Moving: old', 'Moving: new'],
     ];
     expect(await orders()).toEqual([newFirst, newFirst]);
-    await populate(old, 2);
+    await setParticipants(old, 2);
     expect(await orders()).toEqual([oldFirst, oldFirst]);
-    await populate(recent, 3);
+    await setParticipants(recent, 3);
     expect(await orders()).toEqual([newFirst, newFirst]);
-    await populate(old, 4);
+    await setParticipants(old, 4);
     expect(await orders()).toEqual([newFirst, newFirst]);
-    await populate(recent, 1);
+    await setParticipants(recent, 1);
     expect(await orders()).toEqual([oldFirst, oldFirst]);
-    await populate(old, 1);
+    await setParticipants(old, 1);
     expect(await orders()).toEqual([newFirst, newFirst]);
   });
 
-  test('does not change when a space does not fit better or worse than before', async () => {
+  test('changes with the text of a space only if its rank changes', async () => {
     const space = await createSpace(ann, { title: 'Steady one' });
     await createSpace(ann, { title: 'Steady two' });
     await change(space, { title: 'Steady as ever', description: 'New words.' });
@@ -497,7 +499,7 @@ describe('Every language', () => {
   afterAll(() => languages[Symbol.asyncDispose]());
 
   type Title = keyof typeof spaces;
-  /** A query finds these and no other. */
+  /** Each query finds exactly these spaces. */
   const rows: [language: string, query: string, ...found: Title[]][] = [
     ['English', 'garden', 'Gardening for beginners'],
     ['English', 'arden'],
@@ -613,7 +615,7 @@ describe('Every language', () => {
 });
 
 describe('A run of an unspaced script', () => {
-  test('is found as it stands, in the order of its characters', async () => {
+  test('is found by its characters in the same order', async () => {
     for (const [title, description] of [
       ['南北町', 'A town.'],
       ['北町南北', 'Its parts in another order.'],
@@ -633,7 +635,7 @@ describe('A run of an unspaced script', () => {
     expect(await foundAsTyped('南北町 town')).toEqual(['南北町']);
     expect(await foundAsTyped('town 南北町')).toEqual(['南北町']);
     expect(await foundAsTyped('北町南')).toEqual(['北町南北。', '北町南北', 'Town']);
-    // Otherwise, those with its words in any order follow.
+    // Without as_typed, spaces with its words in any order follow.
     const others = ['北町と南北', '北町南北', 'Town'];
     expect(await found('南北町')).toEqual([...expected, ...others]);
     const allPages = await readPages<SearchResult>(app, '/api/spaces/search?q=南北町&limit=1');

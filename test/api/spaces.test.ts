@@ -7,7 +7,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, getError, join, send } from '../support/spaces.ts';
+import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -54,7 +54,7 @@ async function findByTag(tag: string): Promise<string[]> {
 }
 
 describe('createSpace', () => {
-  test('returns the space as everyone reads it, with its creator as a participant', async () => {
+  test('returns the same space as getSpace, with its creator as a participant', async () => {
     const space = await createSpace(ann, {
       title: 'Sourdough',
       description: 'Starters.',
@@ -85,7 +85,7 @@ describe('createSpace', () => {
   test('returns a unique invitation code for a private space, to the creator only', async () => {
     const space = await createSpace(ann, { visibility: 'private' });
     expect(space.invitation_code).toMatch(/^[\w-]{22,64}$/);
-    await join(ben, space);
+    await joinSpace(ben, space);
     expect(await getSpace(ben, space)).toEqual({
       ...space,
       participant_count: 2,
@@ -97,7 +97,7 @@ describe('createSpace', () => {
     expect(other.invitation_code).not.toBe(space.invitation_code);
   });
 
-  test('trims texts, normalises line breaks and changes nothing else', async () => {
+  test('trims texts, normalises line breaks and makes no other changes', async () => {
     const space = await createSpace(ann, {
       title: ' 100 % “plain”  <b>text</b> \\ 🫖 ',
       description: '\r\n one\r\ntwo\rthree\n\n "four"\t'.replace('\t', ''),
@@ -184,7 +184,7 @@ describe('getSpace of a public space', () => {
   test('returns the creator’s new username and avatar immediately, as do lists and searches', async () => {
     const creator = await app.register('zoe');
     const space = await createSpace(creator, { title: 'Renaming', tags: ['renamed'] });
-    await join(ben, space);
+    await joinSpace(ben, space);
     const { data } = await api.changeProfilePicture({
       client: creator.client,
       body: { avatar: await avatarFile() },
@@ -215,9 +215,9 @@ describe('a private space', () => {
       visibility: 'private',
       tags: ['quincuncial'],
     });
-    ({ message_id } = await send(ann, space, 'Nobody hears this.'));
+    ({ message_id } = await sendMessage(ann, space, 'Nobody hears this.'));
     guest = await app.register('guest');
-    await join(guest, space);
+    await joinSpace(guest, space);
   });
 
   type Ids = Record<'space_id' | 'message_id', string>;
@@ -245,7 +245,7 @@ describe('a private space', () => {
     expect(actual).toEqual(await problemOf({ space_id: 'no-space', message_id: 'no-message' }));
   };
 
-  test('is hidden by operations on spaces, messages and appreciations', () => {
+  test('is tested with operations on spaces, messages and appreciations', () => {
     const ids = operationsOnIt.map(({ operationId }) => operationId);
     expect(ids).toEqual(expect.arrayContaining(['getSpace', 'sendMessage', 'appreciateMessage']));
     expect(openOperations.map(({ operationId }) => operationId)).toContain('listMessages');
@@ -286,7 +286,7 @@ describe('a private space', () => {
   test('is hidden from users who have left, until they join again', async () => {
     await leave(guest, space);
     for (const operation of operationsOnIt) await assertHidden(sendAs(guest.headers, operation));
-    await join(guest, space);
+    await joinSpace(guest, space);
     expect(await getSpace(guest, space)).toMatchObject({ participant_count: 2 });
   });
 
@@ -326,8 +326,8 @@ describe('joinSpace', () => {
     expect((await getSpace(carl, space)).participant_count).toBe(2);
   });
 
-  test('counts concurrent requests of a user once, as does leaveSpace', async () => {
-    await Promise.all(Array.from({ length: 12 }, () => join(carl, space)));
+  test('counts concurrent requests of a user once, like leaveSpace', async () => {
+    await Promise.all(Array.from({ length: 12 }, () => joinSpace(carl, space)));
     expect((await getSpace(carl, space)).participant_count).toBe(2);
     await Promise.all(Array.from({ length: 12 }, () => leave(carl, space)));
     expect((await getSpace(carl, space)).participant_count).toBe(1);
@@ -366,7 +366,7 @@ describe('leaveSpace', () => {
   });
 
   test('keeps joined_at and stores left_at once', async () => {
-    await join(carl, space);
+    await joinSpace(carl, space);
     const joined = await readParticipation();
     await leave(carl, space);
     const left = await readParticipation();
@@ -380,11 +380,11 @@ describe('leaveSpace', () => {
   });
 
   test('allows the user to join again, with a new joined_at', async () => {
-    await join(carl, space);
+    await joinSpace(carl, space);
     const before = await readParticipation();
     await leave(carl, space);
     await sleep(2);
-    await join(carl, space);
+    await joinSpace(carl, space);
     const after = await readParticipation();
     expect(after?.left_at).toBeNull();
     expect(Date.parse(after?.joined_at ?? '')).toBeGreaterThan(Date.parse(before?.joined_at ?? ''));
@@ -394,8 +394,8 @@ describe('leaveSpace', () => {
   });
 
   test('keeps the user’s messages and prevents new ones', async () => {
-    await join(carl, space);
-    await send(carl, space, 'I was here.');
+    await joinSpace(carl, space);
+    await sendMessage(carl, space, 'I was here.');
     await leave(carl, space);
     const { data } = await api.listMessages({
       client: stranger.client,
@@ -423,12 +423,12 @@ describe('listParticipations', () => {
     spaces = [];
     for (const i of Array(7).keys()) {
       spaces.push(await createSpace(i % 2 ? ann : dora, { title: `Space ${i}` }));
-      if (i % 2) await join(dora, spaces.at(-1) as Space);
+      if (i % 2) await joinSpace(dora, spaces.at(-1) as Space);
     }
     await leave(dora, spaces[1] as Space);
     await leave(dora, spaces[5] as Space);
-    await join(dora, spaces[1] as Space);
-    // Gives the first four one timestamp, as if joined in one millisecond.
+    await joinSpace(dora, spaces[1] as Space);
+    // Sets the same timestamp for the participations in all but the last two listed spaces.
     const { joined_at } = (await listParticipations(dora)).at(-1) as Participation;
     await app.context.engine.db
       .updateTable('participations')
@@ -441,7 +441,7 @@ describe('listParticipations', () => {
 
   const titles = ['Space 1', 'Space 6', 'Space 4', 'Space 3', 'Space 2', 'Space 0'];
 
-  test('returns the spaces that the caller participates in, the last joined first', async () => {
+  test('returns the spaces of the caller, the last joined first', async () => {
     expect((await listParticipations(dora)).map(({ space }) => space.title)).toEqual(titles);
   });
 
@@ -454,7 +454,7 @@ describe('listParticipations', () => {
     expect(pages.flat().map(({ space }) => space.title)).toEqual(titles);
   });
 
-  test('repeats nothing if the caller joins a space between two pages', async () => {
+  test('does not repeat spaces if the caller joins one between two pages', async () => {
     const first = await app.fetch('/api/participations?limit=3', { headers: dora.headers });
     const link = /<(.+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
     const space = await createSpace(dora, { title: 'A new one' });
@@ -488,7 +488,7 @@ describe('updateSpace', () => {
     { visibility: 'private' as const },
     { visibility: 'public' as const },
     { title: 'Kite flying', description: 'On the beach.' },
-  ])('changes nothing but %j', async (update) => {
+  ])('changes only %j', async (update) => {
     const changed = await updateSpace(ann, space, update);
     const code = update.visibility === 'private' ? expect.any(String) : null;
     expect(changed).toEqual({ ...space, ...update, invitation_code: code });
@@ -508,7 +508,7 @@ describe('updateSpace', () => {
     expect(await findByTag('string')).not.toContain('Kites');
   });
 
-  test('deletes the tags that no space has any more, and keeps the others', async () => {
+  test('deletes tags without spaces and keeps the others', async () => {
     const readTagKeys = async () => {
       const rows = await app.context.engine.db.selectFrom('tags').select('tag_key').execute();
       return rows.map(({ tag_key }) => tag_key);
@@ -565,7 +565,7 @@ describe('updateSpace', () => {
   });
 
   test('keeps the participants', async () => {
-    await join(ben, space);
+    await joinSpace(ben, space);
     await updateSpace(ann, space, { visibility: 'private' });
     expect(await getSpace(ben, space)).toMatchObject({
       visibility: 'private',
@@ -574,7 +574,7 @@ describe('updateSpace', () => {
   });
 
   test('rejects users other than the creator', async () => {
-    await join(ben, space);
+    await joinSpace(ben, space);
     const call = () =>
       api.updateSpace({ client: ben.client, path: space, body: { title: 'Mine' } });
     expect(await getError(call())).toBe('403 not_space_creator');
@@ -607,8 +607,8 @@ describe('updateSpace', () => {
 describe('deleteSpace', () => {
   test('deletes the space and its messages for everyone', async () => {
     const space = await createSpace(ann, { title: 'Astrolabe', tags: ['brass'] });
-    await join(ben, space);
-    const { message_id } = await send(ben, space, 'How old is it?');
+    await joinSpace(ben, space);
+    const { message_id } = await sendMessage(ben, space, 'How old is it?');
     await api.appreciateMessage({ client: ann.client, path: { message_id }, throwOnError: true });
     await deleteSpace(ann, space);
 
@@ -635,7 +635,7 @@ describe('deleteSpace', () => {
 
   test('rejects users other than the creator', async () => {
     const space = await createSpace(ann);
-    await join(ben, space);
+    await joinSpace(ben, space);
     const call = api.deleteSpace({ client: ben.client, path: space });
     expect(await getError(call)).toBe('403 not_space_creator');
     expect(await getSpace(stranger, space)).toMatchObject({ participant_count: 2 });
@@ -684,7 +684,7 @@ describe('the parameter space_id', () => {
   });
 });
 
-test('every operation but reading requires a token', async () => {
+test('all operations except reads of public spaces require a token', async () => {
   const space = await createSpace(ann);
   const { client } = stranger;
   const body = { title: 'x', description: '', visibility: 'public' as const, tags: [] };

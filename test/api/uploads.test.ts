@@ -167,7 +167,7 @@ describe('readAvatarUpload', () => {
 });
 
 describe('a connection', () => {
-  test('gets 413 before it has sent the body if Content-Length is too large', async () => {
+  test('receives 413 before it sends the body if Content-Length is too large', async () => {
     const client = await openConnection();
     client.write(createHead({ 'Content-Length': 60 * MEBIBYTE }));
     expect(await readResponse(client)).toContain('HTTP/1.1 413');
@@ -201,7 +201,7 @@ describe('a connection', () => {
     ['in a part without a name', `--${BOUNDARY}\r\n\r\n`],
     ['in the file', `--${BOUNDARY}\r\n${disposition('name="avatar"; filename="a"')}\r\n\r\n`],
     ['in the wrong file', `--${BOUNDARY}\r\n${disposition('name="b"; filename="a"')}\r\n\r\n`],
-  ])('gets a response and is closed if it sends endless data %s', async (_, start) => {
+  ])('receives a response and is closed if it sends endless data %s', async (_, start) => {
     const client = await openConnection();
     const response = readResponse(client);
     client.write(createHead({ 'Transfer-Encoding': 'chunked' }));
@@ -216,7 +216,7 @@ describe('a connection', () => {
     await closed;
     expect(await response).toMatch(/^HTTP\/1\.1 (413|400|200) /);
     expect(outcomes).toHaveLength(1);
-    // The largest file, the drained bytes and one read of a socket.
+    // The maximum file size, plus 16 drained mebibytes, plus one read from the socket.
     expect(sockets[0]?.bytesRead).toBeLessThan(MAX_AVATAR_BYTES + 17 * MEBIBYTE);
   });
 
@@ -233,7 +233,7 @@ describe('a connection', () => {
     await expectWithinOneSecond(app.close());
   });
 
-  test('does not keep the server from closing after a rejected upload has been sent', async () => {
+  test('does not delay the server’s shutdown after a rejected upload', async () => {
     const client = await openConnection();
     const secondPart = createPart('name="other"; filename="b.jpg"', Buffer.alloc(4 * MEBIBYTE));
     const body = createBody(createPart('name="avatar"; filename="a.jpg"', 'content'), secondPart);
@@ -248,7 +248,7 @@ describe('a connection', () => {
 });
 
 describe('drain', () => {
-  test('stops after its timeout if the client has stopped sending', async () => {
+  test('ends after its timeout if the client stops sending', async () => {
     const server = createServer((request: IncomingMessage, response) => {
       response.end('refused');
       drain(request, MEBIBYTE, 100);
@@ -299,7 +299,7 @@ async function send(body: FormData | string | Buffer, type = FORM_TYPE) {
 
 async function openConnection(): Promise<Socket> {
   const client = connect(port, '127.0.0.1');
-  // The server resets a connection that is still sending. The tests check the response that came before.
+  // The server may reset the connection while the client is still sending. Tests check the response before the reset.
   client.on('error', () => {});
   await new Promise((resolve) => client.once('connect', resolve));
   return client;

@@ -2,15 +2,16 @@ import { readFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
-import { answers } from '../contract/answers.ts';
-import { existing, isProvoked, literalParameters } from '../contract/preparation.ts';
+import { declaredResponses } from '../contract/declared-responses.ts';
+import { existingIds, isProvoked, literalParameters } from '../contract/preparation.ts';
 import { notRebuilt, readIndexes } from '../support/integrity.ts';
 import { parametersOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { notInFacts, readFacts } from '../torture/ledger.ts';
-import { isRead, notDrawn, writeShares } from '../torture/traffic.ts';
+import { isRead, neverDrawn, writeShares } from '../torture/traffic.ts';
 
-// What an operation or a column needs elsewhere would otherwise be missed only by `npm run contract` or a torture trial.
+// A new operation or column needs entries in several test fixtures. Without these tests, a missing entry would only show
+// in `npm run contract` or in a torture trial.
 
 const schema = new URL('../../server/database/sqlite/schema.sql', import.meta.url);
 const sqlite = new Sqlite(':memory:').exec(readFileSync(schema, 'utf8'));
@@ -20,24 +21,27 @@ afterAll(() => {
 
 test('every operation is in the traffic of the torture trials', () => {
   const ids = operations.map(({ operationId }) => operationId);
-  const written = Object.keys(writeShares);
-  const left = Object.keys(notDrawn);
-  const read = operations.filter(isRead).map(({ operationId }) => operationId);
-  const missing = ids.filter((id) => ![...written, ...left, ...read].includes(id));
-  expect(missing.map((id) => `${id} has no traffic in test/torture/traffic.ts`)).toEqual([]);
-  const needless = [...written, ...left].filter((id) => !ids.includes(id) || read.includes(id));
-  expect(needless.map((id) => `Remove ${id} from test/torture/traffic.ts`)).toEqual([]);
+  const writes = Object.keys(writeShares);
+  const excluded = Object.keys(neverDrawn);
+  const reads = operations.filter(isRead).map(({ operationId }) => operationId);
+  const missing = ids.filter((id) => ![...writes, ...excluded, ...reads].includes(id));
+  expect(missing.map((id) => `Add ${id} to test/torture/traffic.ts`)).toEqual([]);
+  const unneeded = [...writes, ...excluded].filter((id) => !ids.includes(id) || reads.includes(id));
+  expect(unneeded.map((id) => `Remove ${id} from test/torture/traffic.ts`)).toEqual([]);
 });
 
-test('the contract check knows how to provoke every answer', () => {
-  const missing = answers.filter((answer) => !answer.id.includes('(') && !isProvoked(answer));
+test('the contract check can provoke every declared response', () => {
+  // Dredd sends a request only for the first of several examples. The ids of the others contain a parenthesis.
+  const missing = declaredResponses.filter(
+    (response) => !response.id.includes('(') && !isProvoked(response),
+  );
   expect(
-    missing.map(({ id }) => `'${id}' is missing in the changes of test/contract/preparation.ts`),
+    missing.map(({ id }) => `Add '${id}' to the changes in test/contract/preparation.ts`),
   ).toEqual([]);
 });
 
-test('the contract check has something for every parameter', () => {
-  const known = [...Object.keys(existing), ...literalParameters];
+test('the contract check has a value for every required parameter', () => {
+  const known = [...Object.keys(existingIds), ...literalParameters];
   const missing = operations.flatMap((operation) =>
     parametersOf(operation)
       .filter(({ name, required }) => required && !known.includes(name))
@@ -46,12 +50,12 @@ test('the contract check has something for every parameter', () => {
   expect(
     missing.map(
       (each) =>
-        `${each}: add it to openWorld (test/contract/world.ts) and to what exists (test/contract/preparation.ts)`,
+        `${each}: create it in openWorld (test/contract/world.ts) and add it to existingIds (test/contract/preparation.ts)`,
     ),
   ).toEqual([]);
 });
 
-/** The columns whose values the statements of `read` return, as `table.column`. */
+/** Returns the columns that the statements of `read` select, as `table.column`. */
 function columnsReadBy(read: (sqlite: Sqlite.Database) => unknown): Set<string> {
   const columns = new Set<string>();
   const observed = new Proxy(sqlite, {
@@ -71,10 +75,11 @@ function columnsReadBy(read: (sqlite: Sqlite.Database) => unknown): Set<string> 
   return columns;
 }
 
-function namesOf(kind: Parameters<typeof tablesOf>[0], hasKeys: boolean): string[] {
+/** Returns the columns of all tables of a kind, as `table.column`. */
+function columnNamesOf(kind: Parameters<typeof tablesOf>[0], includesKeys: boolean): string[] {
   return tablesOf(kind).flatMap((table) =>
     columnsOf(sqlite, table)
-      .filter(({ isKey }) => hasKeys || !isKey)
+      .filter(({ isKey }) => includesKeys || !isKey)
       .map(({ name }) => `${table}.${name}`),
   );
 }
@@ -82,31 +87,31 @@ function namesOf(kind: Parameters<typeof tablesOf>[0], hasKeys: boolean): string
 test.each([
   {
     name: 'the ledger compares every stored column',
-    columns: namesOf('stored', false),
+    columns: columnNamesOf('stored', false),
     read: columnsReadBy(readFacts),
-    leftOut: Object.values(notInFacts).flat(),
-    missing: (column: string) =>
-      `${column} is neither read by readFacts nor listed in notInFacts of test/torture/ledger.ts`,
-    needless: (column: string) => `Remove ${column} from notInFacts of test/torture/ledger.ts`,
+    excluded: Object.values(notInFacts).flat(),
+    reader: 'readFacts',
+    exclusions: 'notInFacts of test/torture/ledger.ts',
   },
   {
-    name: 'the check of the search indexes compares every column of theirs',
-    columns: namesOf('index', true),
+    name: 'the check of the search indexes compares every column',
+    columns: columnNamesOf('index', true),
     read: columnsReadBy(readIndexes),
-    leftOut: Object.values(notRebuilt).flat(),
-    missing: (column: string) =>
-      `${column} is neither read by readIndexes nor listed in notRebuilt of test/support/integrity.ts`,
-    needless: (column: string) => `Remove ${column} from notRebuilt of test/support/integrity.ts`,
+    excluded: Object.values(notRebuilt).flat(),
+    reader: 'readIndexes',
+    exclusions: 'notRebuilt of test/support/integrity.ts',
   },
-])('$name', ({ columns, read, leftOut, missing, needless }) => {
+])('$name', ({ columns, read, excluded, reader, exclusions }) => {
   expect(columns).not.toEqual([]);
-  const forgotten = columns.filter((each) => !read.has(each) && !leftOut.includes(each));
-  expect(forgotten.map(missing)).toEqual([]);
-  const unneeded = leftOut.filter((each) => read.has(each) || !columns.includes(each));
-  expect(unneeded.map(needless)).toEqual([]);
+  const missing = columns.filter((each) => !read.has(each) && !excluded.includes(each));
+  expect(
+    missing.map((column) => `${column} is neither read by ${reader} nor listed in ${exclusions}`),
+  ).toEqual([]);
+  const unneeded = excluded.filter((each) => read.has(each) || !columns.includes(each));
+  expect(unneeded.map((column) => `Remove ${column} from ${exclusions}`)).toEqual([]);
 });
 
-test('every table is of a kind', () => {
+test('every table has a kind in test/support/tables.ts', () => {
   const tables = sqlite
     .prepare(
       `SELECT name FROM sqlite_schema
@@ -116,6 +121,6 @@ test('every table is of a kind', () => {
     .all() as string[];
   const known = [...tablesOf('stored'), ...tablesOf('index'), ...tablesOf('internal')];
   const missing = tables.filter((table) => !known.includes(table));
-  expect(missing.map((table) => `${table} is of no kind in test/support/tables.ts`)).toEqual([]);
+  expect(missing.map((table) => `Add ${table} to test/support/tables.ts`)).toEqual([]);
   expect(known.filter((table) => !tables.includes(table))).toEqual([]);
 });

@@ -7,14 +7,14 @@ import { sourcesIn } from './sources.ts';
  * A layer may import from the layers below it. Names in one layer must not import from each other.
  */
 const layers = [
-  // Programs: they read the settings, start something and end.
+  // Entry points of programs.
   ['main.ts', 'commands'],
   ['process'],
   // HTTP: translates between requests and domain functions.
   ['app.ts'],
   ['handlers'],
   ['http'],
-  // What a process opens once.
+  // The resources that a process opens once.
   ['context.ts'],
   ['housekeeping.ts', 'metrics', 'tasks.ts'],
   // Domains: plain functions without HTTP.
@@ -26,7 +26,7 @@ const layers = [
   ['stores.ts'],
   ['auth', 'avatars', 'rate-limits'],
   ['accounts'],
-  // Storage, and the text that it indexes.
+  // Storage, and the splitting of text into indexed words.
   ['database'],
   ['text'],
   // Used by everything.
@@ -51,7 +51,7 @@ describe('The layers of server/', () => {
     expect(layers.flat().sort()).toEqual([...units].sort());
   });
 
-  test('import only from layers below, so that no folders depend on each other', () => {
+  test('import only from layers below, which rules out circular dependencies', () => {
     const violations = serverSources.flatMap(({ path, imports }) =>
       imports
         .filter((imported) => imported.startsWith('server/') && unitOf(imported) !== unitOf(path))

@@ -9,7 +9,7 @@ import { contractText } from '../../server/contract.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { importChain, pathsMatching, root, sourceAt, sources, sourcesIn } from './sources.ts';
 
-test('The rules see the sources and their imports', () => {
+test('The source scanner finds the files of the repository and their imports', () => {
   expect(sourcesIn('server').length).toBeGreaterThan(60);
   expect(sourceAt('server/app.ts')?.imports).toContain('fastify');
   expect(sourceAt('server/app.ts')?.imports).toContain('server/http/error-handler.ts');
@@ -61,8 +61,8 @@ test.each(otherSources)('$path contains no queries', ({ text, imports }) => {
   expect(text).not.toMatch(/sql`|\b(selectFrom|insertInto|updateTable|deleteFrom|executeQuery)\b/);
 });
 
-test('Only server/database/ names a kind of database', () => {
-  // Its error message for DATABASE_URL names the only supported database.
+test('Only server/database/ names a database product', () => {
+  // The error message for an invalid DATABASE_URL names the supported database.
   const exceptions = ['server/config.ts'];
   const others = sourcesIn('server').filter(({ path }) => !path.startsWith('server/database/'));
   expect(pathsMatching(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);
@@ -72,14 +72,14 @@ test('The client does not depend on Node.js', () => {
   for (const { path } of sourcesIn('client')) {
     expect(importChain(/^(?!client\/|generated\/)/, path)).toBeUndefined();
   }
-  const readers = pathsMatching(
+  const users = pathsMatching(
     /\b(Buffer|process|require)\s*[.(]/,
     sourcesIn('client', 'generated'),
   );
-  expect(readers).toEqual([]);
+  expect(users).toEqual([]);
 });
 
-test('The server imports nothing from tests, tools or clients', () => {
+test('The server does not import tests, tools or clients', () => {
   for (const { path, imports } of sourcesIn('server')) {
     expect(
       imports.filter((each) => /^(client|codegen|mock|test)\//.test(each)),
@@ -88,7 +88,7 @@ test('The server imports nothing from tests, tools or clients', () => {
   }
 });
 
-test('Every import exists, and generated code is imported as TypeScript', () => {
+test('Every imported file exists, and imports of generated code end in .ts', () => {
   for (const { path, imports } of sources) {
     for (const each of imports.filter((name) =>
       /^(client|codegen|generated|mock|server|test)\//.test(name),
@@ -136,7 +136,7 @@ test('Every migration is listed in index.ts, in the order of its number', async 
   }
 });
 
-// A careless `git add` could otherwise commit downloads or build results.
+// Detects downloads and build results that were committed by mistake.
 test.skipIf(!existsSync(join(root, '.git')))('Only two images are binary files', () => {
   const files = execFileSync('git', ['ls-files', '--eol'], { cwd: root, encoding: 'utf8' });
   const binary = files.split('\n').filter((line) => line.startsWith('i/-text'));

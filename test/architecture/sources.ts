@@ -8,7 +8,7 @@ export interface Source {
   /** Relative to the root of the repository. */
   path: string;
   text: string;
-  /** Paths relative to the root of the repository, and names of packages. Includes the entry modules of threads. */
+  /** Paths relative to the root of the repository, and names of packages. Entry modules of threads are included. */
   imports: string[];
 }
 
@@ -36,8 +36,8 @@ export function sourcesIn(...folders: string[]): Source[] {
 }
 
 /** Returns the paths of the sources whose text matches. */
-export function pathsMatching(pattern: RegExp, among: Source[]): string[] {
-  return among.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+export function pathsMatching(pattern: RegExp, candidates: Source[]): string[] {
+  return candidates.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
 }
 
 /** Returns a chain of imports from a file to a matching import, or undefined if there is none. */

@@ -1,6 +1,6 @@
 import * as echarts from 'echarts';
-import { amountOfSpaces } from './latency.ts';
-import { type Results, rounded } from './report.ts';
+import { formatSpaces } from './latency.ts';
+import { formatNumber, type Results } from './report.ts';
 
 const OURS = '#0f766e';
 const OTHER = '#cbd5e1';
@@ -9,7 +9,7 @@ const FAINT = '#64748b';
 const FONT = 'Helvetica, Arial, sans-serif';
 const [WIDTH, HEIGHT] = [1080, 680];
 
-/** Draws the results as SVG: requests per second against the constant route, and milliseconds against PostgreSQL. */
+/** Draws the results as SVG: requests per second against the constant route, and latencies against PostgreSQL. */
 export function drawChart({ figures, comparisons, spaces, machine }: Results): string {
   const chart = echarts.init(null, null, {
     renderer: 'svg',
@@ -17,7 +17,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     width: WIDTH,
     height: HEIGHT,
   });
-  const constant = figures.filter(({ what }) => what.endsWith('against the constant route'));
+  const constant = figures.filter(({ name }) => name.endsWith('against the constant route'));
   const classes = comparisons.find(({ id }) => id === 'postgres')?.rows ?? [];
   const heading = (text: string, subtext: string, left: number) => ({
     text,
@@ -36,12 +36,12 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     axisTick: { show: false },
     axisLabel: { color: INK, fontSize: 12, fontFamily: FONT },
   });
-  const quiet = { color: FAINT, fontSize: 11, fontFamily: FONT };
-  const lines = { lineStyle: { color: '#eef2f6' } };
+  const axisLabel = { color: FAINT, fontSize: 11, fontFamily: FONT };
+  const splitLine = { lineStyle: { color: '#eef2f6' } };
   const milliseconds = (i: number) => classes.map(({ values }) => values[i] as number);
-  const most = Math.ceil(Math.max(100, ...constant.map(({ value }) => value)) / 20) * 20;
-  const least = Math.min(...milliseconds(0), ...milliseconds(2));
-  const floor = 10 ** Math.floor(Math.log10(least / 2));
+  const maxPercent = Math.ceil(Math.max(100, ...constant.map(({ value }) => value)) / 20) * 20;
+  const minMilliseconds = Math.min(...milliseconds(0), ...milliseconds(2));
+  const axisStart = 10 ** Math.floor(Math.log10(minMilliseconds / 2));
   const label = {
     show: true,
     position: 'right' as const,
@@ -55,7 +55,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
     backgroundColor: '#ffffff',
     title: [
       heading(
-        `Requests per second at ${amountOfSpaces(spaces)} spaces`,
+        `Requests per second at ${formatSpaces(spaces)} spaces`,
         'in percent of the same application returning the same bytes from memory',
         20,
       ),
@@ -72,14 +72,12 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
       },
     ],
     legend: {
-      ...{
-        right: 24,
-        top: HEIGHT - 30,
-        itemWidth: 12,
-        itemHeight: 12,
-        itemGap: 36,
-        icon: 'roundRect',
-      },
+      right: 24,
+      top: HEIGHT - 30,
+      itemWidth: 12,
+      itemHeight: 12,
+      itemGap: 36,
+      icon: 'roundRect',
       textStyle: { color: INK, fontSize: 12, fontFamily: FONT },
       data: ['this service', 'PostgreSQL ts_rank'],
     },
@@ -92,22 +90,22 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
         type: 'value',
         gridIndex: 0,
         min: 0,
-        max: most,
-        splitLine: lines,
-        axisLabel: { ...quiet, formatter: '{value} %' },
+        max: maxPercent,
+        splitLine,
+        axisLabel: { ...axisLabel, formatter: '{value} %' },
       },
       {
         type: 'log',
-        min: floor,
-        startValue: floor,
+        min: axisStart,
+        startValue: axisStart,
         gridIndex: 1,
-        splitLine: lines,
-        axisLabel: { ...quiet, formatter: (value: number) => `${value} ms` },
+        splitLine,
+        axisLabel: { ...axisLabel, formatter: (value: number) => `${value} ms` },
       },
     ],
     yAxis: [
       names(
-        constant.map(({ what }) => what.replace(', against the constant route', '')),
+        constant.map(({ name }) => name.replace(', against the constant route', '')),
         0,
       ),
       names(
@@ -128,7 +126,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
         label: {
           ...label,
           fontSize: 13,
-          formatter: ({ value }: { value: number }) => `${rounded(value)} %`,
+          formatter: ({ value }: { value: number }) => `${formatNumber(value)} %`,
         },
       },
       {
@@ -139,7 +137,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
         xAxisIndex: 1,
         yAxisIndex: 1,
         itemStyle: { color: OURS, borderRadius: [0, 3, 3, 0] },
-        label: { ...label, formatter: ({ value }: { value: number }) => rounded(value) },
+        label: { ...label, formatter: ({ value }: { value: number }) => formatNumber(value) },
       },
       {
         name: 'PostgreSQL ts_rank',
@@ -151,7 +149,7 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
         label: {
           ...label,
           color: FAINT,
-          formatter: ({ value }: { value: number }) => rounded(value),
+          formatter: ({ value }: { value: number }) => formatNumber(value),
         },
       },
     ],

@@ -3,14 +3,14 @@ import { currentVersions } from '../../server/search/revision.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import type { Server } from '../support/server.ts';
 import type { Effort } from './effort.ts';
-import { type Ask, amountOfSpaces, asking, avatars, time } from './latency.ts';
+import { avatars, createSearch, formatSpaces, type Search, timeQueries } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } from './queries.ts';
 import type { Postgres } from './references/postgres.ts';
-import { type Comparison, type Figure, rounded } from './report.ts';
+import { type Comparison, type Figure, formatNumber } from './report.ts';
 import { median, quantile } from './statistics.ts';
 
-/** Classes of which PostgreSQL finds less. */
+/** Classes for which PostgreSQL finds fewer results, with the reason. */
 const INCOMPARABLE: { [Name in QueryClass]?: string } = {
   'other scripts': 'PostgreSQL finds parts of a run without spaces only at its beginning',
   'typing error': 'PostgreSQL does not correct typing errors',
@@ -28,8 +28,8 @@ export async function measurePostgres(
   const respelt = respelling();
   for (const [name, all] of Object.entries(makeQueries(spaces))) {
     const queries = all.slice(0, effort.queries);
-    const theirs = await time(postgres.search, queries);
-    const ours = await time(asking(engine), queries);
+    const theirs = await timeQueries(postgres.search, queries);
+    const ours = await timeQueries(createSearch(engine), queries);
     const path = (i: number) => searchPath(respelt.query(queries[i % queries.length] as string));
     const http = await generator.send({
       url: server.url,
@@ -49,24 +49,24 @@ export async function measurePostgres(
   const [ours, , theirs, value] = slowest.values as [number, number, number, number];
   return [
     {
-      what: 'the class with the least lead over PostgreSQL ts_rank',
-      ours: `${rounded(ours)} ms`,
-      reference: `${rounded(theirs)} ms`,
+      name: 'the class with the least lead over PostgreSQL ts_rank',
+      ours: `${formatNumber(ours)} ms`,
+      reference: `${formatNumber(theirs)} ms`,
       value,
       unit: 'x',
-      wanted: { least: 1 },
+      target: { min: 1 },
       note: `${slowest.name}; in one process: PostgreSQL through a socket, ours directly`,
     },
     {
       id: 'postgres',
-      title: `Milliseconds at ${amountOfSpaces(spaces)} spaces, medians, PostgreSQL ${postgres.version}`,
+      title: `Milliseconds at ${formatSpaces(spaces)} spaces, medians, PostgreSQL ${postgres.version}`,
       columns: ['in process', 'over HTTP', 'ts_rank', 'ts_rank / in process'],
       rows,
     },
   ];
 }
 
-/** Growth from the smallest to the largest size that counts as flat. */
+/** Maximum ratio of the largest to the smallest size that counts as flat. */
 const MAX_FLAT_GROWTH = 1.3;
 
 /** Compares every class of query at several sizes of the service. */
@@ -79,21 +79,21 @@ export async function measureGrowth(
   const medians = new Map<string, number[]>();
   const tails = new Map<string, number[]>();
   for (const { engine, spaces } of databases) {
-    const tag: Ask = async (name) => {
+    const tag: Search = async (name) => {
       const { revision } = await currentVersions(engine);
       return searchTag({ engine, avatars }, name, revision, { limit: 20 });
     };
     const classes = Object.entries(makeQueries(spaces)).map(
-      ([name, all]) => [name, asking(engine), all.slice(0, queries)] as const,
+      ([name, all]) => [name, createSearch(engine), all.slice(0, queries)] as const,
     );
     for (const [name, ask, asked] of [...classes, ['tag', tag, biggestTags] as const]) {
       const milliseconds: number[] = [];
-      for (let i = 0; i < 3; i += 1) milliseconds.push(...(await time(ask, asked)));
+      for (let i = 0; i < 3; i += 1) milliseconds.push(...(await timeQueries(ask, asked)));
       medians.set(name, [...(medians.get(name) ?? []), median(milliseconds)]);
       tails.set(name, [...(tails.get(name) ?? []), quantile(milliseconds, 0.99)]);
     }
   }
-  const columns = databases.map(({ spaces }) => amountOfSpaces(spaces));
+  const columns = databases.map(({ spaces }) => formatSpaces(spaces));
   const table = (id: Comparison['id'], title: string, measured: Map<string, number[]>) => ({
     id,
     title,

@@ -37,9 +37,9 @@ export interface Space extends Text {
 
 export const USERS = 5_000;
 const TAGS = 5_000;
-const BEGINNING = Date.UTC(2020, 0, 1);
+const START_TIME = Date.UTC(2020, 0, 1);
 
-/** By falling frequency; the first is on about a fifth of the spaces. */
+/** In descending order of frequency. About a fifth of the spaces have the first. */
 export const tags = Array.from({ length: TAGS }, (_, i) => stemOf(i * 3));
 const drawTagRank = zipf(TAGS, 1);
 
@@ -50,7 +50,7 @@ export function drawTag(draw: Random): string {
 export function spaceOf(number: number): Space {
   const draw = seededRandom(hash(number, 44));
   const tagCount = Math.floor(draw() * 5);
-  // A quarter has participants, few of them many: Pareto's law.
+  // A quarter of the spaces have participants. Their number follows Pareto's law.
   const count = draw() < 0.75 ? 0 : Math.min(3_000, Math.floor((1 - draw()) ** (-1 / 1.25)));
   const creator = Math.floor(draw() ** 2 * USERS);
   // 4,999 and USERS are coprime, so no user participates twice.
@@ -64,7 +64,7 @@ export function spaceOf(number: number): Space {
   };
 }
 
-/** Returns the texts of the space with this number: about 5 µs. */
+/** Returns the texts of the space with this number. Takes about 5 µs. */
 export function textOf(number: number): Text {
   const draw = seededRandom(number + 1_000);
   const topic = drawTopic(draw);
@@ -84,13 +84,13 @@ export function textOf(number: number): Text {
     description = describe(draw, topic, parts);
   }
   if (draw() < 0.008) description = `${emoji(draw)} ${description}`.trim();
-  return { title: fitting(title, 120), description: fitting(capitalised(description), 500) };
+  return { title: truncate(title, 120), description: truncate(capitalised(description), 500) };
 }
 
-/** What a space is about, which decides many of its words. */
+/** The topic of a space. It determines many of its words. */
 interface Topic {
   number: number;
-  /** `acme` in `acme/text-editor`; null if the title names nobody. */
+  /** `acme` in `acme/text-editor`; null if the title has no publisher. */
   publisher: string | null;
 }
 
@@ -119,7 +119,7 @@ function drawNameParts(draw: Random, { number }: Topic): string[] {
   return Array.from({ length: drawPartCount(draw()) }, (_, i) => {
     const kind = draw();
     if (kind < 0.03) return numbered(draw);
-    // A name that few others use.
+    // A rare name.
     if (kind < 0.07) return stemOf(2_000 + drawStem(draw) * 50);
     // A platform that many others build on, as in `react-…`.
     if (i === 0 && kind < 0.28) return stemOf(baseRank(draw()));
@@ -157,7 +157,7 @@ function drawLength(draw: Random): number {
   return Math.max(1, Math.min(30, Math.round(8 * Math.exp(0.5 * normal))));
 }
 
-/** Draws one of the topic's own forty words, the first of them more often. */
+/** Draws one of the forty words of a topic, the first ones more often. */
 function topicWord(draw: Random, topic: number): string {
   const own = seededRandom(hash(topic, 43 + Math.floor(draw() ** 2 * 40)));
   return wordOfFamily(draw, drawStem(own));
@@ -167,7 +167,7 @@ function topicalWord(draw: Random): string {
   return wordOfFamily(draw, drawStem(draw));
 }
 
-/** Misspells some words, joins some to another, and adds some commas. */
+/** Misspells some words, joins some with another word, and adds some commas. */
 function decorated(draw: Random, word: string): string {
   const kind = draw();
   if (kind < 0.003) return word.length > 4 ? misspelt(draw, word) : word;
@@ -179,7 +179,7 @@ function decorated(draw: Random, word: string): string {
   return kind < 0.14 ? `${word},` : word;
 }
 
-/** Draws a word that is often joined to this one, like `source` in `open-source`. */
+/** Draws a word that is often joined with this one, like `source` in `open-source`. */
 function companionOf(draw: Random, word: string): string {
   const choice = Math.min(50, Math.floor(1 / draw()));
   return stemOf(drawStem(seededRandom(hash(hashOfText(word), choice))));
@@ -199,7 +199,7 @@ export const WRITERS_PASSWORD = 'bench bench bench';
 const WRITERS_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$6hUPCYSwKE/mr0UCHp0iYg$FjDB3nQQafuReK1l48SPtJTVRZVmFtjoKtCu4ivJUPo';
 
-/** Yields a service's data in the exchange format, line by line, without line ends. */
+/** Yields the data of a service in the exchange format, as lines without line breaks. */
 export function* recordsOfService(spaces: number): Generator<string> {
   for (let i = 0; i < USERS; i += 1) yield line('user', userOf(i));
   for (let i = 0; i < spaces; i += 1) {
@@ -262,7 +262,7 @@ function line(type: string, fields: object): string {
 }
 
 function userOf(number: number) {
-  // Only letters without lookalikes.
+  // Only letters without confusables, so that usernames are unique.
   const letters = [...String(1_000_000 + number)].map((digit) => 'abcdefghjk'[Number(digit)]);
   return {
     user_id: idOf('u', number),
@@ -272,14 +272,14 @@ function userOf(number: number) {
   };
 }
 
-/** As long as the ids that the service generates, and unordered. */
+/** Returns an id with the length of generated ids. The ids of consecutive numbers are unordered. */
 function idOf(kind: string, number: number): string {
   const mixed = Math.imul(number + 1, 0x9e3779b1) >>> 0;
   return `${kind}${mixed.toString(16).padStart(8, '0')}${String(number).padStart(13, '0')}`;
 }
 
 function timeOf(number: number): string {
-  return new Date(BEGINNING + number * 60_000).toISOString();
+  return new Date(START_TIME + number * 60_000).toISOString();
 }
 
 function message(draw: Random, count: number): string {
@@ -288,8 +288,8 @@ function message(draw: Random, count: number): string {
   ).join(' ');
 }
 
-/** Cuts a text to whole words within a number of characters. */
-function fitting(text: string, length: number): string {
+/** Truncates a text to whole words within a number of characters. */
+function truncate(text: string, length: number): string {
   if (text.length <= length) return text;
   const end = text.lastIndexOf(' ', length);
   return text.slice(0, end > 0 ? end : length);

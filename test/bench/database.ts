@@ -13,8 +13,8 @@ import { cpuSeconds } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What determines the bytes of a database. If any of it changes, the databases are rebuilt. */
-const INGREDIENTS = [
+/** Files and folders that determine the content of a database. If one changes, the databases are rebuilt. */
+const INPUT_FILES = [
   'test/bench/data.ts',
   'server/text/words',
   'test/bench/random.ts',
@@ -23,7 +23,7 @@ const INGREDIENTS = [
   'server/database/sqlite/migrations',
 ];
 
-/** Returns a service's data folder with this number of spaces, built by `npm run import` or kept from an earlier run. */
+/** Returns a data folder with this number of spaces. Builds it with `npm run import` unless an earlier run has built it. */
 export async function buildDatabase(spaces: number): Promise<string> {
   const cache = await cacheFolder();
   const dataDir = join(cache, String(spaces));
@@ -32,18 +32,18 @@ export async function buildDatabase(spaces: number): Promise<string> {
   return dataDir;
 }
 
-const kept = new Set<string>();
+const filesInMemory = new Set<string>();
 
 /**
- * Keeps a database file in memory while this process runs. Some virtual machines reclaim memory that was not used for
- * seconds, and disks are not measured here.
+ * Keeps a database file in memory while this process runs, because the benchmark does not measure disks. Some virtual
+ * machines reclaim memory after a few idle seconds.
  */
 export function keepInMemory(file: string): void {
-  if (kept.has(file)) return;
-  kept.add(file);
+  if (filesInMemory.has(file)) return;
+  filesInMemory.add(file);
   const handle = new Sqlite(file, { readonly: true });
   process.once('exit', () => handle.close());
-  // dbstat reads each page once, and mapped pages stay.
+  // dbstat reads each page once. Mapped pages stay in memory.
   handle.pragma(`mmap_size = ${2 ** 31}`);
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
 }
@@ -55,14 +55,14 @@ async function importSpaces(dataDir: string, spaces: number): Promise<void> {
   const { records, seconds } = await importRecords(unfinished, recordsOfService(spaces));
   console.log(`  ${count(records)} records in ${Math.round(seconds)} s; merging the index`);
   await using server = await startServer({ DATA_DIR: unfinished });
-  await settle(server.child);
+  await waitUntilIdle(server.child);
   await server.stop();
   await rename(unfinished, dataDir);
 }
 
 /**
- * Runs `npm run import` on records that are generated while it reads them.
- * @returns the number of lines, and the time from the first line to the end of the command
+ * Runs `npm run import` and generates its input while it reads.
+ * @returns the number of lines, and the time from the first line to the exit of the command
  */
 export async function importRecords(
   dataDir: string,
@@ -89,12 +89,12 @@ export async function importRecords(
   progress(`  importing: ${count(records)} records read`);
   const [code] = await ended;
   progress('');
-  if (code !== 0) throw new Error(`The import ended with ${code}.`);
+  if (code !== 0) throw new Error(`The import exited with code ${code}.`);
   return { records, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** Waits until a server is idle, for example after merging its index; at most five minutes. */
-export async function settle(child: ChildProcess): Promise<void> {
+/** Waits until a server is idle, for example after merging its index. Returns after five minutes at the latest. */
+export async function waitUntilIdle(child: ChildProcess): Promise<void> {
   for (let quiet = 0, i = 0; quiet < 4 && i < 600; i += 1) {
     const before = cpuSeconds(child.pid as number);
     await sleep(500);
@@ -104,18 +104,18 @@ export async function settle(child: ChildProcess): Promise<void> {
 
 let folderOfRun: Promise<string> | undefined;
 
-/** Returns the folder of databases and indexes that are kept between runs. It does not change during a run. */
+/** Returns the folder for databases and indexes that are kept between runs. It does not change during a run. */
 export function cacheFolder(): Promise<string> {
   folderOfRun ??= openCacheFolder();
   return folderOfRun;
 }
 
-/** Creates the folder of the current ingredients and deletes the others. */
+/** Creates the folder for the current content of the input files, and deletes the folders of earlier ones. */
 async function openCacheFolder(): Promise<string> {
   const all = join(root, 'node_modules/.cache/space-service-bench');
   const hash = createHash('sha256');
-  for (const ingredient of INGREDIENTS) {
-    for (const file of await filesOf(join(root, ingredient))) hash.update(await readFile(file));
+  for (const path of INPUT_FILES) {
+    for (const file of await filesOf(join(root, path))) hash.update(await readFile(file));
   }
   const folder = join(all, hash.digest('hex').slice(0, 12));
   await mkdir(folder, { recursive: true });
@@ -146,7 +146,7 @@ export function* chunksOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** Shows progress in place of the last message, on a terminal only. */
+/** Replaces the last progress message. Prints nothing if standard error is not a terminal. */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

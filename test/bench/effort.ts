@@ -1,13 +1,13 @@
 /** The amount of work of a run. */
 export interface Effort {
   rounds: number;
-  /** Seconds per round. */
+  /** Seconds of warm-up per round. */
   warmUp: number;
-  /** Seconds per round. */
+  /** Seconds of measurement per round. */
   duration: number;
-  /** Queries of each class that are timed individually. */
+  /** Number of individually timed queries per class. */
   queries: number;
-  /** Records in the file whose import is timed. */
+  /** Number of records in the timed import. */
   importRecords: number;
 }
 

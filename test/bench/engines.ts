@@ -1,23 +1,23 @@
 import type { Engine } from '../../server/database/engine.ts';
 import type { Effort } from './effort.ts';
 import { patternOf, readKeys } from './keys.ts';
-import { amountOfSpaces, asking, time } from './latency.ts';
+import { createSearch, formatSpaces, timeQueries } from './latency.ts';
 import { makeQueries, type QueryClass } from './queries.ts';
 import { openRanked } from './references/rank.ts';
 import { ENGINES, isBuilt, type SearchEngine, startEngine } from './references/search-engines.ts';
-import { type Comparison, type Figure, rounded } from './report.ts';
+import { type Comparison, type Figure, formatNumber } from './report.ts';
 import { median } from './statistics.ts';
 
 interface Column {
   name: string;
-  /** Milliseconds of each query. Each is asked twice; the second time counts. */
+  /** Returns the milliseconds of each query. Each runs twice, and the second time counts. */
   time: (queries: readonly string[]) => Promise<number[]>;
 }
 
 const IDS = 'ids only';
 const INDEXED_PREFIX = 'Tantivy, indexed prefix';
 
-/** Maximum ratio to Tantivy's time, whose ids are read in the same way. */
+/** Maximum ratio to the time of Tantivy, which also looks up each word as an indexed prefix. */
 const MAX_RATIOS: readonly [QueryClass, number][] = [
   ['any word', 2],
   ['two words', 2],
@@ -38,9 +38,12 @@ export async function measureEngines(
   await using opened = new AsyncDisposableStack();
   const ranked = opened.use(await openRanked(dataDir));
   const columns: Column[] = [
-    { name: 'whole page', time: (list) => time(asking(engine), list) },
-    { name: IDS, time: (list) => time((query) => readKeys(engine, patternOf(query)), list) },
-    { name: 'ORDER BY rank', time: (list) => time(async (query) => ranked.search(query), list) },
+    { name: 'whole page', time: (list) => timeQueries(createSearch(engine), list) },
+    { name: IDS, time: (list) => timeQueries((query) => readKeys(engine, patternOf(query)), list) },
+    {
+      name: 'ORDER BY rank',
+      time: (list) => timeQueries(async (query) => ranked.search(query), list),
+    },
   ];
   if (isBuilt('tantivy')) {
     const tantivy = opened.use(await startEngine('tantivy', spaces));
@@ -59,7 +62,7 @@ export async function measureEngines(
       rows[i]?.values.push(median(await each.time(list)));
   };
   for (const each of columns) await measure(each);
-  // One after the other, since the rules are stored in the index.
+  // Each engine is closed before the next one starts, because the index stores the rules.
   for (const rules of isBuilt('milli') ? ['default', 'popularity'] : []) {
     await using milli = await startEngine('milli', spaces, rules);
     const each = column(`Meilisearch, ${rules} rules`, milli);
@@ -68,7 +71,7 @@ export async function measureEngines(
   }
   const comparison: Comparison = {
     id: 'engines',
-    title: `Milliseconds at ${amountOfSpaces(spaces)} spaces, medians, in process; all but the first column return ids`,
+    title: `Milliseconds at ${formatSpaces(spaces)} spaces, medians, in process; all but the first column return ids`,
     columns: columns.map(({ name }) => name),
     rows,
   };
@@ -96,12 +99,12 @@ function figuresOf({ columns, rows }: Comparison): Figure[] {
     const values = rows.find((row) => row.name === name)?.values ?? [];
     const [ours, reference] = [values[own] ?? Number.NaN, values[theirs] ?? Number.NaN];
     return {
-      what: `ids, ${name}, against Tantivy`,
-      ours: `${rounded(1000 * ours)} µs`,
-      reference: `${rounded(1000 * reference)} µs`,
+      name: `ids, ${name}, against Tantivy`,
+      ours: `${formatNumber(1000 * ours)} µs`,
+      reference: `${formatNumber(1000 * reference)} µs`,
       value: ours / reference,
       unit: 'x',
-      wanted: { most },
+      target: { max: most },
       note: 'medians; both look up every word as an indexed prefix',
     };
   });

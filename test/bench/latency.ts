@@ -6,15 +6,15 @@ import { currentVersions } from '../../server/search/revision.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
-import { type Figure, rounded } from './report.ts';
-import { byTurns, median, rangeOf } from './statistics.ts';
+import { type Figure, formatNumber } from './report.ts';
+import { alternate, median, rangeOf } from './statistics.ts';
 
 export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 
-/** Answers one query without HTTP: from its text to the results as JSON. */
-export type Ask = (query: string) => Promise<unknown>;
+/** Runs one query without HTTP, from its text to the results as JSON. */
+export type Search = (query: string) => Promise<unknown>;
 
-export function asking(engine: Engine): Ask {
+export function createSearch(engine: Engine): Search {
   const pending = readDictionary(engine);
   return async (query) => {
     const [dictionary, { revision }] = [await pending, await currentVersions(engine)];
@@ -23,13 +23,13 @@ export function asking(engine: Engine): Ask {
   };
 }
 
-/** Opens a service's database in this process, next to a running server. */
-export function openBeside(dataDir: string): Promise<Engine> {
+/** Opens the database of a running server in this process. */
+export function openEngine(dataDir: string): Promise<Engine> {
   return openDatabase({ dataDir }, { runsMaintenance: false });
 }
 
-/** Returns the milliseconds of each query, asked one after the other. Each is asked once before, to warm caches. */
-export async function time(ask: Ask, queries: readonly string[]): Promise<number[]> {
+/** Returns the milliseconds of each query. Each runs twice in sequence, and the second time counts. */
+export async function timeQueries(ask: Search, queries: readonly string[]): Promise<number[]> {
   const milliseconds: number[] = [];
   for (const query of queries) {
     await ask(query);
@@ -40,30 +40,31 @@ export async function time(ask: Ask, queries: readonly string[]): Promise<number
   return milliseconds;
 }
 
-/** Compares the median of single words in a large database with a small one. */
+/** Compares the median latency of single words in a large and a small database. */
 export async function measureGrowthOfWords(
   large: { engine: Engine; spaces: number },
   small: { engine: Engine; spaces: number },
   { rounds, queries }: Effort,
 ): Promise<Figure> {
   const words = makeQueries(small.spaces)['any word'].slice(0, queries * 3);
-  const round = (engine: Engine) => async () => median(await time(asking(engine), words));
+  const round = (engine: Engine) => async () =>
+    median(await timeQueries(createSearch(engine), words));
   await round(large.engine)();
   await round(small.engine)();
-  const pairs = await byTurns(rounds, round(large.engine), round(small.engine));
+  const pairs = await alternate(rounds, round(large.engine), round(small.engine));
   const ratios = pairs.map(([a, b]) => a / b);
   return {
-    what: `single words, median, ${amountOfSpaces(large.spaces)} against ${amountOfSpaces(small.spaces)}`,
-    ours: `${rounded(median(pairs.map(([a]) => a)))} ms`,
-    reference: `${rounded(median(pairs.map(([, b]) => b)))} ms`,
+    name: `single words, median, ${formatSpaces(large.spaces)} against ${formatSpaces(small.spaces)}`,
+    ours: `${formatNumber(median(pairs.map(([a]) => a)))} ms`,
+    reference: `${formatNumber(median(pairs.map(([, b]) => b)))} ms`,
     value: median(ratios),
     unit: 'x',
     spread: rangeOf(ratios),
-    wanted: { most: 1.3 },
-    note: 'in process: HTTP would hide a part of the growth',
+    target: { max: 1.3 },
+    note: 'in process, because HTTP would hide part of the growth',
   };
 }
 
-export function amountOfSpaces(spaces: number): string {
+export function formatSpaces(spaces: number): string {
   return spaces >= 1_000_000 ? `${spaces / 1_000_000}M` : `${spaces / 1_000}k`;
 }

@@ -2,8 +2,8 @@ import autocannon from 'autocannon';
 import type { Load, LoadResult } from './load.ts';
 
 process.on('message', async (load: Load) => {
-  const answer = await send(load).catch((error: Error) => ({ error: error.message }));
-  process.send?.(answer);
+  const result = await send(load).catch((error: Error) => ({ error: error.message }));
+  process.send?.(result);
 });
 process.send?.('ready');
 
@@ -27,7 +27,7 @@ async function send({
       {
         url,
         connections: paths.length,
-        // Stopped below.
+        // Longer than any run. The response handler stops it earlier.
         duration: 600,
         sampleInt: 50,
         setupClient(client) {
@@ -44,7 +44,7 @@ async function send({
       sent.set(client, (sent.get(client) ?? 0) + 1);
       const now = performance.now();
       if (status === 503) shed += 1;
-      else if (status !== 200) failure ??= `${url} answered ${status}.`;
+      else if (status !== 200) failure ??= `${url} returned ${status}.`;
       else if (now >= from && now < to) latencies.push(milliseconds);
       if (now >= to) run.stop();
     });

@@ -6,7 +6,7 @@ import { cpuSeconds } from './processes.ts';
 /** Requests to send to a server. */
 export interface Load {
   url: string;
-  /** A list of paths for each connection, repeated after the last. */
+  /** A list of paths for each connection. A connection repeats its list. */
   paths: string[][];
   headers?: Record<string, string>;
   /** Seconds before counting starts. */
@@ -23,7 +23,7 @@ export interface LoadResult {
   latencies: Float64Array;
   /** Whether a connection repeated its list. */
   hasRepeated: boolean;
-  /** Processors that the generator used. */
+  /** Processors that the load generator used: 1 means one whole processor. */
   generatorLoad: number;
 }
 
@@ -41,14 +41,14 @@ export async function startLoadGenerator(): Promise<LoadGenerator> {
     async send(load) {
       const [cpuBefore, before] = [cpuSeconds(child.pid as number), performance.now()];
       child.send(load);
-      const [answer] = (await once(child, 'message')) as [
+      const [result] = (await once(child, 'message')) as [
         { error: string } | Omit<LoadResult, 'generatorLoad'>,
       ];
-      if ('error' in answer) throw new Error(answer.error);
-      if (answer.shed > 0) console.warn(`  ${load.url} shed ${answer.shed} requests`);
+      if ('error' in result) throw new Error(result.error);
+      if (result.shed > 0) console.warn(`  ${load.url} shed ${result.shed} requests`);
       const seconds = (performance.now() - before) / 1000;
       const generatorLoad = (cpuSeconds(child.pid as number) - cpuBefore) / seconds;
-      return { ...answer, generatorLoad };
+      return { ...result, generatorLoad };
     },
     async [Symbol.asyncDispose]() {
       child.disconnect();
@@ -57,8 +57,8 @@ export async function startLoadGenerator(): Promise<LoadGenerator> {
   };
 }
 
-/** Deals the items out to a number of lists. */
-export function deal<T>(items: Iterable<T>, lists: number): T[][] {
+/** Distributes the items to a number of lists in turn. */
+export function distribute<T>(items: Iterable<T>, lists: number): T[][] {
   const dealt: T[][] = Array.from({ length: lists }, () => []);
   let i = 0;
   for (const item of items) {

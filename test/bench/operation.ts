@@ -5,9 +5,9 @@ import { type Server, startServer } from '../support/server.ts';
 import { mixedRecords } from './data.ts';
 import { importRecords } from './database.ts';
 import type { Effort } from './effort.ts';
-import { amountOfSpaces } from './latency.ts';
+import { formatSpaces } from './latency.ts';
 import { residentBytes } from './processes.ts';
-import { type Figure, rounded } from './report.ts';
+import { type Figure, formatNumber } from './report.ts';
 import { median, rangeOf } from './statistics.ts';
 
 /** Times `npm run import` of a typical export into an empty database, including the start of the command. */
@@ -17,19 +17,19 @@ export async function measureImport(effort: Effort): Promise<Figure> {
     const lines = mixedRecords(effort.importRecords);
     const { records, seconds } = await importRecords(folder, lines);
     return {
-      what: `import of ${records.toLocaleString('en')} mixed records`,
-      ours: `${rounded(seconds)} s`,
+      name: `import of ${records.toLocaleString('en')} mixed records`,
+      ours: `${formatNumber(seconds)} s`,
       reference: '',
       value: records / seconds,
       unit: 'records/s',
-      wanted: { least: 20_000 },
+      target: { min: 20_000 },
     };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** Times a start on an existing file, from the start of the process to the first 200 of `/readyz`. */
+/** Times a start with an existing database, from the start of the process to the first 200 from `/readyz`. */
 export async function measureStart(
   dataDir: string,
   spaces: number,
@@ -43,17 +43,17 @@ export async function measureStart(
     await server.stop();
   }
   return {
-    what: `start to ready, ${amountOfSpaces(spaces)} spaces`,
-    ours: `${rounded(median(seconds))} s`,
+    name: `start to ready, ${formatSpaces(spaces)} spaces`,
+    ours: `${formatNumber(median(seconds))} s`,
     reference: '',
     value: median(seconds),
     unit: 's',
     spread: rangeOf(seconds),
-    wanted: { most: 1 },
+    target: { max: 1 },
   };
 }
 
-/** Starts to sample the resident memory of a server. */
+/** Samples the resident memory of a server until it is stopped. */
 export function watchMemory({ child }: Server): { stop: () => Figure } {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(residentBytes(child.pid as number)), 250);
@@ -62,13 +62,13 @@ export function watchMemory({ child }: Server): { stop: () => Figure } {
       clearInterval(timer);
       const megabytes = samples.map((bytes) => bytes / 1e6);
       return {
-        what: 'memory of the process under load, maximum',
-        ours: `${rounded(Math.max(...megabytes))} MB`,
+        name: 'memory of the process under load, maximum',
+        ours: `${formatNumber(Math.max(...megabytes))} MB`,
         reference: '',
         value: Math.max(...megabytes),
         unit: 'MB',
         spread: rangeOf(megabytes),
-        wanted: { most: 250 },
+        target: { max: 250 },
       };
     },
   };

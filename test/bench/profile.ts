@@ -6,8 +6,8 @@ import { WRITERS_PASSWORD, writers } from './data.ts';
 import type { Effort } from './effort.ts';
 import { avatars } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
-import { type Figure, rounded } from './report.ts';
-import { byTurns, median, rangeOf } from './statistics.ts';
+import { type Figure, formatNumber } from './report.ts';
+import { alternate, median, rangeOf } from './statistics.ts';
 
 const DAY = 24 * 60 * 60;
 
@@ -40,28 +40,28 @@ export async function measureProfiles(
     overHttp.push(median(latencies));
   }
   const round = (account: Account) => async () => median(await timeReading(account));
-  const pairs = await byTurns(rounds, round(some), round(few));
+  const pairs = await alternate(rounds, round(some), round(few));
   const ratios = pairs.map(([a, b]) => a / b);
-  const inMicroseconds = (values: readonly number[]) => `${rounded(1000 * median(values))} µs`;
+  const inMicroseconds = (values: readonly number[]) => `${formatNumber(1000 * median(values))} µs`;
   return [
     {
-      what: `profile of ${many.messages.toLocaleString('en')} messages, over HTTP`,
-      ours: `${rounded(median(overHttp))} ms`,
+      name: `profile of ${many.messages.toLocaleString('en')} messages, over HTTP`,
+      ours: `${formatNumber(median(overHttp))} ms`,
       reference: '',
       value: median(overHttp),
       unit: 'ms',
       spread: rangeOf(overHttp),
-      wanted: { most: 5 },
+      target: { max: 5 },
     },
     {
-      what: `profile of ${some.messages.toLocaleString('en')} messages against ${few.messages}`,
+      name: `profile of ${some.messages.toLocaleString('en')} messages against ${few.messages}`,
       ours: inMicroseconds(pairs.map(([a]) => a)),
       reference: inMicroseconds(pairs.map(([, b]) => b)),
       value: median(ratios),
       unit: 'x',
       spread: rangeOf(ratios),
-      wanted: { most: 4 },
-      note: 'in process: HTTP would hide a part of the growth',
+      target: { max: 4 },
+      note: 'in process, because HTTP would hide part of the growth',
     },
   ];
 }
@@ -88,6 +88,6 @@ export async function signIn({ url }: Server, email: string): Promise<string> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ email, password: WRITERS_PASSWORD }),
   });
-  if (!response.ok) throw new Error(`Signing in was answered ${response.status}.`);
+  if (!response.ok) throw new Error(`The login returned ${response.status}.`);
   return ((await response.json()) as { access_token: string }).access_token;
 }

@@ -6,12 +6,12 @@ import { mistype } from './vocabulary.ts';
 export type QueryClass = keyof ReturnType<typeof drawQueries>;
 export type Queries = Record<QueryClass, string[]>;
 
-const made = new Map<number, Queries>();
+const cachedQueries = new Map<number, Queries>();
 
-/** Returns the queries of each class, in the order to ask them. Reads all texts once per number of spaces. */
+/** Returns the queries of each class, in the order to run them. Reads all texts once per number of spaces. */
 export function makeQueries(spaces: number): Queries {
-  const queries = made.get(spaces) ?? drawQueries(spaces);
-  made.set(spaces, queries);
+  const queries = cachedQueries.get(spaces) ?? drawQueries(spaces);
+  cachedQueries.set(spaces, queries);
   return queries;
 }
 
@@ -23,9 +23,9 @@ function drawQueries(spaces: number) {
   return {
     /** The 30 most frequent words: each in 2 to 35 % of the spaces. */
     'common word': common,
-    /** Begins words of 40 to 120 spaces, so that the first page is as full as a common word's. */
+    /** Prefixes in 40 to 120 spaces, so that the first page is full, as for common words. */
     'rare word': shuffled(draw, census.beginning(40, 120)).slice(0, 300),
-    /** As they come in texts, the frequent ones more often. */
+    /** With the frequency of words in texts. */
     'any word': distinct(300, anyWord),
     'one letter': distinct(26, () => wordOfLength(draw, spaces, 2).slice(0, 1)),
     'two letters': distinct(100, () => wordOfLength(draw, spaces, 3).slice(0, 2)),
@@ -36,7 +36,7 @@ function drawQueries(spaces: number) {
     'two words': distinct(300, () => wordsOfSpace(draw, spaces, 2)),
     'two common words': distinct(300, () => shuffled(draw, common).slice(0, 2).join(' ')),
     'three common words': distinct(300, () => shuffled(draw, common).slice(0, 3).join(' ')),
-    /** Each begins words of 0.5 to 2 % of the spaces, all three of next to none: whole lists must be read. */
+    /** Each is a prefix in 0.5 to 2 % of the spaces, but almost no space has all three: whole lists must be read. */
     'three words that rarely meet': (() => {
       const list = census.beginning(spaces * 0.005, spaces * 0.02);
       return distinct(300, () => shuffled(draw, list).slice(0, 3).join(' '));
@@ -50,7 +50,7 @@ function drawQueries(spaces: number) {
   };
 }
 
-/** Yields queries that are all different: what people type, midway and finished. */
+/** Yields unique queries as people type them, incomplete and complete ones. */
 export function* newQueries(spaces: number, seed = 5): Generator<string, never> {
   const draw = seededRandom(seed);
   const asked = new Set<string>();
@@ -76,7 +76,7 @@ export function* newQueries(spaces: number, seed = 5): Generator<string, never> 
   }
 }
 
-/** Repeats a few thousand queries without end, some of them much more often than others. */
+/** Yields 3,000 queries repeatedly, drawn from a Zipf distribution. Never ends. */
 export function* repeatedQueries(spaces: number): Generator<string, never> {
   const queries = newQueries(spaces, 6);
   const popular = Array.from({ length: 3_000 }, () => queries.next().value);
@@ -85,13 +85,13 @@ export function* repeatedQueries(spaces: number): Generator<string, never> {
   while (true) yield popular[drawRank(draw())] as string;
 }
 
-/** Repeats the queries of a class without end. */
+/** Yields the queries of a class repeatedly. Never ends. */
 export function* repeatedWords(spaces: number, name: QueryClass): Generator<string, never> {
   const queries = makeQueries(spaces)[name];
   while (true) yield* queries;
 }
 
-/** Yields tags without end, popular ones more often. */
+/** Yields tags, popular ones more often. Never ends. */
 export function* repeatedTags(): Generator<string, never> {
   const draw = seededRandom(8);
   while (true) yield drawTag(draw);
@@ -108,7 +108,7 @@ export function respelling(): { query: (text: string) => string; tag: (name: str
     return [...count.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
   };
   return {
-    // Not parts of words, and not encoded in a URL.
+    // These characters are not parts of words and need no percent-encoding.
     query: (text) => `${text} ${number('!~*(')}`,
     tag: (name) => `${number('# ')}#${name}`,
   };
@@ -124,7 +124,7 @@ export function tagPath(tag: string): string {
   return `/api/spaces/tag/${encodeURIComponent(tag)}`;
 }
 
-/** Counts the spaces of every word. */
+/** Counts the spaces with each word. */
 function countWords(spaces: number) {
   const counts = new Map<string, number>();
   for (let i = 0; i < spaces; i += 1) {
@@ -135,7 +135,7 @@ function countWords(spaces: number) {
   for (const [i, word] of sorted.entries()) {
     sums[i + 1] = (sums[i] as number) + (counts.get(word) as number);
   }
-  /** How many spaces have a word with this beginning, where no space has two. */
+  /** Returns the number of spaces with this prefix. Counts a space twice if it has two such words. */
   const countBeginning = (beginning: string) =>
     (sums[lowerBound(sorted, `${beginning}\u{10FFFF}`)] as number) -
     (sums[lowerBound(sorted, beginning)] as number);
@@ -145,14 +145,14 @@ function countWords(spaces: number) {
         .sort((a, b) => b[1] - a[1])
         .slice(0, count)
         .map(([word]) => word),
-    /** Words of four Latin letters or more that begin words of so many spaces. */
+    /** Returns words of four Latin letters or more that are prefixes in `least` to `most` spaces. */
     beginning: (least: number, most: number) =>
       sorted.filter((word) => {
         if ((counts.get(word) as number) < least / 2 || !/^[a-z]{4,}$/.test(word)) return false;
         const count = countBeginning(word);
         return count >= least && count <= most;
       }),
-    /** A word of several spaces with one edit, which makes it the beginning of no word. */
+    /** Draws a word of several spaces and makes one edit, so that it is not a prefix of any word. */
     mistypedWord: (draw: Random, anyWord: () => string) => {
       for (;;) {
         const word = anyWord();
@@ -174,7 +174,7 @@ function lowerBound(sorted: readonly string[], word: string): number {
   return low;
 }
 
-/** The distinct words of a space, the parts of joined ones apart. */
+/** Returns the distinct words of a space. Joined words are split. */
 function wordsOf(space: number): string[] {
   const { title, description } = textOf(space);
   return [...new Set(`${title} ${description}`.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu))];
@@ -199,7 +199,7 @@ function wordsOfSpace(draw: Random, spaces: number, count: number): string {
 }
 
 const JOINED = /\p{L}+(?:[-._/]\p{L}+)+/gu;
-/** Of unspaced scripts, up to four characters from a run. */
+/** Two to four characters from a run of another script than Latin. */
 const OTHER_SCRIPT = /[[\p{L}\p{M}]--\p{sc=Latn}]{2,4}/gv;
 
 /** Draws a match of the pattern from the texts. */
@@ -211,7 +211,7 @@ function tokenOfSpace(draw: Random, spaces: number, pattern: RegExp): string {
   }
 }
 
-/** A word, and the beginning of another of the same space. */
+/** Draws a word and the first letters of another word of the same space. */
 function beingTyped(draw: Random, spaces: number): string {
   const [first = '', second = ''] = wordsOfSpace(draw, spaces, 2).split(' ');
   return `${first} ${second.slice(0, 1 + Math.floor(draw() * 3))}`;

@@ -2,15 +2,15 @@ import { cpus, release, totalmem } from 'node:os';
 
 /** One line of the table: a measurement and its reference in the same run. */
 export interface Figure {
-  what: string;
+  name: string;
   ours: string;
   reference: string;
-  /** The value to judge: a ratio, or ours itself. */
+  /** The value to compare with the target: a ratio, or our measurement itself. */
   value: number;
   unit: '%' | 'x' | 'ms' | 's' | 'MB' | 'records/s';
   /** Minimum and maximum of the rounds. */
   spread?: [number, number];
-  wanted?: { least: number } | { most: number };
+  target?: { min: number } | { max: number };
   note?: string;
 }
 
@@ -37,43 +37,43 @@ export function machine(): string {
   return `${cpus().length} x ${first?.model.trim()}, ${memory} GB, Linux ${release()}`;
 }
 
-/** Whether a figure reaches its target; undefined without one. */
-export function isReached({ value, wanted }: Figure): boolean | undefined {
-  if (!wanted) return undefined;
-  return 'least' in wanted ? value >= wanted.least : value <= wanted.most;
+/** Returns whether a figure reaches its target; undefined without a target. */
+export function isTargetReached({ value, target }: Figure): boolean | undefined {
+  if (!target) return undefined;
+  return 'min' in target ? value >= target.min : value <= target.max;
 }
 
 /**
- * Prints the table.
- * @param judged whether to say which targets are reached; targets are for a million spaces
+ * Prints the figures as a table.
+ * @param showsTargets whether to say which targets are reached; targets are for a million spaces
  */
-export function printFigures(figures: readonly Figure[], judged: boolean): void {
+export function printFigures(figures: readonly Figure[], showsTargets: boolean): void {
   const rows = figures.map((figure) => {
-    const { what, ours, reference, value, unit, spread, wanted } = figure;
-    const reached = isReached(figure);
+    const { name, ours, reference, value, unit, spread, target } = figure;
+    const reached = isTargetReached(figure);
     return [
-      what,
+      name,
       ours,
       reference,
-      amount(value, unit),
-      spread ? `${amount(spread[0], unit)} .. ${amount(spread[1], unit)}` : '',
-      wanted
-        ? 'least' in wanted
-          ? `>= ${amount(wanted.least, unit)}`
-          : `<= ${amount(wanted.most, unit)}`
+      formatAmount(value, unit),
+      spread ? `${formatAmount(spread[0], unit)} .. ${formatAmount(spread[1], unit)}` : '',
+      target
+        ? 'min' in target
+          ? `>= ${formatAmount(target.min, unit)}`
+          : `<= ${formatAmount(target.max, unit)}`
         : '',
-      !judged || reached === undefined ? '' : reached ? 'yes' : 'NO',
+      !showsTargets || reached === undefined ? '' : reached ? 'yes' : 'NO',
     ];
   });
-  printTable(['', 'measured', 'reference', 'figure', 'spread', 'wanted', 'reached'], rows);
-  for (const { what, note } of figures) if (note) console.log(`  ${what}: ${note}`);
+  printTable(['', 'measured', 'reference', 'figure', 'spread', 'target', 'reached'], rows);
+  for (const { name, note } of figures) if (note) console.log(`  ${name}: ${note}`);
 }
 
 export function printComparison({ title, columns, rows }: Comparison): void {
   console.log(`\n${title}`);
   printTable(
     ['', ...columns, ''],
-    rows.map(({ name, values, note }) => [name, ...values.map(rounded), note ?? '']),
+    rows.map(({ name, values, note }) => [name, ...values.map(formatNumber), note ?? '']),
   );
 }
 
@@ -92,13 +92,13 @@ function printTable(head: string[], rows: string[][]): void {
 }
 
 /** Formats a number with its unit, to three digits. */
-export function amount(value: number, unit: Figure['unit']): string {
+export function formatAmount(value: number, unit: Figure['unit']): string {
   return unit === '%' || unit === 'x'
-    ? `${rounded(value)}${unit === 'x' ? ' x' : ' %'}`
-    : `${rounded(value)} ${unit}`;
+    ? `${formatNumber(value)}${unit === 'x' ? ' x' : ' %'}`
+    : `${formatNumber(value)} ${unit}`;
 }
 
-export function rounded(value: number): string {
+export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '-';
   return value >= 100
     ? Math.round(value).toLocaleString('en')

@@ -5,15 +5,16 @@ import { indexWords } from '../../server/text/words/tokenize.ts';
 import { type Text, textOf } from './data.ts';
 import { quantile } from './statistics.ts';
 
-const USAGE = `Compares a list of real titles and descriptions with as many of the benchmark's generated ones.
+const USAGE = `Compares a list of real titles and descriptions with the same number of generated ones.
 
   node test/bench/resemblance.ts FILE [--title COLUMN] [--description COLUMN]
 
 FILE has tab-separated columns, with their names in the first line. COLUMN defaults to "name" and "summary".
 `;
 
-/** Words that are counted as frequent, if they have enough letters to be mistyped. */
-const FREQUENT = 1_000;
+/** Number of words that count as frequent. */
+const FREQUENT_WORDS = 1_000;
+/** Minimum length of frequent words, because the search does not correct shorter ones. */
 const MIN_LETTERS = 4;
 
 const { values, positionals } = parseArgs({
@@ -59,7 +60,7 @@ async function readTexts(
   return texts;
 }
 
-/** Returns the figures by their names. Words are those that the search indexes. */
+/** Returns figures by name. Words are split as in the search index. */
 function measure(texts: readonly Text[]): Record<string, string> {
   const documents = new Map<string, number>();
   const lengths: number[] = [];
@@ -81,7 +82,7 @@ function measure(texts: readonly Text[]): Record<string, string> {
   const frequent = byFrequency
     .map(([word]) => word)
     .filter((word) => word.length >= MIN_LETTERS && /^\p{L}+$/v.test(word))
-    .slice(0, FREQUENT);
+    .slice(0, FREQUENT_WORDS);
   const sorted = [...documents.keys()].sort();
   const beginning = frequent.slice(0, 100).map((word) => countBeginning(sorted, word));
   const whole = (number: number) => number.toLocaleString('en');
@@ -119,7 +120,7 @@ function measure(texts: readonly Text[]): Record<string, string> {
         percent(counts[rank - 1] ?? 0, texts.length),
       ]),
     ),
-    [`words one edit away from one of the ${whole(FREQUENT)} most frequent`]: whole(
+    [`words one edit away from one of the ${whole(FREQUENT_WORDS)} most frequent`]: whole(
       countNeighbours(frequent, sorted),
     ),
     'words beginning with one of the 100 most frequent, median and most': [0.5, 1]
@@ -151,9 +152,9 @@ function lowerBound(sorted: readonly string[], word: string): number {
   return low;
 }
 
-/** How many words are one insertion, deletion, substitution or transposition away from a frequent one. */
+/** Returns the number of words one insertion, deletion, substitution or transposition away from a frequent one. */
 function countNeighbours(frequent: readonly string[], words: readonly string[]): number {
-  // Words one edit apart share a form with at most one letter deleted.
+  // Two words with an edit distance of 1 have a common form with at most one deleted letter.
   const byForm = new Map<string, string[]>();
   for (const word of frequent) {
     for (const form of forms(word)) byForm.set(form, [...(byForm.get(form) ?? []), word]);

@@ -5,10 +5,10 @@ import { parseArgs } from 'node:util';
 import { startServer } from '../support/server.ts';
 import { drawChart } from './chart.ts';
 import { measureGrowth, measurePostgres } from './classes.ts';
-import { buildDatabase, cacheFolder, settle } from './database.ts';
+import { buildDatabase, cacheFolder, waitUntilIdle } from './database.ts';
 import { type Effort, FULL, QUICK } from './effort.ts';
 import { measureEngines } from './engines.ts';
-import { amountOfSpaces, measureGrowthOfWords, openBeside } from './latency.ts';
+import { formatSpaces, measureGrowthOfWords, openEngine } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
@@ -50,7 +50,7 @@ if (!Number.isInteger(spaces) || spaces < SMALL) {
   console.error(`--spaces ${values.spaces} is not a whole number of ${SMALL} or more.`);
   process.exit(1);
 }
-// Servers are stopped on exit, which a signal alone does not trigger.
+// The exit handler stops the servers. A signal does not run it without this.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const results: Results = {
@@ -73,20 +73,20 @@ async function measureFigures(): Promise<void> {
   await using generator = await startLoadGenerator();
   const add = (...figures: Figure[]) => {
     results.figures.push(...figures);
-    for (const { what } of figures) console.log(`  measured: ${what}`);
+    for (const { name } of figures) console.log(`  measured: ${name}`);
   };
 
   add(await measureStart(dataDir, spaces, effort));
   {
     await using server = await startServer({ DATA_DIR: dataDir });
-    await settle(server.child);
+    await waitUntilIdle(server.child);
     const memory = watchMemory(server);
     add(...(await measureThroughput(server, spaces, generator, effort)));
     add(await measureTail(server, spaces, generator, effort));
     add(memory.stop());
 
-    await using engine = await openBeside(dataDir);
-    await using smallEngine = await openBeside(small.dataDir);
+    await using engine = await openEngine(dataDir);
+    await using smallEngine = await openEngine(small.dataDir);
     const large = { engine, spaces };
     add(await measureGrowthOfWords(large, { ...small, engine: smallEngine }, effort));
     add(...(await measureProfiles(server, engine, generator, effort)));
@@ -105,7 +105,7 @@ async function measureFigures(): Promise<void> {
   add(...(await measureWorkers(dataDir, spaces, generator, effort)));
   add(await measureImport(effort));
 
-  console.log(`\nAt ${amountOfSpaces(spaces)} spaces, medians of ${effort.rounds} paired rounds`);
+  console.log(`\nAt ${formatSpaces(spaces)} spaces, medians of ${effort.rounds} paired rounds`);
   printFigures(results.figures, spaces >= MILLION);
   for (const comparison of results.comparisons) printComparison(comparison);
 }
@@ -116,7 +116,7 @@ async function measureSizes(): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const databases = [];
   for (const size of sizes) {
-    const engine = opened.use(await openBeside(await buildDatabase(size)));
+    const engine = opened.use(await openEngine(await buildDatabase(size)));
     databases.push({ engine, spaces: size });
   }
   const comparisons = await measureGrowth(databases, effort);
@@ -125,7 +125,7 @@ async function measureSizes(): Promise<void> {
   results.comparisons.push(...comparisons);
 }
 
-/** Writes the results of a full run to the repository, others next to the databases. */
+/** Writes the results of a full run to the repository, and those of other runs to the cache folder. */
 async function writeResults(): Promise<void> {
   const isFull = !values.quick && !values.growth && spaces >= MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();

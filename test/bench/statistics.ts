@@ -1,7 +1,8 @@
-/** Returns the value below which this part of the numbers lies. */
-export function quantile(numbers: Iterable<number>, part: number): number {
+/** Returns the quantile of the numbers at a probability from 0 to 1, such as 0.99. */
+export function quantile(numbers: Iterable<number>, probability: number): number {
   const sorted = Float64Array.from(numbers).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+  const index = Math.min(sorted.length - 1, Math.floor(probability * sorted.length));
+  return sorted[index] ?? Number.NaN;
 }
 
 export function median(numbers: Iterable<number>): number {
@@ -13,8 +14,8 @@ export function rangeOf(numbers: readonly number[]): [number, number] {
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
-/** Alternates between two functions, so that a slow phase of the machine affects both. */
-export async function byTurns<A, B>(
+/** Runs two functions in turn, so that a slow phase of the machine affects both. */
+export async function alternate<A, B>(
   rounds: number,
   one: () => Promise<A>,
   other: () => Promise<B>,

@@ -1,6 +1,6 @@
 import { type Server, startServer } from '../support/server.ts';
 import type { Effort } from './effort.ts';
-import { deal, type LoadGenerator, type LoadResult } from './load.ts';
+import { distribute, type LoadGenerator, type LoadResult } from './load.ts';
 import {
   newQueries,
   repeatedQueries,
@@ -10,58 +10,60 @@ import {
   searchPath,
   tagPath,
 } from './queries.ts';
-import { type Answer, startConstantRoute } from './references/constant.ts';
-import { type Figure, rounded } from './report.ts';
-import { byTurns, median, quantile, rangeOf } from './statistics.ts';
+import { type CachedResponse, startConstantRoute } from './references/constant.ts';
+import { type Figure, formatNumber } from './report.ts';
+import { alternate, median, quantile, rangeOf } from './statistics.ts';
 
 const CONNECTIONS = 10;
 
-/** More than any server here reaches. */
+/** Higher than the throughput of any measured server, so that unique queries do not run out. */
 const MAX_REQUESTS_PER_SECOND = 20_000;
 
-/** Responses of each workload that the constant route returns. */
-const SAMPLE = 300;
+/** Number of responses of each workload that the constant route returns. */
+const SAMPLE_SIZE = 300;
 
 interface Workload {
-  what: string;
+  name: string;
   /** Returns the paths of the next requests. */
   next: (count: number) => string[];
-  isEverNew: boolean;
-  /** Percent of the constant route's requests per second. */
-  wanted?: number;
+  isUnique: boolean;
+  /** Target: minimum percentage of the constant route's requests per second. */
+  minPercent?: number;
 }
 
 function workloads(spaces: number): Workload[] {
   const respelt = respelling();
   return [
     {
-      what: 'repeated queries',
-      next: taking(repeatedQueries(spaces), searchPath),
-      isEverNew: false,
-      wanted: 60,
+      name: 'repeated queries',
+      next: pathsOf(repeatedQueries(spaces), searchPath),
+      isUnique: false,
+      minPercent: 60,
     },
     {
-      what: 'ever-new queries',
-      next: taking(newQueries(spaces), searchPath),
-      isEverNew: true,
-      wanted: 20,
+      name: 'unique queries',
+      next: pathsOf(newQueries(spaces), searchPath),
+      isUnique: true,
+      minPercent: 20,
     },
     {
-      what: 'common words, respelled',
-      next: taking(repeatedWords(spaces, 'common word'), (word) => searchPath(respelt.query(word))),
-      isEverNew: true,
-      wanted: 30,
+      name: 'common words, respelled',
+      next: pathsOf(repeatedWords(spaces, 'common word'), (word) =>
+        searchPath(respelt.query(word)),
+      ),
+      isUnique: true,
+      minPercent: 30,
     },
-    { what: 'tags', next: taking(repeatedTags(), tagPath), isEverNew: false, wanted: 50 },
+    { name: 'tags', next: pathsOf(repeatedTags(), tagPath), isUnique: false, minPercent: 50 },
     {
-      what: 'tags, respelled',
-      next: taking(repeatedTags(), (tag) => tagPath(respelt.tag(tag))),
-      isEverNew: true,
+      name: 'tags, respelled',
+      next: pathsOf(repeatedTags(), (tag) => tagPath(respelt.tag(tag))),
+      isUnique: true,
     },
   ];
 }
 
-function taking(
+function pathsOf(
   queries: Generator<string, never>,
   path: (query: string) => string,
 ): Workload['next'] {
@@ -76,31 +78,31 @@ export async function measureThroughput(
   effort: Effort,
 ): Promise<Figure[]> {
   const all = workloads(spaces);
-  const answers: Answer[] = [];
+  const responses: CachedResponse[] = [];
   const known: string[][] = [];
   for (const { next } of all) {
     const paths: string[] = [];
-    for (const path of next(SAMPLE)) {
-      paths.push(`/constant/${answers.length}`);
-      answers.push(await readAnswer(server.url + path));
+    for (const path of next(SAMPLE_SIZE)) {
+      paths.push(`/constant/${responses.length}`);
+      responses.push(await readResponse(server.url + path));
     }
     known.push(paths);
   }
-  await using constant = await startConstantRoute(answers);
+  await using constant = await startConstantRoute(responses);
 
   const figures: Figure[] = [];
-  for (const [i, { what, next, isEverNew, wanted }] of all.entries()) {
-    const pairs = await byTurns(
+  for (const [i, { name, next, isUnique, minPercent }] of all.entries()) {
+    const pairs = await alternate(
       effort.rounds,
-      () => saturate(server, next(requestsOfRound(effort, isEverNew)), generator, effort),
+      () => saturate(server, next(requestsOfRound(effort, isUnique)), generator, effort),
       () => saturate(constant, known[i] as string[], generator, effort),
     );
-    if (isEverNew) refuseRepetition(pairs.map(([ours]) => ours));
+    if (isUnique) assertNoRepetition(pairs.map(([ours]) => ours));
     figures.push({
-      what: `${what}, against the constant route`,
+      name: `${name}, against the constant route`,
       ...comparison(pairs, 100),
       unit: '%',
-      ...(wanted && { wanted: { least: wanted } }),
+      ...(minPercent && { target: { min: minPercent } }),
       note: generatorNote(pairs),
     });
   }
@@ -117,28 +119,28 @@ export async function measureTail(
   const respelt = respelling();
   const send = (name: 'common word' | 'rare word') => () => {
     const words = repeatedWords(spaces, name);
-    const next = taking(words, (word) => searchPath(respelt.query(word)));
+    const next = pathsOf(words, (word) => searchPath(respelt.query(word)));
     const paths = [next(MAX_REQUESTS_PER_SECOND * (warmUp + duration))];
     return generator.send({ url: server.url, paths, warmUp, duration });
   };
-  const pairs = await byTurns(rounds, send('common word'), send('rare word'));
+  const pairs = await alternate(rounds, send('common word'), send('rare word'));
   const p99 = pairs.map(([common, rare]) => ({
     common: quantile(common.latencies, 0.99),
     rare: quantile(rare.latencies, 0.99),
   }));
   const ratios = p99.map(({ common, rare }) => common / rare);
   return {
-    what: 'common words, p99, against rare words',
-    ours: `${rounded(median(p99.map(({ common }) => common)))} ms`,
-    reference: `${rounded(median(p99.map(({ rare }) => rare)))} ms`,
+    name: 'common words, p99, against rare words',
+    ours: `${formatNumber(median(p99.map(({ common }) => common)))} ms`,
+    reference: `${formatNumber(median(p99.map(({ rare }) => rare)))} ms`,
     value: median(ratios),
     unit: 'x',
     spread: rangeOf(ratios),
-    wanted: { most: 1 },
+    target: { max: 1 },
   };
 }
 
-/** Compares two workers with one, with expensive queries and with ever-new ones. */
+/** Compares two workers with one, with expensive queries and with unique ones. */
 export async function measureWorkers(
   dataDir: string,
   spaces: number,
@@ -148,30 +150,30 @@ export async function measureWorkers(
   await using one = await startServer({ DATA_DIR: dataDir, WORKERS: '1' });
   await using two = await startServer({ DATA_DIR: dataDir, WORKERS: '2' });
   const respelt = respelling();
-  const loads: Omit<Workload, 'wanted'>[] = [
+  const loads: Omit<Workload, 'minPercent'>[] = [
     {
-      what: 'expensive queries',
-      next: taking(repeatedWords(spaces, 'three words that rarely meet'), (words) =>
+      name: 'expensive queries',
+      next: pathsOf(repeatedWords(spaces, 'three words that rarely meet'), (words) =>
         searchPath(respelt.query(words)),
       ),
-      isEverNew: true,
+      isUnique: true,
     },
     {
-      what: 'ever-new queries',
-      next: taking(newQueries(spaces, 9), searchPath),
-      isEverNew: true,
+      name: 'unique queries',
+      next: pathsOf(newQueries(spaces, 9), searchPath),
+      isUnique: true,
     },
   ];
   const figures: Figure[] = [];
-  for (const { what, next, isEverNew } of loads) {
+  for (const { name, next, isUnique } of loads) {
     const send = (server: Server) => () =>
-      saturate(server, next(requestsOfRound(effort, isEverNew)), generator, effort);
-    const pairs = await byTurns(effort.rounds, send(two), send(one));
+      saturate(server, next(requestsOfRound(effort, isUnique)), generator, effort);
+    const pairs = await alternate(effort.rounds, send(two), send(one));
     figures.push({
-      what: `two workers against one, ${what}`,
+      name: `two workers against one, ${name}`,
       ...comparison(pairs, 1),
       unit: 'x',
-      wanted: { least: 1.6 },
+      target: { min: 1.6 },
       note: generatorNote(pairs),
     });
   }
@@ -184,17 +186,17 @@ function saturate(
   generator: LoadGenerator,
   { warmUp, duration }: Effort,
 ): Promise<LoadResult> {
-  return generator.send({ url, paths: deal(paths, CONNECTIONS), warmUp, duration });
+  return generator.send({ url, paths: distribute(paths, CONNECTIONS), warmUp, duration });
 }
 
-function requestsOfRound({ warmUp, duration }: Effort, isEverNew: boolean): number {
-  return isEverNew ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
+function requestsOfRound({ warmUp, duration }: Effort, isUnique: boolean): number {
+  return isUnique ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
 }
 
-function refuseRepetition(results: readonly LoadResult[]): void {
+function assertNoRepetition(results: readonly LoadResult[]): void {
   if (results.some(({ hasRepeated }) => hasRepeated)) {
     throw new Error(
-      'The server was faster than new queries were generated for; raise MAX_REQUESTS_PER_SECOND.',
+      'The server needed more unique queries than were generated. Increase MAX_REQUESTS_PER_SECOND.',
     );
   }
 }
@@ -203,7 +205,7 @@ function refuseRepetition(results: readonly LoadResult[]): void {
 function comparison(pairs: readonly [LoadResult, LoadResult][], factor: number) {
   const ratios = pairs.map(([a, b]) => (factor * a.requestsPerSecond) / b.requestsPerSecond);
   const perSecond = (results: readonly LoadResult[]) =>
-    `${rounded(median(results.map((each) => each.requestsPerSecond)))} req/s`;
+    `${formatNumber(median(results.map((each) => each.requestsPerSecond)))} req/s`;
   return {
     ours: perSecond(pairs.map(([a]) => a)),
     reference: perSecond(pairs.map(([, b]) => b)),
@@ -216,11 +218,11 @@ function generatorNote(pairs: readonly [LoadResult, LoadResult][]): string {
   const load = (results: readonly LoadResult[]) =>
     Math.round(100 * median(results.map(({ generatorLoad }) => generatorLoad)));
   const [ours, reference] = [load(pairs.map(([a]) => a)), load(pairs.map(([, b]) => b))];
-  return `the load generator took ${ours} % of a processor, and ${reference} % against the reference`;
+  return `the load generator used ${ours} % of a processor, and ${reference} % with the reference`;
 }
 
-async function readAnswer(url: string): Promise<Answer> {
+async function readResponse(url: string): Promise<CachedResponse> {
   const response = await fetch(url);
-  if (response.status !== 200) throw new Error(`${url} answered ${response.status}.`);
+  if (response.status !== 200) throw new Error(`${url} returned ${response.status}.`);
   return { body: await response.text(), link: response.headers.get('link') };
 }

@@ -54,7 +54,7 @@ const GREEK = {
 };
 type Syllables = typeof LATIN;
 
-/** Rarer stems are spelt each time; two of them may be equal. */
+/** Rarer stems are generated each time, so two of them may be equal. */
 const CACHED_STEMS = 30_000;
 const cachedStems: string[] = [];
 const knownWords = new Set(functionWords);
@@ -174,7 +174,7 @@ export function emoji(draw: Random): string {
   return EMOJI[drawEmoji(draw())] as string;
 }
 
-/** A language other than the vocabulary's own. */
+/** A language other than that of the vocabulary. */
 export interface Language {
   /** Its share of the texts in such languages. */
   share: number;

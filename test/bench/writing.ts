@@ -13,7 +13,7 @@ import { median, quantile } from './statistics.ts';
 
 const WRITES_PER_SECOND = 50;
 
-/** Times search alone and while spaces are created, the most expensive write for the search index. */
+/** Times searches alone and while spaces are created, which is the most expensive write for the search index. */
 export async function measureWriting(
   dataDir: string,
   spaces: number,

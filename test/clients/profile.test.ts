@@ -196,7 +196,7 @@ describe('deleteAccount', () => {
 });
 
 describe('the access token', () => {
-  test('comes from a function that is called before each request', async () => {
+  test('may be a function, which is called before each request', async () => {
     const other = await app.register();
     const tokens = [user.token, other.token];
     const rotating = profileOf(async () => tokens.shift() ?? '');

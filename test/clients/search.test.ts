@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, SearchAPI, SearchError, type SearchOptions } from '../../client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 
 let app: TestApp;
 let url: string;
@@ -24,8 +24,8 @@ beforeAll(async () => {
   await create('Sourdough', ['baking']);
   await create('Baking for two', ['C#', 'a/b?c=100%', '日本', '$&']);
   await create('Baking in secret', ['baking'], 'private');
-  // Corrections come from the dictionary.
-  await dictionaryIsCurrent(app);
+  // Corrections require the dictionary.
+  await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
@@ -56,7 +56,7 @@ describe('search', () => {
     expect(requests.sort()).toEqual(['/api/spaces/search?q=baking', '/api/spaces/tag/baking']);
   });
 
-  test('drops private spaces from any response, whatever its content type', async () => {
+  test('removes private spaces from every response, regardless of its content type', async () => {
     const spaces = [
       { title: 'open', visibility: 'public' },
       { title: 'closed', visibility: 'private' },
@@ -102,7 +102,7 @@ describe('the query', () => {
   });
 
   test.each(['#baking', 'BAKING ', 'c#', 'A/b?c=100%', '日本', '$&'])(
-    'finds a tag of any characters: %j',
+    'finds a tag with any characters: %j',
     async (query) => {
       expect((await recordRequests().search.search(query)).tagSearchResults).toHaveLength(1);
     },
@@ -171,7 +171,7 @@ describe('the other query', () => {
     expect(answeredQueries).toEqual(['sourdough']);
   });
 
-  test('does not exist for a query that is answered as typed', async () => {
+  test('is not reported if all results match the query as typed', async () => {
     const { results, answeredQueries } = await searchAndListen(
       recordRequests().search,
       'sourdough',
@@ -200,7 +200,7 @@ describe('the other query', () => {
     expect(textSearches).toEqual(['/api/spaces/search?q=tea', '/api/spaces/search?q=tea']);
   });
 
-  test('needs no callback', async () => {
+  test('does not require a callback', async () => {
     const { generalSearchResults } = await recordRequests().search.search('sourdouhg');
     expect(titles(generalSearchResults)).toEqual(['Sourdough']);
   });

@@ -6,7 +6,7 @@ import type { Schema } from '../../codegen/schema-changes.ts';
 
 type Direction = 'request' | 'response';
 
-/** A contract of one operation whose body has the schema, inline or through shared components. */
+/** Returns a contract with one operation. Its body has the schema, inline or through shared components. */
 function contractOf(direction: Direction, schema: Schema, isShared: boolean): Contract {
   const used = isShared ? { $ref: '#/components/schemas/Thing' } : schema;
   const inline = { description: '', content: { 'application/json': { schema: used } } };
@@ -110,14 +110,14 @@ describe.each([
   ['a shared', true],
 ])('In %s schema, the check', (_, isShared) => {
   test.each(schemaChanges)(
-    'judges %s by its direction',
+    'distinguishes requests and responses: %s',
     (_name, before, after, breaksRequests, breaksResponses) => {
-      const judge = (direction: Direction) =>
+      const check = (direction: Direction) =>
         breakingChanges(
           contractOf(direction, before, isShared),
           contractOf(direction, after, isShared),
         );
-      expect({ request: judge('request'), response: judge('response') }).toEqual({
+      expect({ request: check('request'), response: check('response') }).toEqual({
         request: breaksRequests ? [expect.stringContaining('changeThing request: ')] : [],
         response: breaksResponses ? [expect.stringContaining('changeThing 200 response: ')] : [],
       });
@@ -147,7 +147,7 @@ test('follows recursive schemas', () => {
   ]);
 });
 
-test('rejects a reference that leads nowhere', () => {
+test('rejects a reference without a target', () => {
   const broken = contractOf('response', { $ref: '#/components/schemas/Nothing' }, false);
   expect(() => breakingChanges(broken, broken)).toThrow(
     'Cannot resolve $ref #/components/schemas/Nothing.',
@@ -156,16 +156,16 @@ test('rejects a reference that leads nowhere', () => {
 
 const source = readFileSync('openapi.yaml', 'utf8');
 
-/** Lines of the check about the contract of the service after a change. */
+/** Changes the contract of the service. Returns the lines that the check reports. */
 // biome-ignore lint/suspicious/noExplicitAny: the changes reach anywhere into an OpenAPI document
-function judge(change: (contract: any) => void): string[] {
+function checkAfter(change: (contract: any) => void): string[] {
   const after = parse(source);
   change(after);
   return breakingChanges(parse(source), after);
 }
 
-describe('Of the contract of the service, the check', () => {
-  test.each<[string, Parameters<typeof judge>[0], string]>([
+describe('The check of the service’s contract', () => {
+  test.each<[string, Parameters<typeof checkAfter>[0], string]>([
     [
       'an operation',
       ({ paths }) => delete paths['/api/users/{user_id}'].get,
@@ -248,12 +248,14 @@ describe('Of the contract of the service, the check', () => {
       },
       'searchSpaces request: query parameter q is encoded differently. Keep style and explode.',
     ],
-  ])('misses %s', (_, change, line) => {
-    expect(judge(change)).toEqual([line]);
+  ])('reports the loss of %s', (_, change, line) => {
+    expect(checkAfter(change)).toEqual([line]);
   });
 
-  test('names two of the many operations that a shared schema affects', () => {
-    const lines = judge(({ components: { schemas } }) => delete schemas.Problem.properties.code);
+  test('lists two operations and the number of others if a shared schema changes', () => {
+    const lines = checkAfter(
+      ({ components: { schemas } }) => delete schemas.Problem.properties.code,
+    );
     expect(lines).toEqual([
       expect.stringMatching(
         /^searchSpaces 400 response, searchSpaces 429 response and \d+ more: Problem\.code was removed\. Keep the field\.$/,
@@ -261,8 +263,10 @@ describe('Of the contract of the service, the check', () => {
     ]);
   });
 
-  test('reports a header that is no longer always sent', () => {
-    const lines = judge(({ components }) => delete components.headers['WWW-Authenticate'].required);
+  test('reports a header that becomes optional', () => {
+    const lines = checkAfter(
+      ({ components }) => delete components.headers['WWW-Authenticate'].required,
+    );
     expect(lines).toEqual([
       expect.stringMatching(
         /: header WWW-Authenticate is no longer required\. Always send the header\.$/,
@@ -271,7 +275,7 @@ describe('Of the contract of the service, the check', () => {
   });
 
   test('reports narrower bounds of a shared parameter', () => {
-    const lines = judge(({ components }) => {
+    const lines = checkAfter(({ components }) => {
       components.parameters.Limit.schema.maximum = 50;
     });
     expect(lines).toEqual([
@@ -282,7 +286,7 @@ describe('Of the contract of the service, the check', () => {
   });
 
   test('reports fewer allowed values in a request schema', () => {
-    const lines = judge(({ components }) => {
+    const lines = checkAfter(({ components }) => {
       components.schemas.Visibility.enum = ['public'];
     });
     expect(lines).toEqual([
@@ -290,7 +294,7 @@ describe('Of the contract of the service, the check', () => {
     ]);
   });
 
-  test.each<[string, Parameters<typeof judge>[0]]>([
+  test.each<[string, Parameters<typeof checkAfter>[0]]>([
     ['no change', () => {}],
     [
       'another field of search results',
@@ -356,6 +360,6 @@ describe('Of the contract of the service, the check', () => {
       },
     ],
   ])('accepts %s', (_, change) => {
-    expect(judge(change)).toEqual([]);
+    expect(checkAfter(change)).toEqual([]);
   });
 });

@@ -33,7 +33,7 @@ function start(
 /** Runs a program to its end. */
 async function run(...args: Parameters<typeof start>): Promise<ProcessResult> {
   await using running = start(...args);
-  return await running.ended;
+  return await running.result;
 }
 
 /** Sends a request on a new connection. Returns whether it succeeds. */
@@ -68,15 +68,15 @@ describe('import and export', () => {
     const file = join(folder, 'in.ndjson');
     await writeFile(file, lines);
     const first = await run('commands/import', [file]);
-    expect(first).toMatchObject({ code: 0, output: expect.stringContaining('2 records added') });
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('2 records added') });
     const second = await run('commands/import', ['-'], {}, lines);
-    expect(second.output).toContain('0 records added, 2 were there already');
+    expect(second.stdout).toContain('0 records added, 2 were there already');
 
     const out = join(folder, 'out.ndjson');
-    expect(await run('commands/export', [out])).toMatchObject({ code: 0, output: '' });
+    expect(await run('commands/export', [out])).toMatchObject({ code: 0, stdout: '' });
     const piped = await run('commands/export');
-    expect(await readFile(out, 'utf8')).toBe(piped.output);
-    const exported = piped.output
+    expect(await readFile(out, 'utf8')).toBe(piped.stdout);
+    const exported = piped.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -87,15 +87,15 @@ describe('import and export', () => {
   });
 
   test('reject a file with an invalid line and report its number', async () => {
-    const { code, errors } = await run('commands/import', ['-'], {}, `${lines}nonsense\n`);
+    const { code, stderr } = await run('commands/import', ['-'], {}, `${lines}nonsense\n`);
     expect(code).toBe(1);
-    expect(errors).toContain('line 3: is not JSON');
-    expect(errors).toContain('--skip-bad');
+    expect(stderr).toContain('line 3: is not JSON');
+    expect(stderr).toContain('--skip-bad');
   });
 });
 
 describe('a new database', () => {
-  test('can be created after any interrupted attempt', async () => {
+  test('can be created after an interrupted attempt', async () => {
     for (let delay = 0; delay < 16; delay += 2) {
       const DATA_DIR = join(folder, `interrupted-${delay}`);
       const file = join(DATA_DIR, 'space-service.sqlite');
@@ -104,7 +104,7 @@ describe('a new database', () => {
       await sleep(delay);
       await interrupted.kill();
       const retried = await run('commands/import', ['-'], { DATA_DIR }, lines);
-      expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, errors: '' });
+      expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, stderr: '' });
     }
   }, 60_000);
 
@@ -115,7 +115,7 @@ describe('a new database', () => {
         run('commands/import', ['-'], { DATA_DIR }, lines),
         run('commands/import', ['-'], { DATA_DIR }, lines),
       ]);
-      for (const result of results) expect(result).toMatchObject({ code: 0, errors: '' });
+      for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
     }
   }, 60_000);
 });
@@ -142,10 +142,10 @@ describe('a backup', () => {
       const file = join(folder, 'before');
       await writeFile(file, 'the previous backup');
       const DATA_DIR = join(folder, 'mistaken');
-      const { code, errors } = await run(`commands/${command}`, [file], { DATA_DIR });
-      expect({ code, errors }).toEqual({
+      const { code, stderr } = await run(`commands/${command}`, [file], { DATA_DIR });
+      expect({ code, stderr }).toEqual({
         code: 1,
-        errors: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
+        stderr: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
       });
       expect(await readFile(file, 'utf8')).toBe('the previous backup');
       expect(existsSync(DATA_DIR)).toBe(false);
@@ -162,15 +162,15 @@ describe('a backup', () => {
       run('commands/export'),
       run('commands/export', [], { DATA_DIR }),
     ]);
-    expect(restored.output).toBe(original.output);
-    expect(original.output).toContain('bread');
+    expect(restored.stdout).toBe(original.stdout);
+    expect(original.stdout).toContain('bread');
   });
 
   test.each([['export'], ['backup']])('by %s rejects a folder as its target', async (command) => {
-    const { code, errors } = await run(`commands/${command}`, [folder]);
-    expect({ code, errors }).toEqual({
+    const { code, stderr } = await run(`commands/${command}`, [folder]);
+    expect({ code, stderr }).toEqual({
       code: 1,
-      errors: `${folder} exists and is not a regular file. Choose another name.\n`,
+      stderr: `${folder} exists and is not a regular file. Choose another name.\n`,
     });
   });
 });
@@ -227,11 +227,11 @@ describe('verify-account and set-password', () => {
     ['commands/export', ['no-such-folder/a'], /no such file or directory/],
     ['commands/backup', [], /Usage/],
     ['commands/compact', ['a'], /Usage/],
-  ])('print one explanation without a stack trace: %s %j', async (script, args, message) => {
-    const { code, errors } = await run(script, args, {}, 'short\n');
+  ])('print an error message without a stack trace: %s %j', async (script, args, message) => {
+    const { code, stderr } = await run(script, args, {}, 'short\n');
     expect(code).toBe(1);
-    expect(errors).toMatch(message);
-    expect(errors).not.toContain('    at ');
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain('    at ');
   });
 
   test.each([
@@ -245,19 +245,19 @@ describe('verify-account and set-password', () => {
 
 describe('npm start', () => {
   test('rejects an invalid setting with one line', async () => {
-    const { code, errors } = await run('main', [], { PORT: 'http' });
-    expect({ code, errors }).toEqual({
+    const { code, stderr } = await run('main', [], { PORT: 'http' });
+    expect({ code, stderr }).toEqual({
       code: 78,
-      errors: 'PORT=http is invalid: must be a whole number from 0 to 65535.\n',
+      stderr: 'PORT=http is invalid: must be a whole number from 0 to 65535.\n',
     });
   });
 
   test('rejects a port that is in use with one line', async () => {
     await using occupied = await occupyPort();
     const PORT = String(occupied.port);
-    const { code, errors } = await run('main', [], { PORT });
+    const { code, stderr } = await run('main', [], { PORT });
     expect(code).toBe(78);
-    expect(errors).toBe(`PORT=${PORT} is in use on 127.0.0.1. Set PORT to another number.\n`);
+    expect(stderr).toBe(`PORT=${PORT} is in use on 127.0.0.1. Set PORT to another number.\n`);
   });
 
   const unusable: [string, (file: string) => void, RegExp][] = [
@@ -293,18 +293,18 @@ describe('npm start', () => {
   ];
   test.each(unusable)(
     'rejects a database file %s with one line and leaves it unchanged',
-    async (name, make, message) => {
+    async (name, createFile, message) => {
       const DATA_DIR = join(folder, name.replaceAll(' ', '-'));
       const file = join(DATA_DIR, 'space-service.sqlite');
       await mkdir(DATA_DIR);
-      make(file);
+      createFile(file);
       const before = await readFile(file);
       const PORT = String(await freePort());
-      const { code, errors } = await run('main', [], { DATA_DIR, PORT });
+      const { code, stderr } = await run('main', [], { DATA_DIR, PORT });
       expect(code).toBe(78);
-      expect(errors).toMatch(message);
-      expect(errors.trim().split('\n')).toHaveLength(1);
-      expect(errors).toContain(file);
+      expect(stderr).toMatch(message);
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+      expect(stderr).toContain(file);
       expect(await readFile(file)).toEqual(before);
     },
   );
@@ -316,10 +316,10 @@ describe('npm start', () => {
     [{ DATA_DIR: '/dev/null' }, /\/dev\/null/],
   ])('rejects %j with one line', async (settings, message) => {
     const PORT = String(await freePort());
-    const { code, errors } = await run('main', [], { PORT, ...settings });
+    const { code, stderr } = await run('main', [], { PORT, ...settings });
     expect(code).toBe(78);
-    expect(errors).toMatch(message);
-    expect(errors.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch(message);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
   test('logs its start and its stop', async () => {
@@ -330,9 +330,9 @@ describe('npm start', () => {
       .poll(() => succeeds(`http://127.0.0.1:${PORT}/readyz`), { timeout: 15_000 })
       .toBe(true);
     server.child.kill('SIGTERM');
-    await server.ended;
+    await server.result;
     const log = server
-      .output()
+      .stdout()
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -349,7 +349,7 @@ describe('npm start', () => {
     await using server = await startServer({ WORKERS: '2', LOG_LEVEL: 'info' });
     const search = `${server.url}/api/spaces/search?q=bread`;
     /** Waits until this many workers have responded since the start. */
-    const awaitWorkers = (count: number) =>
+    const waitForWorkers = (count: number) =>
       expect
         .poll(async () => (await succeeds(search)) && workers().size, { timeout: 15_000 })
         .toBe(count);
@@ -359,14 +359,14 @@ describe('npm start', () => {
           Number(pid),
         ),
       );
-    await awaitWorkers(2);
+    await waitForWorkers(2);
 
     const [killed] = workers();
     process.kill(killed as number, 'SIGKILL');
     await expect
       .poll(server.output, { timeout: 15_000 })
       .toContain('worker exited, starting another one');
-    await awaitWorkers(3);
+    await waitForWorkers(3);
     expect(await server.stop()).toBe(0);
     expect(await succeeds(search)).toBe(false);
   }, 40_000);
@@ -375,9 +375,9 @@ describe('npm start', () => {
 describe('npm run demo', () => {
   test('prints commands that succeed when pasted, and deletes its files', async () => {
     await using demo = start('commands/demo', [], { PORT: String(await freePort()) });
-    await expect.poll(demo.output, { timeout: 15_000 }).toContain('person30@example.com');
+    await expect.poll(demo.stdout, { timeout: 15_000 }).toContain('person30@example.com');
     const pasted = demo
-      .output()
+      .stdout()
       .split('\n')
       .filter((line) => /^ {2}/.test(line))
       .slice(3)
@@ -385,17 +385,17 @@ describe('npm run demo', () => {
     // Prints the status of each response on its own line.
     const script = pasted.replaceAll(`-w '\\n'`, `-s -w '\\n%{http_code}\\n'`);
     await using shell = startProcess('bash', ['-e'], {}, script);
-    const { output } = await shell.ended;
-    const statuses = output.split('\n').filter((line) => /^\d{3}$/.test(line));
+    const { stdout } = await shell.result;
+    const statuses = stdout.split('\n').filter((line) => /^\d{3}$/.test(line));
     expect(statuses).toEqual(Array(11).fill('200'));
-    expect(output).toContain('"title":"Bread"');
-    expect(output).toContain('"title":"Astronomy"');
-    expect(output).toContain('Your username is now ada.lovelace.');
+    expect(stdout).toContain('"title":"Bread"');
+    expect(stdout).toContain('"title":"Astronomy"');
+    expect(stdout).toContain('Your username is now ada.lovelace.');
 
-    const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.output())?.[1] ?? '';
+    const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.stdout())?.[1] ?? '';
     expect(existsSync(data)).toBe(true);
     demo.child.kill('SIGINT');
-    expect((await demo.ended).code).toBe(0);
+    expect((await demo.result).code).toBe(0);
     expect(existsSync(data)).toBe(false);
   }, 40_000);
 });

@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** A request and the response that Dredd expects, made of the contract's examples. */
+/** A request and the response that Dredd expects, built from the contract's examples. */
 export interface Transaction {
-  /** Identifies the verdict in the report. */
+  /** Identifies the transaction in the report. */
   id: string;
   host: string;
   port: string | null;
@@ -21,30 +21,30 @@ export interface Transaction {
   real?: { statusCode: number; headers: Record<string, string>; body?: string };
 }
 
-export interface Verdict {
+export interface Result {
   transaction: Transaction;
-  /** Dredd's objections to the response; empty if it passes. */
-  objections: string;
+  /** How the response differs from the expected one; empty if it passes. */
+  errors: string;
 }
 
 /**
  * Runs Dredd, which sends every transaction of a contract to a server in sequence.
  * @param contract the path of an OpenAPI 3.0 file
- * @param prepare  changes each transaction before it is sent; the transaction fails if it rejects
- * @returns the verdicts on transactions that were not skipped
+ * @param prepare  changes each transaction before it is sent; if it rejects, the transaction fails
+ * @returns the results of the transactions that were not skipped
  */
 export async function runDredd(
   contract: string,
   url: string,
   prepare: (transaction: Transaction) => Promise<void>,
-): Promise<Verdict[]> {
-  const verdicts: Verdict[] = [];
+): Promise<Result[]> {
+  const results: Result[] = [];
   let transaction: Transaction;
-  const judge = (objections: string) => verdicts.push({ transaction, objections });
+  const report = (errors: string) => results.push({ transaction, errors });
   const emitter = new EventEmitter();
-  emitter.on('test pass', () => judge(''));
-  emitter.on('test fail', ({ message }: { message: string }) => judge(message.trim() || 'failed'));
-  emitter.on('test error', (error: Error) => judge(String(error)));
+  emitter.on('test pass', () => report(''));
+  emitter.on('test fail', ({ message }: { message: string }) => report(message.trim() || 'failed'));
+  emitter.on('test error', (error: Error) => report(String(error)));
 
   const Dredd = loadDredd();
   const dredd = new Dredd({
@@ -62,13 +62,13 @@ export async function runDredd(
       },
     },
     http: { timeout: 30_000 },
-    // Otherwise it warns of every OpenAPI keyword that its parser ignores.
+    // With another level, Dredd warns about every OpenAPI keyword that its parser ignores.
     loglevel: 'error',
   });
   await new Promise<void>((resolve, reject) =>
     dredd.run((error) => (error ? reject(error) : resolve())),
   );
-  return verdicts;
+  return results;
 }
 
 interface DreddConstructor {

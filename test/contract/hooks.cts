@@ -1,4 +1,4 @@
-// Dredd loads hooks as CommonJS, and this module of its name exists nowhere else.
+// Dredd loads hook files as CommonJS. It provides the module `hooks` to them only.
 const hooks = require('hooks');
 
 hooks.beforeEach(hooks.configuration.custom.prepare);

@@ -1,50 +1,60 @@
 import { avatarFile } from '../support/avatar.ts';
 import { inputNamesOf } from '../support/requests.ts';
-import { type Answer, answers, parameterExamples } from './answers.ts';
+import {
+  type DeclaredResponse,
+  declaredResponses,
+  parameterExamples,
+} from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
 import type { Servers } from './servers.ts';
-import { freshName, type World } from './world.ts';
+import { newUsername, type World } from './world.ts';
 
-/** Changes a request made of the contract's examples so that it provokes one answer. */
+/** Maximum number of requests to reach a rate limit. */
+const MAX_REQUESTS_TO_LIMIT = 200;
+
+/** Changes a request built from the contract's examples so that it provokes one response. */
 type Change = (transaction: Transaction, world: World) => unknown;
 
 const changesByStatus: Record<string, Change> = {
   400: (t) => t.request.body && setBody(t, { unknown: true }),
-  401: (t) => setToken(t, 'of-nobody'),
+  401: (t) => setToken(t, 'unknown'),
   413: (t) => setBody(t, { padding: 'x'.repeat(32_768) }),
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
 };
 
-/** Without changes, the creator of the space and the message sends the request. */
+/** `creator` sends the requests by default. */
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
-const takenName: Change = (t, { other }) => setBody(t, { username: other.username });
+const takenUsername: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
-const unknownAddress: Change = (t) => setBody(t, { email: `${freshName()}@example.com` });
+const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
 const takenRegistration: Change = (t, world) =>
-  setBody(t, { ...world.newcomer(), username: world.other.username });
-const noAvatar: Change = (t) => setAvatar(t, new Blob(['These bytes are no avatar.']));
+  setBody(t, { ...world.newRegistration(), username: world.other.username });
+const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an image.']));
 
-/** Take precedence over the changes by status. For 429, the request must count against the limit. */
+/**
+ * Changes by the id of the declared response. They take precedence over the changes by status. For 429, the request must
+ * count against the limit.
+ */
 const changes: Record<string, Change> = {
-  // Without its stop word, this is another query, which Answered-Query names.
+  // The search drops the stop word and returns the executed query in Answered-Query.
   'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
   'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
 
-  'changeUsername 200': (t) => setBody(t, { username: freshName() }),
-  'changeUsername 409': takenName,
+  'changeUsername 200': (t) => setBody(t, { username: newUsername() }),
+  'changeUsername 409': takenUsername,
   'changeUsername 429': (t, world) => {
     asOther(t, world);
-    takenName(t, world);
+    takenUsername(t, world);
   },
   'changeProfilePicture 200': async (t) => setAvatar(t, await avatarFile()),
   'changeProfilePicture 400': (t) => setAvatar(t),
   'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
-  'changeProfilePicture 415': noAvatar,
+  'changeProfilePicture 415': unsupportedAvatar,
   'changeProfilePicture 422': async (t) => setAvatar(t, (await avatarFile()).slice(0, -40)),
   'changeProfilePicture 429': async (t, world) => {
     asOther(t, world);
-    await noAvatar(t, world);
+    await unsupportedAvatar(t, world);
   },
   'changePassword 200': (t, { other }) => {
     setToken(t, other.token);
@@ -55,9 +65,9 @@ const changes: Record<string, Change> = {
     asOther(t, world);
     wrongPassword(t, world);
   },
-  'deleteAccount 200': async (t, world) => setToken(t, (await world.signUp()).token),
+  'deleteAccount 200': async (t, world) => setToken(t, (await world.register()).token),
 
-  'register 201': (t, world) => setBody(t, world.newcomer()),
+  'register 201': (t, world) => setBody(t, world.newRegistration()),
   'register 409': takenRegistration,
   'register 429': takenRegistration,
   'login 200': (t, { creator: { email, password } }) => setBody(t, { email, password }),
@@ -74,7 +84,7 @@ const changes: Record<string, Change> = {
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
 
-  'sendMessage 403': (t, { elsewhere }) => setBody(t, { space_id: elsewhere.space_id }),
+  'sendMessage 403': (t, { otherSpace }) => setBody(t, { space_id: otherSpace.space_id }),
   'deleteMessage 200': async (t, world) =>
     setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
@@ -83,27 +93,27 @@ const changes: Record<string, Change> = {
   'withdrawAppreciation 200': asOther,
 };
 
-/** Ids of what a world contains, by the names of their parameters. */
-export const existing: Readonly<Record<string, (world: World) => string>> = {
+/** Existing ids in a world, by the name of their parameter. */
+export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   space_id: ({ space }) => space.space_id,
   message_id: ({ message }) => message.message_id,
   user_id: ({ creator }) => creator.userId,
 };
 
-/** Required parameters whose examples match what `openWorld` creates. */
+/** Required parameters whose examples match the data of `openWorld` as they are. */
 export const literalParameters: readonly string[] = ['q', 'tag'];
 
-/** Whether the changes, or the example request itself, provoke the answer. */
-export function isProvoked({ id, operation, status }: Answer): boolean {
+/** Returns whether the changes, or the example request itself, provoke the response. */
+export function isProvoked({ id, operation, status }: DeclaredResponse): boolean {
   if (Object.hasOwn(changes, id)) return true;
   const names = inputNamesOf(operation);
-  const namesThing = names.some((name) => Object.hasOwn(existing, name));
+  const hasIds = names.some((name) => Object.hasOwn(existingIds, name));
   const takesJson = operation.bodyType === 'application/json';
   switch (status) {
     case '400':
-      return takesJson || namesThing || names.includes('limit');
+      return takesJson || hasIds || names.includes('limit');
     case '404':
-      return namesThing;
+      return hasIds;
     case '413':
     case '415':
       return takesJson;
@@ -115,81 +125,81 @@ export function isProvoked({ id, operation, status }: Answer): boolean {
 }
 
 /**
- * Returns a function that changes a transaction so that it provokes the expected answer.
- * @param leaveOut called for each answer that cannot be provoked
+ * Returns a function that changes a transaction so that it provokes the expected response.
+ * @param onSkip called for each response that cannot be provoked
  */
 export function prepareWith(
-  { world, stages }: Servers,
-  leaveOut: (answer: Answer, reason: string) => void,
+  { world, worldsByStatus }: Servers,
+  onSkip: (response: DeclaredResponse, reason: string) => void,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
-    const answer = answerTo(transaction);
-    const { id, operation, status, schema } = answer;
+    const response = findDeclaredResponse(transaction);
+    const { id, operation, status, schema } = response;
     transaction.id = id;
     // By default, Dredd only checks the property names of the example.
     transaction.expected.bodySchema = schema;
 
-    const stage = stages[status];
+    const special = worldsByStatus[status];
     const skip = (reason: string) => {
       transaction.skip = true;
-      leaveOut(answer, reason);
+      onSkip(response, reason);
     };
-    if (status === '408') return skip('Dredd sends every request at once');
-    if (!stage && (status === '500' || status === '503'))
-      return skip('no request makes a sound server fail');
-    if (!stage && status === '429' && isLimitShared(answer))
-      return skip('reaching this limit would shut out others at the same address');
+    if (status === '408') return skip('Dredd cannot send a request slowly');
+    if (!special && (status === '500' || status === '503'))
+      return skip('a request cannot make a working server fail');
+    if (!special && status === '429' && isLimitShared(response))
+      return skip('reaching this limit would block other users at the same IP address');
 
-    if (stage) {
-      const { hostname, port } = new URL(stage.url);
+    if (special) {
+      const { hostname, port } = new URL(special.url);
       Object.assign(transaction, { host: hostname, port });
     }
-    const here = stage ?? world;
-    nameThings(transaction, answer, here);
-    if (operation.authentication !== 'none') setToken(transaction, here.creator.token);
-    await (changes[id] ?? changesByStatus[status])?.(transaction, here);
-    if (status === '429' && !(await reachLimit(transaction, here.url)) && !stage)
-      return skip('the server has no limit of less than 200 requests');
+    const target = special ?? world;
+    replaceIds(transaction, response, target);
+    if (operation.authentication !== 'none') setToken(transaction, target.creator.token);
+    await (changes[id] ?? changesByStatus[status])?.(transaction, target);
+    if (status === '429' && !(await reachLimit(transaction, target.url)) && !special)
+      return skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
   };
 }
 
-function answerTo({ request, expected, origin }: Transaction): Answer {
-  const answer = answers.find(
+function findDeclaredResponse({ request, expected, origin }: Transaction): DeclaredResponse {
+  const response = declaredResponses.find(
     ({ operation: { method, path }, status, type }) =>
       method === request.method &&
       path === origin.resourceName &&
       status === expected.statusCode &&
       type === expected.headers['Content-Type'],
   );
-  if (!answer) throw new Error(`The contract has no ${request.method} ${origin.resourceName}`);
-  return answer;
+  if (!response) throw new Error(`The contract has no ${request.method} ${origin.resourceName}`);
+  return response;
 }
 
-/** Replaces example ids by existing, unknown or malformed ones, and requests pages of one item. */
-function nameThings(transaction: Transaction, { status }: Answer, world: World): void {
+/** Replaces example ids with existing, unknown or malformed ones, depending on the status. Sets `limit` to 1, or to 0. */
+function replaceIds(transaction: Transaction, { status }: DeclaredResponse, world: World): void {
   const { request } = transaction;
-  const isPathWrong = status === '400' && request.body === '';
-  for (const [name, idIn] of Object.entries(existing)) {
+  const isPathInvalid = status === '400' && request.body === '';
+  for (const [name, idIn] of Object.entries(existingIds)) {
     const example = parameterExamples.get(name);
     if (example === undefined) throw new Error(`The contract has no parameter ${name}`);
-    const id = status === '404' ? 'nothing' : isPathWrong ? '~' : idIn(world);
+    const id = status === '404' ? 'nothing' : isPathInvalid ? '~' : idIn(world);
     setPath(transaction, example, id);
     request.body = request.body.toString().replace(example, id);
   }
   // Each list has two items and therefore a link to a next page.
-  setPath(transaction, 'limit=20', isPathWrong ? 'limit=0' : 'limit=1');
+  setPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');
 }
 
-/** Whether all callers with the same IP address share the operation's rate limit. */
-function isLimitShared({ operation: { isPublicRead, operationId } }: Answer): boolean {
+/** Returns whether all callers with the same IP address share the operation's rate limit. */
+function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredResponse): boolean {
   return isPublicRead || operationId === 'register';
 }
 
-/** Sends a request until it gets 429, at most 200 times. Resolves to whether it did. */
+/** Repeats a request until it gets 429. Resolves to whether it did. */
 async function reachLimit({ request, fullPath }: Transaction, url: string): Promise<boolean> {
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
-  for (let tries = 0; tries < 200; tries++) {
+  for (let i = 0; i < MAX_REQUESTS_TO_LIMIT; i += 1) {
     const response = await fetch(new URL(fullPath, url), { method, headers, body });
     await response.arrayBuffer();
     if (response.status === 429) return true;

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { answers } from './answers.ts';
-import { runDredd, type Verdict } from './dredd.ts';
+import { declaredResponses } from './declared-responses.ts';
+import { type Result, runDredd } from './dredd.ts';
 import { prepareWith } from './preparation.ts';
-import { enterServer, startServers } from './servers.ts';
+import { prepareServer, startServers } from './servers.ts';
 import type { Credentials } from './world.ts';
 
 const USAGE = `Checks with Dredd that a server matches openapi.yaml: every operation, every status.
@@ -12,12 +12,15 @@ const USAGE = `Checks with Dredd that a server matches openapi.yaml: every opera
   npm run contract -- <url> [--email <address> --password <password>]
                                 checks a running server
 
-The check registers temporary accounts (contract-…@example.com) and deletes them at the end with everything they
-created. With an email address and a password, it sends most requests as that account. It restores the account's
-username and bio at the end, but not its avatar, so use a test account. Other users of a running server may see a few
-public spaces during the check. The temporary accounts reach their rate limits with up to 200 requests each. The check
-lists the responses that it cannot provoke, with the reason. The exit code is 1 if any other response differs from the
-contract.
+The check registers temporary accounts (contract-…@example.com). At the end, it deletes them with everything they
+created. With an email address and a password, it sends most requests as that account. At the end, it restores the
+account's username and bio, but not its avatar, so use a test account.
+
+Other users of a running server may see a few public spaces during the check. To reach rate limits, the temporary
+accounts send up to 200 requests per limit.
+
+The check lists the responses that it cannot provoke, with the reason. The exit code is 1 if any other response differs
+from the contract.
 `;
 
 try {
@@ -39,60 +42,60 @@ try {
   else if (!(await check(url, email && password ? { email, password } : undefined)))
     process.exitCode = 1;
 } catch (error) {
-  complain(error);
+  printError(error);
   process.exitCode = 1;
 }
 
 /** Resolves to whether the server matches the contract. */
 async function check(url: string | undefined, credentials?: Credentials): Promise<boolean> {
-  await using closing = new AsyncDisposableStack();
+  await using cleanup = new AsyncDisposableStack();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, async () => {
-      await closing.disposeAsync().catch(complain);
+      await cleanup.disposeAsync().catch(printError);
       process.exit(1);
     });
   }
   const servers = await (url === undefined
-    ? startServers(closing)
-    : enterServer(url, closing, credentials));
+    ? startServers(cleanup)
+    : prepareServer(url, cleanup, credentials));
 
-  const leftOut = new Map<string, string>();
-  for (const { id } of answers)
-    leftOut.set(id, 'Dredd makes no request for it (it takes the first of several examples)');
-  const prepare = prepareWith(servers, ({ id }, reason) => leftOut.set(id, reason));
+  const skipped = new Map<string, string>();
+  for (const { id } of declaredResponses)
+    skipped.set(id, 'Dredd sends a request only for the first of several examples');
+  const prepare = prepareWith(servers, ({ id }, reason) => skipped.set(id, reason));
   const contract = fileURLToPath(new URL('../../openapi.yaml', import.meta.url));
-  const verdicts = await runDredd(contract, servers.world.url, prepare);
-  for (const { transaction } of verdicts) leftOut.delete(transaction.id);
+  const results = await runDredd(contract, servers.world.url, prepare);
+  for (const { transaction } of results) skipped.delete(transaction.id);
 
-  const failed = verdicts.filter(({ objections }) => objections !== '');
-  for (const verdict of failed) console.log(describe(verdict));
-  for (const [reason, entries] of Map.groupBy(leftOut, ([, reason]) => reason))
-    console.log(`Left out because ${reason}:\n${list(entries.map(([id]) => id))}\n`);
+  const failed = results.filter(({ errors }) => errors !== '');
+  for (const result of failed) console.log(describe(result));
+  for (const [reason, entries] of Map.groupBy(skipped, ([, reason]) => reason))
+    console.log(`Skipped because ${reason}:\n${formatIds(entries.map(([id]) => id))}\n`);
   console.log(
-    `${verdicts.length - failed.length} passed, ${failed.length} failed, ${leftOut.size} left out, ` +
-      `of the ${answers.length} answers in openapi.yaml.`,
+    `${results.length - failed.length} passed, ${failed.length} failed, ${skipped.size} skipped, ` +
+      `of the ${declaredResponses.length} responses in openapi.yaml.`,
   );
-  return failed.length === 0 && verdicts.length > 0;
+  return failed.length === 0 && results.length > 0;
 }
 
-function describe({ transaction, objections }: Verdict): string {
+function describe({ transaction, errors }: Result): string {
   const { id, request, fullPath, real } = transaction;
   const lines = [
-    ...objections.split('\n'),
-    `sent      ${request.method} ${fullPath} ${request.body}`,
-    `answered  ${real ? `${real.statusCode} ${real.body}` : 'nothing'}`,
+    ...errors.split('\n'),
+    `request   ${request.method} ${fullPath} ${request.body}`,
+    `response  ${real ? `${real.statusCode} ${real.body}` : 'none'}`,
   ];
   return [`FAILED  ${id}`, ...lines.map((line) => `        ${line.slice(0, 500)}`), ''].join('\n');
 }
 
 /** Formats ids with one line per operation: `getUser 500, 503`. */
-function list(ids: string[]): string {
+function formatIds(ids: string[]): string {
   const byOperation = Map.groupBy(ids, (id) => id.split(' ', 1)[0]);
   return [...byOperation]
-    .map(([operation, of]) => `  ${of.join(', ').replaceAll(`, ${operation}`, ',')}`)
+    .map(([operation, group]) => `  ${group.join(', ').replaceAll(`, ${operation}`, ',')}`)
     .join('\n');
 }
 
-function complain(error: unknown): void {
+function printError(error: unknown): void {
   console.error(error instanceof Error ? error.message : error);
 }

@@ -1,30 +1,30 @@
 import { startApp } from '../support/app.ts';
-import { failingEngine } from '../support/failing.ts';
+import { failingEngine } from '../support/failing-engine.ts';
 import { type Credentials, openWorld, type World } from './world.ts';
 
-/** The servers that receive the transactions. */
+/** The servers that receive the transactions, each with its test data. */
 export interface Servers {
-  /** On the server under test. */
+  /** The server under test. */
   world: World;
-  /** On servers that respond with a certain status, by status. */
-  stages: Partial<Record<string, World>>;
+  /** Additional servers for statuses that the server under test does not return, by status. */
+  worldsByStatus: Partial<Record<string, World>>;
 }
 
-/** Prepares a running server. The caller disposes `closing`. */
-export async function enterServer(
+/** Creates test data on a running server. Disposing of `cleanup` deletes it. */
+export async function prepareServer(
   url: string,
-  closing: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
   credentials?: Credentials,
 ): Promise<Servers> {
-  const world = closing.adopt(await openWorld(url, credentials), (each) => each.close());
-  return { world, stages: {} };
+  const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
+  return { world, worldsByStatus: {} };
 }
 
-/** Starts servers with temporary data. The caller disposes `closing`. */
-export async function startServers(closing: AsyncDisposableStack): Promise<Servers> {
-  const start = async (...how: Parameters<typeof startApp>) =>
-    closing.use(await startApp(...how)).url;
-  const failWith = (code: string) => {
+/** Starts servers with temporary data. Disposing of `cleanup` stops them. */
+export async function startServers(cleanup: AsyncDisposableStack): Promise<Servers> {
+  const start = async (...options: Parameters<typeof startApp>) =>
+    cleanup.use(await startApp(...options)).url;
+  const startFailing = (code: string) => {
     const error = Object.assign(new Error('The database fails.'), { code });
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
   };
@@ -32,11 +32,11 @@ export async function startServers(closing: AsyncDisposableStack): Promise<Serve
   const world = await openWorld(await start());
   return {
     world,
-    stages: {
+    worldsByStatus: {
       429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
-      // They fail before authentication, so they need no accounts.
-      500: { ...world, url: await failWith('SQLITE_ERROR') },
-      503: { ...world, url: await failWith('SQLITE_BUSY') },
+      // These servers fail before authentication, so the accounts may be those of another server.
+      500: { ...world, url: await startFailing('SQLITE_ERROR') },
+      503: { ...world, url: await startFailing('SQLITE_BUSY') },
     },
   };
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { existing } from './preparation.ts';
+import { existingIds } from './preparation.ts';
 import { openWorld, type World } from './world.ts';
 
 let app: TestApp;
@@ -17,15 +17,15 @@ afterAll(async () => {
 });
 
 const lists = operations.filter((operation) => inputNamesOf(operation).includes('limit'));
-test('has lists to check', () => {
+test('the contract has operations that return a list', () => {
   expect(lists.map(({ operationId }) => operationId)).toContain('listMessages');
 });
 
-// The contract check asks for pages of one item and expects a link to the next page.
+// The contract check requests pages of one item and expects a link to the next page.
 test.each(lists)(
-  'openWorld in test/contract/world.ts creates two items that $operationId lists',
+  'openWorld in test/contract/world.ts creates two items for $operationId',
   async (operation) => {
-    const ids = Object.entries(existing).map(([name, idIn]) => [name, idIn(world)]);
+    const ids = Object.entries(existingIds).map(([name, idIn]) => [name, idIn(world)]);
     const { url, init } = exampleRequest(operation, Object.fromEntries(ids));
     const headers =
       operation.authentication === 'none'

@@ -8,33 +8,35 @@ export interface Account extends Registration {
   token: string;
 }
 
-/** Temporary accounts on a server with everything that the check needs to provoke each answer. */
+/** Temporary accounts on a server, with the data that provokes the declared responses. */
 export interface World {
   url: string;
-  /** Created `space`, another space like it, and two messages in `space`, including `message`. */
+  /** The creator of `space`, of a second space like it, of `message`, and of a second message in `space`. */
   creator: Account;
   space: Space;
   message: Message;
-  /** Created `elsewhere` and is no participant of `space`. */
+  /** The creator of `otherSpace`. Not a participant of `space`. */
   other: Account;
-  elsewhere: Space;
-  signUp(): Promise<Account>;
-  /** Returns data for a registration by a later request. */
-  newcomer(): Registration;
+  otherSpace: Space;
+  register(): Promise<Account>;
+  /** Returns data for a registration by a later request. `close` deletes the account. */
+  newRegistration(): Registration;
+  /** Resolves to an access token. */
   logIn(account: Registration): Promise<string>;
+  /** Creates a space as `creator`. */
   createSpace(): Promise<Space>;
+  /** Sends a message to `space` as `creator`. */
   sendMessage(): Promise<Message>;
-  /** Deletes the accounts with everything they created. */
+  /** Deletes the temporary accounts with everything they created, and restores an existing account. */
   close(): Promise<void>;
 }
 
-/** Returns an unused username. */
-export const freshName = () => `contract-${randomBytes(6).toString('hex')}`;
+export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
 
-/** Matches the searches in the contract's examples. */
+/** Matches the search queries in the contract's examples. */
 const SPACE: SpaceCreation = {
   title: 'Sourdough bread',
-  description: 'A space of the contract check, which deletes it at its end.',
+  description: 'Created by the contract check, which deletes it at the end.',
   visibility: 'public',
   tags: ['baking'],
 };
@@ -45,24 +47,28 @@ export interface Credentials {
   password: string;
 }
 
+/**
+ * Creates the test data on a server.
+ * @throws Error with the failed request and its response
+ */
 export async function openWorld(url: string, credentials?: Credentials): Promise<World> {
   const client = (token = '') => createClient(createConfig({ baseUrl: url, auth: token }));
   const accounts: (Registration & { token?: string })[] = [];
 
-  const registration = () => {
-    const username = freshName();
+  const createRegistration = () => {
+    const username = newUsername();
     const password = randomBytes(12).toString('base64url');
     return { username, email: `${username}@example.com`, password };
   };
-  const signUp = async () => {
-    const body = registration();
+  const register = async () => {
+    const body = createRegistration();
     const session = await dataOf(api.register({ client: client(), body }));
     const account = { ...body, userId: session.user_id, token: session.access_token };
     accounts.push(account);
     return account;
   };
-  const newcomer = () => {
-    const account = registration();
+  const newRegistration = () => {
+    const account = createRegistration();
     accounts.push(account);
     return account;
   };
@@ -70,59 +76,68 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     return session.access_token;
   };
-  /** Signs in to the given account. `close` restores its username and bio and deletes its new spaces. */
-  const signIn = async ({ email, password }: Credentials): Promise<Account> => {
+  let restoreAccount = async () => {};
+  /** Logs in to an existing account. `close` restores its username and bio and deletes its new spaces. */
+  const useAccount = async ({ email, password }: Credentials): Promise<Account> => {
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
-    const by = client(session.access_token);
-    const { username, bio } = await dataOf(api.getProfile({ client: by }));
-    const before = await spacesOf(by);
-    leaveAsFound = async () => {
-      const created = (await spacesOf(by)).filter((space_id) => !before.includes(space_id));
-      for (const space_id of created) await api.deleteSpace({ client: by, path: { space_id } });
-      await dataOf(api.changeUsername({ client: by, body: { username } }));
-      await dataOf(api.changeBio({ client: by, body: { bio } }));
-      await api.logout({ client: by });
+    const own = client(session.access_token);
+    const { username, bio } = await dataOf(api.getProfile({ client: own }));
+    const before = await spacesOf(own);
+    restoreAccount = async () => {
+      const created = (await spacesOf(own)).filter((space_id) => !before.includes(space_id));
+      for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
+      await dataOf(api.changeUsername({ client: own, body: { username } }));
+      await dataOf(api.changeBio({ client: own, body: { bio } }));
+      await api.logout({ client: own });
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
   };
-  let leaveAsFound = async () => {};
-  const create = ({ token }: Account) =>
+  const createSpace = ({ token }: Account) =>
     dataOf(api.createSpace({ client: client(token), body: SPACE }));
-  const write = ({ token }: Account, { space_id }: Space) =>
+  const sendMessage = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
 
   const close = async () => {
-    await leaveAsFound();
-    const left: string[] = [];
+    await restoreAccount();
+    const remaining: string[] = [];
     for (const { email, password, token } of accounts) {
-      const remove = async (by: string) =>
-        (await api.deleteAccount({ client: client(by) })).response?.status;
-      let status = token && (await remove(token));
+      const deleteWith = async (accessToken: string) =>
+        (await api.deleteAccount({ client: client(accessToken) })).response?.status;
+      let status = token && (await deleteWith(token));
       if (status !== 200) {
-        // The session has ended, or a request registered the account.
+        // The session has ended, or a request under test registered the account.
         const { data, response } = await api.login({ client: client(), body: { email, password } });
-        status = data ? await remove(data.access_token) : response?.status;
+        status = data ? await deleteWith(data.access_token) : response?.status;
       }
-      const isGone = status === 200 || status === 401;
-      if (!isGone) left.push(email);
+      // 401: the account was never registered, or a request under test deleted it.
+      const isDeleted = status === 200 || status === 401;
+      if (!isDeleted) remaining.push(email);
     }
-    if (left.length > 0)
-      throw new Error(`These accounts could not be deleted from ${url}: ${left.join(', ')}.`);
+    if (remaining.length > 0)
+      throw new Error(`These accounts could not be deleted from ${url}: ${remaining.join(', ')}.`);
   };
 
   try {
-    const creator = credentials ? await signIn(credentials) : await signUp();
-    const other = await signUp();
-    const [space, , elsewhere] = [
-      await create(creator),
-      await create(creator),
-      await create(other),
-    ];
-    const [message] = [await write(creator, space), await write(creator, space)];
+    const creator = credentials ? await useAccount(credentials) : await register();
+    const other = await register();
+    const space = await createSpace(creator);
+    const message = await sendMessage(creator, space);
+    // A second item in each list, so that its first page links to the next one.
+    await createSpace(creator);
+    await sendMessage(creator, space);
     return {
-      ...{ url, creator, space, message, other, elsewhere, signUp, newcomer, logIn, close },
-      createSpace: () => create(creator),
-      sendMessage: () => write(creator, space),
+      url,
+      creator,
+      space,
+      message,
+      other,
+      otherSpace: await createSpace(other),
+      register,
+      newRegistration,
+      logIn,
+      createSpace: () => createSpace(creator),
+      sendMessage: () => sendMessage(creator, space),
+      close,
     };
   } catch (error) {
     await close();
@@ -130,7 +145,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   }
 }
 
-/** Returns the ids of the 100 spaces joined last, more than a run creates. */
+/** Returns the ids of the 100 spaces joined last. A run creates fewer. */
 async function spacesOf(client: Client): Promise<string[]> {
   const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
   return participations.map(({ space }) => space.space_id);
@@ -141,8 +156,8 @@ async function dataOf<T>(
 ): Promise<T> {
   const { data, error, response, request } = await call;
   if (data !== undefined) return data;
-  const what = response
+  const outcome = response
     ? `${response.status} ${JSON.stringify(error)}`
-    : `no answer, ${(error as Error).cause ?? error}`;
-  throw new Error(`${request?.method} ${request?.url} got ${what}`);
+    : `no response: ${(error as Error).cause ?? error}`;
+  throw new Error(`${request?.method} ${request?.url} got ${outcome}`);
 }

@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-test('counts the time inside the database and no other time', async () => {
+test('counts only the time inside the database', async () => {
   const before = engine.activity().busySeconds;
   await sleep(300);
   expect(engine.activity().busySeconds - before).toBeLessThan(0.1);
@@ -34,7 +34,7 @@ test('counts the time inside the database and no other time', async () => {
   expect(counted).toBeLessThan(seconds + 0.1);
 });
 
-test('counts writers that wait for each other or for another process, and the time they wait', async () => {
+test('counts writers that wait for each other or for another process, and their waiting time', async () => {
   const other = new Sqlite(join(dataDir, 'space-service.sqlite'));
   other.exec('BEGIN IMMEDIATE');
   const before = engine.activity();

@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 describe('openFile', () => {
-  test('makes commits durable, enforces references and overwrites deleted content, also after a write', () => {
+  test('makes commits durable, enforces foreign keys and overwrites deleted content, even after a write', () => {
     const sqlite = openFile(join(folder, 'other.sqlite'));
     sqlite.exec('CREATE TABLE t (x); INSERT INTO t VALUES (1)');
     expect(sqlite.pragma('journal_mode', { simple: true })).toBe('wal');
@@ -54,10 +54,10 @@ describe('openDatabase', () => {
 
 describe('transact', () => {
   test('lets other requests run during a long transaction', async () => {
-    let turns = 0;
+    let iterations = 0;
     let isOver = false;
     const others = (async () => {
-      for (; !isOver; turns += 1) await yieldToEventLoop();
+      for (; !isOver; iterations += 1) await yieldToEventLoop();
     })();
     await transact(engine.db, async (trx) => {
       const startedAt = performance.now();
@@ -65,7 +65,7 @@ describe('transact', () => {
     });
     isOver = true;
     await others;
-    expect(turns).toBeGreaterThan(10);
+    expect(iterations).toBeGreaterThan(10);
   });
 
   test('commits all writes or none', async () => {
@@ -81,7 +81,7 @@ describe('transact', () => {
     expect(await usernames(engine.db)).toEqual(['ada', 'bob']);
   });
 
-  test('rejects queries that bypass the transaction, which would wait for each other forever', async () => {
+  test('rejects queries that bypass the transaction, which would deadlock', async () => {
     const write = transact(engine.db, async () => insertUser(engine.db, 'ada'));
     await expect(write).rejects.toThrow('use the transaction');
     const read = transact(engine.db, async () => usernames(engine.db));
@@ -131,7 +131,7 @@ describe('transact', () => {
     expect((await usernames(engine.db)).sort()).toEqual([...all].sort());
   });
 
-  test('fails as unavailable on a full disk, keeps nothing, and succeeds when there is room again', async () => {
+  test('reports a full disk as unavailable, rolls back, and succeeds once there is space', async () => {
     await insertUser(engine.db, 'ada');
     await transact(engine.db, async (trx) => {
       const { rows } = await sql<{ page_count: number }>`PRAGMA page_count`.execute(trx);
@@ -150,7 +150,7 @@ describe('transact', () => {
 });
 
 describe('readSnapshot', () => {
-  test('reads and streams one unchanging state while others write, and rejects writes', async () => {
+  test('reads and streams a snapshot while others write, and rejects writes', async () => {
     await insertUser(engine.db, 'ada');
     await readSnapshot(engine.db, async (snapshot) => {
       expect(await usernames(snapshot)).toEqual(['ada']);

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 describe('compactFile', () => {
-  test('leaves nothing deleted in the file or its write-ahead log, and keeps the rest', async () => {
+  test('removes deleted content from the file and its write-ahead log, and keeps the rest', async () => {
     await insertUser(engine.db, 'ada');
     await insertUser(engine.db, 'deleted-canary');
     await engine.db.deleteFrom('users').where('username', '=', 'deleted-canary').execute();

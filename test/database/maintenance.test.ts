@@ -36,7 +36,7 @@ describe('Maintenance', () => {
     sqlite.close();
   });
 
-  test('merges the segments that many small writes add to the word index', async () => {
+  test('merges the segments of the word index after many small writes', async () => {
     await addSegments();
     await using engine = await openDatabase({ dataDir });
     await expect.poll(() => countSegments(engine), { timeout: 15_000 }).toBeLessThanOrEqual(4);
@@ -73,7 +73,7 @@ describe('runTask', () => {
     expect(await usernames(engine.db)).toEqual([]);
   });
 
-  test('rejects with the DomainError of a task, such as for a session that has ended', async () => {
+  test('rejects with the DomainError of a task, such as for an ended session', async () => {
     await using engine = await openDatabase({ dataDir }, { runsMaintenance: false, tasksModule });
     await insertUser(engine.db, 'ada');
     const endedSession = (await openSession(engine, 1)) + 1;
@@ -84,7 +84,7 @@ describe('runTask', () => {
   });
 });
 
-/** Adds 300 documents to the word index, each in a transaction of its own, which adds a segment. */
+/** Adds 300 documents to the word index. Each has its own transaction, which adds a segment. */
 async function addSegments(): Promise<void> {
   await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
   for (let key = 1; key <= 300; key += 1) {

@@ -28,7 +28,7 @@ const describeTypes = prepareRead(
     }>`SELECT typeof(${number}) || ' ' || typeof(${words}) || ' ' || typeof(${perhaps}) AS types`,
 );
 
-test('A parameter has its declared type, whatever values come first', async () => {
+test('A parameter has its declared type, regardless of earlier values', async () => {
   const run = (perhaps: string | null) => describeTypes(engine, { number: 7, words: '7', perhaps });
   expect(await run(null)).toEqual([{ types: 'integer text null' }]);
   expect(await run('7')).toEqual([{ types: 'integer text text' }]);
@@ -42,7 +42,7 @@ const countDiscarded = prepareRead({}, ({ readDb }) =>
   readDb.selectFrom('discarded_avatars').select(({ fn }) => fn.countAll<number>().as('count')),
 );
 
-test('A write and a read run in the transaction that they are given', async () => {
+test('Prepared writes and reads run in the given transaction', async () => {
   const rolledBack = transact(engine.db, async (trx) => {
     await discard(engine, { avatar: 'a' }, trx);
     expect(await countDiscarded(engine, {}, trx)).toEqual([{ count: 1 }]);

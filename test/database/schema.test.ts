@@ -9,7 +9,7 @@ import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
 import * as initial from '../../server/database/sqlite/migrations/0001-initial.ts';
 import * as names from '../../server/database/sqlite/migrations/0002-names.ts';
 
-const heading = `-- The tables as the migrations create them. Do not edit: after a new migration, update this file with
+const HEADING = `-- The tables as the migrations create them. Do not edit: after a new migration, update this file with
 --   npm test -- test/database/schema.test.ts --update
 `;
 
@@ -18,7 +18,7 @@ test('matches schema.sql after all migrations', async () => {
   try {
     const engine = await openDatabase({ dataDir }, { runsMaintenance: false });
     await engine.close();
-    await expect(heading + dump(join(dataDir, 'space-service.sqlite'))).toMatchFileSnapshot(
+    await expect(HEADING + dump(join(dataDir, 'space-service.sqlite'))).toMatchFileSnapshot(
       '../../server/database/sqlite/schema.sql',
     );
   } finally {
@@ -71,7 +71,7 @@ function dump(file: string): string {
       .prepare("SELECT name FROM pragma_table_list WHERE type = 'shadow'")
       .pluck()
       .all();
-    const isOurs = ({ tbl_name }: { tbl_name: string }) =>
+    const isInSchema = ({ tbl_name }: { tbl_name: string }) =>
       !/^(kysely|sqlite)_/.test(tbl_name) && !shadows.includes(tbl_name);
     const settings = indexes.flatMap((index) =>
       sqlite
@@ -80,7 +80,9 @@ function dump(file: string): string {
         .all()
         .map((setting) => `-- ${index}: ${setting}\n`),
     );
-    const statements = schema.filter(isOurs).map(({ sql }) => `\n${sql.replace(/^ {2}/gm, '')};\n`);
+    const statements = schema
+      .filter(isInSchema)
+      .map(({ sql }) => `\n${sql.replace(/^ {2}/gm, '')};\n`);
     return [...statements, '\n', ...settings].join('');
   } finally {
     sqlite.close();

@@ -9,7 +9,7 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
 
@@ -29,7 +29,7 @@ const space = fc.record({
   }),
 });
 const user = fc.nat({ max: USERS - 1 });
-/** Chooses one of the existing spaces: its index modulo their number. */
+/** Selects an existing space: its index modulo the number of spaces. */
 const choice = fc.nat({ max: 999 });
 
 const operation = fc.oneof(
@@ -71,7 +71,7 @@ describe.each([1, 2])('The search index after 150 random operations (seed %i)', 
     const { config, engine } = app.context;
     await expectFound(app, engine.db);
     assertIntact(config.dataDir);
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const rows = await assertIndexed(config.dataDir);
     expect(rows.word_index).toBeGreaterThan(50);
     expect(rows.dictionary).toBeGreaterThan(50);
@@ -79,7 +79,7 @@ describe.each([1, 2])('The search index after 150 random operations (seed %i)', 
   });
 });
 
-describe('An index built by older rules', () => {
+describe('A search index of an older version', () => {
   let dataDir: string;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'space-service-index-'));
@@ -105,7 +105,7 @@ describe('An index built by older rules', () => {
   };
   const queries = ['tea', 'node', 'astronomi', 'astronmy', '京都', 'c++ tea', '👩‍💻', 'elan'];
   const readResults = async (app: TestApp) => {
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
     const paths = [
       ...queries.map((q) => `/api/spaces/search?limit=2&${new URLSearchParams({ q })}`),
       ...['tea', 'c%23', 'a%2Fb'].map((tag) => `/api/spaces/tag/${tag}?limit=2`),
@@ -113,7 +113,7 @@ describe('An index built by older rules', () => {
     return Promise.all(paths.map((path) => readPages<SearchResult>(app, path)));
   };
 
-  test('is rebuilt at the next start, with the same results, and only then', async () => {
+  test('is rebuilt once, at the next start, and returns the same results', async () => {
     const settings = { DATA_DIR: dataDir, PUBLIC_URL: 'https://example.org' };
     let before: SearchResult[][][];
     {
@@ -152,12 +152,12 @@ describe('An index built by older rules', () => {
 
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
-/** Performs an operation, if there is a space for it. Rejected operations change nothing. */
+/** Performs an operation. Does nothing if it needs a space and none exists. */
 async function perform(app: TestApp, users: TestUser[], operation: Operation): Promise<void> {
-  const by = (index: number) => (users[index] as TestUser).client;
+  const clientOf = (index: number) => (users[index] as TestUser).client;
   if (operation.kind === 'create') {
     await api.createSpace({
-      client: by(operation.user),
+      client: clientOf(operation.user),
       body: operation.space,
       throwOnError: true,
     });
@@ -172,7 +172,7 @@ async function perform(app: TestApp, users: TestUser[], operation: Operation): P
   const found = spaces[operation.choice % spaces.length];
   if (!found) return;
   const { creator, invitation_code, ...path } = found;
-  const client = by(users.findIndex(({ userId }) => userId === creator));
+  const client = clientOf(users.findIndex(({ userId }) => userId === creator));
   switch (operation.kind) {
     case 'change':
       if (Object.keys(operation.space).length > 0)
@@ -183,14 +183,14 @@ async function perform(app: TestApp, users: TestUser[], operation: Operation): P
       break;
     case 'join':
       await api.joinSpace({
-        client: by(operation.user),
+        client: clientOf(operation.user),
         path,
         throwOnError: true,
         body: invitation_code === null ? {} : { invitation_code },
       });
       break;
     case 'leave': {
-      const { response } = await api.leaveSpace({ client: by(operation.user), path });
+      const { response } = await api.leaveSpace({ client: clientOf(operation.user), path });
       expect([200, 404, 409]).toContain(response?.status);
       break;
     }

@@ -21,9 +21,9 @@ import { searchText } from '../../server/search/text-search.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
 import { userRow } from './users.ts';
 
-// A search is as fast in a large database as in a small one, because it reads its results from an index in the order of
-// results, and stops at the limit. SQLite's query planner must choose the plans that do so, also with statistics.
-// For all other statements, test/support/query-plans.ts rules out scans and sorts.
+// A search reads its results from an index in order and stops at the limit, so its cost does not depend on the size of
+// the database. SQLite's query planner must choose such plans with and without statistics. For all other statements,
+// test/support/query-plans.ts rules out scans and sorts.
 
 let folder: string;
 let engine: Engine;
@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Returns the plan of each query that the search makes: its steps, from the outermost loop to the innermost. */
+/** Returns the plan of each query of a search: its steps, from the outermost loop to the innermost. */
 async function plansOf(search: () => Promise<unknown>): Promise<string[][]> {
   queries.length = 0;
   await search();
@@ -70,22 +70,28 @@ function openForPlans() {
   return { handle, [Symbol.dispose]: () => handle.close() };
 }
 
+/** Later than the revision of every space. */
+const CURRENT_REVISION = 1e9;
+
 const avatars = avatarUrls('http://127.0.0.1/avatars');
-const textWith = (dictionary: Dictionary, query: string) => () =>
-  searchText({ engine, avatars }, dictionary, { query, asTyped: false }, 1e9, { limit: 20 });
-const text = (query: string) => async () => {
+const textSearchWith = (dictionary: Dictionary, query: string) => () =>
+  searchText({ engine, avatars }, dictionary, { query, asTyped: false }, CURRENT_REVISION, {
+    limit: 20,
+  });
+const textSearch = (query: string) => async () => {
   const dictionary = await readDictionary(engine);
   queries.length = 0;
-  return textWith(dictionary, query)();
+  return textSearchWith(dictionary, query)();
 };
-const tag = (name: string) => () => searchTag({ engine, avatars }, name, 1e9, { limit: 20 });
+const tagSearch = (name: string) => () =>
+  searchTag({ engine, avatars }, name, CURRENT_REVISION, { limit: 20 });
 
-/** The rows that belong to one hit. */
-const rowsOfHit = [
+/** The look-ups for one result. */
+const resultLookups = [
   'SEARCH public_spaces USING INTEGER PRIMARY KEY (rowid=?)',
   'SEARCH users USING INTEGER PRIMARY KEY (rowid=?)',
 ];
-/** FTS5's notation for a match (M) beyond a rowid (>), in the order of rowids (64). */
+/** FTS5's notation for a match (M) after a rowid (>), in the order of rowids (64). */
 const indexWalk = ['SCAN word_index VIRTUAL TABLE INDEX 64:M1>'];
 
 const equalTitle = [
@@ -105,14 +111,14 @@ describe.each(states)('The query planner, in %s,', (_, prepare) => {
   test.each(['nowhere2', 'common', 'common text', 'comnon', 'the common', '川町山', '山川町'])(
     'reads each section of a search for "%s" from an index in the order of results',
     async (query) => {
-      const [first, ...plans] = await plansOf(text(query));
+      const [first, ...plans] = await plansOf(textSearch(query));
       expect(first).toEqual(equalTitle);
       expect(plans).toContainEqual(indexWalk);
-      for (const plan of plans) expect([indexWalk, rowsOfHit]).toContainEqual(plan);
+      for (const plan of plans) expect([indexWalk, resultLookups]).toContainEqual(plan);
     },
   );
 
-  test('does the same for each slice of a divided search', async () => {
+  test('reads each slice of a divided search from an index in the order of results', async () => {
     const terms = ['common', 'text'].map((term) => ({ term, documents: 1_000_000 }));
     const frequent = {
       version: 0,
@@ -120,22 +126,22 @@ describe.each(states)('The query planner, in %s,', (_, prepare) => {
       minDocuments: 1,
       trie: await buildTrie(terms, 1),
     };
-    const plans = await plansOf(textWith(frequent, 'common text'));
+    const plans = await plansOf(textSearchWith(frequent, 'common text'));
     const newestSpace = [
       'SEARCH public_spaces USING COVERING INDEX sqlite_autoindex_public_spaces_1',
     ];
     expect(plans).toContainEqual(newestSpace);
     for (const plan of plans) {
-      expect([equalTitle, indexWalk, rowsOfHit, newestSpace]).toContainEqual(plan);
+      expect([equalTitle, indexWalk, resultLookups, newestSpace]).toContainEqual(plan);
     }
   });
 
-  test('does the same for a tag search', async () => {
-    expect(await plansOf(tag('everything'))).toEqual([
+  test('reads a tag search from an index in the order of results', async () => {
+    expect(await plansOf(tagSearch('everything'))).toEqual([
       [
         'SEARCH tags USING COVERING INDEX sqlite_autoindex_tags_1 (tag_key=?)',
         'SEARCH tag_hits USING PRIMARY KEY (tag_id=? AND key>?)',
-        ...rowsOfHit,
+        ...resultLookups,
       ],
     ]);
   });

@@ -8,12 +8,12 @@ import { Migrator } from 'kysely/migration';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { startApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startProcess } from '../support/processes.ts';
 
-// For each released version there is a dump of a database with all migrations of that version, named after the last one,
-// and the export of the same database. To add one, see upgrades/write-dump.ts.
+// For each released version, upgrades/ contains a dump of a database with the migrations of that version, and the export
+// of the same database. Both are named after the last migration. To add a version, see upgrades/write-dump.ts.
 const upgrades = join(import.meta.dirname, 'upgrades');
 const names = Object.keys(migrations);
 const dumps = names.filter((name) => existsSync(join(upgrades, `${name}.sql`)));
@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true }));
 
-/** Runs the migrations up to `name`, as a version with no others would. */
+/** Runs the migrations up to `name`, like the version that has no later ones. */
 async function migrate(path: string, name: string): Promise<void> {
   const database = new Sqlite(path);
   // Journal mode of the service.
@@ -40,14 +40,14 @@ async function migrate(path: string, name: string): Promise<void> {
 }
 
 /**
- * Creates a database with the migrations up to `name` and the rows of the newest dump that has no later ones.
+ * Creates a database with the migrations up to `name` and the rows of the latest dump up to that migration.
  * @returns the name of the dump
  */
 async function createOldDatabase(name: string): Promise<string> {
   const dump = dumps.findLast((each) => each <= name) as string;
   await migrate(file, dump);
   const sqlite = new Sqlite(file);
-  // Its tables are in alphabetical order.
+  // The dump lists tables in alphabetical order, not parents first.
   sqlite.pragma('foreign_keys = OFF');
   sqlite.exec(readFileSync(join(upgrades, `${dump}.sql`), 'utf8'));
   expect(sqlite.pragma('foreign_key_check')).toEqual([]);
@@ -65,7 +65,7 @@ function readRows(path: string, query: string): unknown[] {
   }
 }
 
-/** The schema with SQLite's own tables, and the settings of the word index. */
+/** Returns the schema, including SQLite's own tables, and the settings of the word index. */
 function readSchema(path: string): unknown[] {
   return [
     ...readRows(path, 'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name'),
@@ -79,13 +79,13 @@ const parseLines = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-test('has a dump for the first migration, and none without a migration', () => {
+test('upgrades/ contains a dump for the first migration, and only dumps for existing migrations', () => {
   const files = globSync('*.sql', { cwd: upgrades }).map((each) => basename(each, '.sql'));
   expect(files.sort()).toEqual(dumps);
   expect(dumps[0]).toBe(names[0]);
 });
 
-test.each(dumps)('fills every table from the dump %s', async (dump) => {
+test.each(dumps)('the dump %s contains rows for every table', async (dump) => {
   await createOldDatabase(dump);
   const tables = readRows(
     file,
@@ -144,27 +144,27 @@ test.each(names)('upgrades a database with the migrations up to %s', async (name
         total_appreciations_received: 2,
       },
     });
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
   }
 
   const exporting = startProcess(process.execPath, ['server/commands/export.ts'], {
     DATA_DIR: dataDir,
   });
-  const { output } = await exporting.ended;
+  const { stdout } = await exporting.result;
   const records = parseLines(readFileSync(join(upgrades, `${dump}.ndjson`), 'utf8'));
-  expect(parseLines(output)).toMatchObject(records);
+  expect(parseLines(stdout)).toMatchObject(records);
 
   const fresh = join(dataDir, 'fresh.sqlite');
   await migrate(fresh, newest);
   expect(readSchema(file)).toEqual(readSchema(fresh));
   assertIntact(dataDir);
-  // After a change of results or words, the service rebuilds the index only if its version has also changed.
+  // Fails if results or words have changed without an increase of INDEX_VERSION, because the index was not rebuilt.
   const rows = await assertIndexed(dataDir);
   expect(rows).toMatchObject({ public_spaces: 2, tag_hits: 2, dictionary: expect.any(Number) });
   expect(rows.dictionary).toBeGreaterThan(20);
 });
 
-test('detects a stored result that differs from a new one', async () => {
+test('assertIndexed detects a stored result that differs from a rebuilt one', async () => {
   await createOldDatabase(newest);
   {
     await using _app = await startApp({ DATA_DIR: dataDir });

@@ -1,6 +1,6 @@
 import type { Database } from '../../server/database/engine.ts';
 
-/** A row of `users` in which everything unique is derived from the name. */
+/** Returns a row of `users`. All unique columns are derived from the name. */
 export function userRow(name: string) {
   return {
     user_id: name,
@@ -22,7 +22,7 @@ export async function insertUser(db: Database, name: string): Promise<void> {
   await db.insertInto('users').values(userRow(name)).execute();
 }
 
-/** The usernames in the order of their insertion. */
+/** Returns the usernames in the order of insertion. */
 export async function usernames(db: Database): Promise<string[]> {
   const rows = await db.selectFrom('users').select('username').orderBy('pk').execute();
   return rows.map(({ username }) => username);

@@ -11,7 +11,7 @@ import { ImportError, type ImportReport, importRecords } from '../../server/exch
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 
 const hash = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
@@ -53,7 +53,7 @@ async function exportLines(engine: Engine): Promise<string[]> {
   return lines;
 }
 
-/** Imports records of which at least one is invalid. Returns the report of the rejected import. */
+/** Imports records, at least one of them invalid. Returns the report of the rejected import. */
 async function rejectImport(records: (object | string)[]): Promise<ImportReport> {
   await using engine = await openEmptyDatabase();
   try {
@@ -96,7 +96,7 @@ describe('exportRecords', () => {
     messages: ['pk', 'word_count'],
     appreciations: ['author_pk'],
   };
-  /** Names of fields that differ from their column. */
+  /** Fields whose names differ from their columns. */
   const fieldNames: Record<string, string> = {
     'users.avatar': 'picture',
     'spaces.creator_pk': 'creator_id',
@@ -107,20 +107,20 @@ describe('exportRecords', () => {
     'appreciations.message_pk': 'message_id',
     'appreciations.user_pk': 'user_id',
   };
-  /** Tables that an export does not contain, and why. */
+  /** Tables that an export does not contain, with the reason. */
   const notExported: Record<string, string> = {
     sessions: 'Users sign in again.',
-    tags: 'Each space has its tags.',
-    space_tags: 'Each space has its tags.',
+    tags: 'The record of a space contains its tags.',
+    space_tags: 'The record of a space contains its tags.',
     public_spaces: 'The import indexes the spaces.',
     tag_hits: 'The import indexes the spaces.',
     dictionary: 'Maintenance builds it from the word index.',
-    search_index: 'The import indexes by the rules of its own version.',
-    search_revision: 'It only tells processes on one database of changes.',
+    search_index: 'The import writes the version of its own index.',
+    search_revision: 'It notifies the processes that use a database of changes.',
     spaces_to_index: 'It is empty between transactions.',
-    discarded_avatars: 'No user has these avatars.',
-    pending_purges: 'A new database has no traces of deleted content.',
-    secrets: 'Each database has keys of its own.',
+    discarded_avatars: 'These avatars are not in use.',
+    pending_purges: 'A new database has no deleted content.',
+    secrets: 'Each database has its own keys.',
   };
   /** Tables of SQLite, Kysely and FTS5. The word index is filled by the import. */
   const isInternal = (name: string) => /^(sqlite_|kysely_|word_index(_|$))/.test(name);
@@ -308,7 +308,7 @@ describe('importRecords', () => {
     );
   });
 
-  test('parses or rejects any line without another error', () => {
+  test('parses or rejects any line without an internal error', () => {
     const line = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),
@@ -332,11 +332,11 @@ describe('imported data', () => {
   beforeAll(async () => {
     app = await startApp();
     await importRecords(app.context.engine, toLines(validRecords));
-    await dictionaryIsCurrent(app);
+    await waitForDictionary(app);
   });
   afterAll(() => app[Symbol.asyncDispose]());
 
-  test('is found by text, by tag and with a typing error, with its participant count', async () => {
+  test('is found by text, by tag and with a typing error', async () => {
     for (const path of [
       '/api/spaces/search?q=bread',
       '/api/spaces/search?q=braed',
@@ -349,13 +349,13 @@ describe('imported data', () => {
     }
   });
 
-  test('indexes an import that is larger than its caches and batches', async () => {
+  test('is indexed even if it is larger than the caches and batches of the import', async () => {
     const spaces = 100_050;
     function* records() {
       yield ada;
       yield bob;
       for (let i = 0; i < spaces; i += 1) yield { ...bread, space_id: `s${i}`, tags: [] };
-      // Forgotten by now, and changed in its place in the order.
+      // The import no longer caches this space. The record also changes its rank.
       yield { ...joined, space_id: 's0' };
     }
     await using engine = await openEmptyDatabase();
@@ -380,7 +380,7 @@ describe('imported data', () => {
     expect(await left.execute()).toEqual([]);
   }, 120_000);
 
-  test('counts in the statistics', async () => {
+  test('is included in the statistics', async () => {
     const { setPassword } = await import('../../server/auth/password-reset.ts');
     await setPassword(app.context.engine, 'bob@example.com', 'marmalade on toast');
     const { data } = await api.login({
@@ -400,7 +400,7 @@ describe('imported data', () => {
     });
   });
 
-  test('rejects every password for accounts imported without one', async () => {
+  test('does not allow logins to accounts imported without a password', async () => {
     const { response } = await api.login({
       client: app.client(),
       body: { email: 'ada@example.com', password: 'anything at all' },

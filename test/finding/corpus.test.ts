@@ -32,7 +32,7 @@ const recordsOf = <T extends ExchangeRecord>(lines: string[], type: T['type']) =
   lines.map(parseRecord).filter((each): each is T => each.type === type);
 
 describe('A package list as a corpus', () => {
-  test('becomes valid records of public spaces, the same in each run', async () => {
+  test('is converted to valid records of public spaces, the same in each run', async () => {
     const rows = ['one\t1.0.0\t500\tThe first', `two\t1.0.0\t900\t${'😀 '.repeat(300)}`];
     const lines = await convert(...rows);
     const spaces = recordsOf<SpaceRecord>(lines, 'space');
@@ -42,13 +42,13 @@ describe('A package list as a corpus', () => {
     expect(await convert(...rows)).toEqual(lines);
   });
 
-  test('keeps summaries whole that contain line separators', async () => {
+  test('may have summaries with line separators', async () => {
     const lines = await convert('one\t1.0.0\t500\tThe\u2028first\u0007 one', 'two\t1.0.0\t1\t');
     const spaces = recordsOf<SpaceRecord>(lines, 'space');
     expect(spaces.map(({ description }) => description)).toEqual(['The first one', '']);
   });
 
-  test('grows participants with downloads on a logarithmic scale, each user once', async () => {
+  test('determines participants by downloads on a logarithmic scale, each user once', async () => {
     const lines = await convert(
       'a\t1\t1000\t',
       'b\t1\t1000000\t',

@@ -4,9 +4,9 @@ import { pipeline } from 'node:stream/promises';
 
 /** Participants of the most downloaded package. */
 export const MAX_PARTICIPANTS = 2_000;
-/** Users who take part in the spaces. */
+/** Number of users who participate in the spaces. */
 export const USERS = 5_000;
-/** Without a common divisor with `USERS`, so that no user is chosen twice for a space. */
+/** Coprime with `USERS`, so that no user is chosen twice for a space. */
 const USER_STRIDE = 1_237;
 
 const MAX_TITLE_LENGTH = 120;
@@ -16,14 +16,14 @@ const MINUTE_MS = 60_000;
 
 interface Package {
   name: string;
-  /** NaN if the list does not tell. */
+  /** NaN if the list does not contain it. */
   downloads: number;
   summary: string;
 }
 
 /**
- * Yields the records of a package list in the exchange format, one line each without a line end. Each package becomes a
- * public space: its name is the title, its summary the description. The file is read twice, line by line.
+ * Yields the records of a package list in the exchange format, as lines without line breaks. Each package becomes a
+ * public space with its name as the title and its summary as the description. The file is read twice, line by line.
  * @param file tab-separated, with a header line that names the columns `name`, `downloads…` and `summary`
  */
 export async function* convertPackages(file: string): AsyncGenerator<string> {
@@ -100,7 +100,7 @@ async function* readPackages(file: string): AsyncGenerator<Package> {
   }
 }
 
-/** Yields lines that end with LF. Node's readline would also break them at U+2028, which summaries may contain. */
+/** Yields lines separated by LF. Node's readline would also split at U+2028, which summaries may contain. */
 async function* readLines(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of createReadStream(file, 'utf8')) {

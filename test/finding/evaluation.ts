@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { median } from '../bench/statistics.ts';
 import type { Half, Query } from './queries.ts';
-import type { Engine } from './service.ts';
+import type { SearchEngine } from './service.ts';
 
-/** A hit is an acceptable answer among this many results. */
+/** A query is a hit if one of its answers is among this many results. */
 export const HIT_DEPTH = 10;
 const WARM_UP_RUNS = 3;
 const TIMED_RUNS = 20;
 
-/** How a query was answered. */
+/** The result of a query. */
 export interface Outcome {
   class: string;
   half: Half;
@@ -26,8 +26,11 @@ export interface Cost {
   max: number;
 }
 
-/** Asks every query once for its hits, and then repeatedly for its cost. */
-export async function evaluate(engine: Engine, queries: readonly Query[]): Promise<Outcome[]> {
+/** Runs every query once for its rank, and then repeatedly for its cost. */
+export async function evaluate(
+  engine: SearchEngine,
+  queries: readonly Query[],
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const { text, class: className, half, answers } of queries) {
     const titles = await engine.search(text, HIT_DEPTH);
@@ -41,16 +44,16 @@ export async function evaluate(engine: Engine, queries: readonly Query[]): Promi
       cpu: { median: Number.NaN, max: Number.NaN },
     });
   }
-  // Only after all queries have run once, so that the first ones are not measured before the code is compiled.
+  // All queries have run once by now, so the code is compiled for the first measurement, too.
   for (const outcome of outcomes) outcome.cpu = await measureCost(engine, outcome.query);
   return outcomes;
 }
 
 /**
- * Measures what a query costs this thread, HTTP parsing and transport left out. Each run asks for another number of
- * results, 11 to 30, because the service remembers its recent answers by their URL.
+ * Measures the processor time of a query on this thread, without HTTP parsing and transport. Each run requests another
+ * number of results, 11 to 30, because the service caches responses by URL.
  */
-export async function measureCost(engine: Engine, text: string): Promise<Cost> {
+export async function measureCost(engine: SearchEngine, text: string): Promise<Cost> {
   const milliseconds: number[] = [];
   for (let run = -WARM_UP_RUNS; run < TIMED_RUNS; run += 1) {
     const limit = HIT_DEPTH + 1 + (run < 0 ? TIMED_RUNS - 1 - run : run);
@@ -61,9 +64,9 @@ export async function measureCost(engine: Engine, text: string): Promise<Cost> {
   return { median: median(milliseconds), max: Math.max(...milliseconds) };
 }
 
-/** Returns the processor time of this thread. `process.threadCpuUsage` is only as exact as the kernel's ticks. */
+/** Returns the processor time of this thread. `process.threadCpuUsage` has only the resolution of kernel ticks. */
 function threadCpuMs(): number {
-  // The kernel brings the number in the file up to date when it adds up the time of all threads.
+  // Makes the kernel update the file.
   process.cpuUsage();
   const [nanoseconds] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
   return Number(nanoseconds) / 1e6;

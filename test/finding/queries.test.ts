@@ -22,7 +22,7 @@ test('A malformed query is rejected', async () => {
   expect(() => readQueries(file)).toThrow(/Malformed query in class typo/);
 });
 
-test('A query that appears twice is rejected', async () => {
+test('A duplicate query is rejected', async () => {
   const file = join(folder, 'twice.yaml');
   const query = '  - query: recat\n    half: tune\n    answers: [react]\n';
   await writeFile(file, `typo:\n${query}${query}`);

@@ -5,13 +5,13 @@ import { parse } from 'yaml';
 export const HALVES = ['tune', 'judge'] as const;
 export type Half = (typeof HALVES)[number];
 
-/** What a person types, and the titles of the spaces that would satisfy them. */
+/** A query with its acceptable answers. */
 export interface Query {
   text: string;
   /** The kind of difficulty, such as a typo. */
   class: string;
   half: Half;
-  /** Titles of spaces. The query is a hit if any of them is found. */
+  /** Titles of spaces. The query is a hit if one of them is among the first results. */
   answers: readonly string[];
 }
 

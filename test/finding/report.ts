@@ -4,7 +4,7 @@ import { HALVES } from './queries.ts';
 
 const MOST_EXPENSIVE = 10;
 
-/** Prints hits by class and half, the most expensive queries, and the misses with what was found instead. */
+/** Prints hits by class and half, the most expensive queries, and the misses with their first results. */
 export function printReport(outcomes: readonly Outcome[]): void {
   const classes = Map.groupBy(outcomes, (outcome) => outcome.class);
   printTable(
@@ -50,7 +50,7 @@ function milliseconds(value: number): string {
   return value.toFixed(2);
 }
 
-/** As Markdown, so that it can be pasted into a document. */
+/** Prints a Markdown table, which can be pasted into a document. */
 function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const rule = head.map((_, i) => (i === 0 ? '---' : '---:'));
   for (const cells of [head, rule, ...rows]) console.log(`| ${cells.join(' | ')} |`);

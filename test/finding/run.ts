@@ -8,13 +8,13 @@ import { HALVES, QUERIES_FILE, readQueries } from './queries.ts';
 import { printReport } from './report.ts';
 import { importPackages, openService } from './service.ts';
 
-const USAGE = `Measures how often a search finds what was meant, on real text.
+const USAGE = `Measures how often a search finds an acceptable answer, on real text.
 
   npm run finding -- FILE.tsv              imports the package list into a temporary folder and runs every query
-  npm run finding -- FILE.tsv --data DIR   keeps the imported data in DIR, or uses DIR if it is there already
-  npm run finding -- --data DIR            uses data that was imported earlier
+  npm run finding -- FILE.tsv --data DIR   keeps the imported data in DIR, or uses DIR if it exists
+  npm run finding -- --data DIR            uses previously imported data
   --half tune                              runs the queries of one half, tune or judge
-  --queries FILE                           other queries than test/finding/queries.yaml
+  --queries FILE                           runs other queries than test/finding/queries.yaml
   --json FILE                              also writes the results as JSON
 `;
 
@@ -28,9 +28,7 @@ try {
   const outcomes = await evaluate(engine, queries);
   const blank = await measureCost(engine, ' ');
   printReport(outcomes);
-  console.log(
-    `\nEvery figure includes ${blank.median.toFixed(2)} ms that a blank query takes too.`,
-  );
+  console.log(`\nEvery figure includes ${blank.median.toFixed(2)} ms, the cost of a blank query.`);
   if (json !== undefined) {
     const results = { measuredAt: new Date().toISOString(), blank, outcomes };
     await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);

@@ -11,9 +11,9 @@ const IMPORT_COMMAND = fileURLToPath(new URL('../../server/commands/import.ts', 
 const IDLE_CHECK_INTERVAL_MS = 500;
 const MAX_IDLE_CHECKS = 600;
 
-/** Whatever answers queries: the service, or another engine over the same titles and descriptions. */
-export interface Engine extends AsyncDisposable {
-  /** Returns the titles of the first results, at most `limit` of them. */
+/** The service, or another search engine with the same titles and descriptions. */
+export interface SearchEngine extends AsyncDisposable {
+  /** Returns the titles of the first `limit` results. */
   search(text: string, limit: number): Promise<string[]>;
 }
 
@@ -32,16 +32,16 @@ export async function importPackages(file: string, dataDir: string): Promise<voi
   try {
     await pipeline(streamPackages(file), child.stdin);
   } finally {
-    // Until then, it writes to the folder.
+    // The command writes to the folder until it exits.
     await ended;
   }
   const [code] = await ended;
-  if (code !== 0) throw new Error(`The import ended with exit code ${code}.`);
+  if (code !== 0) throw new Error(`The import exited with code ${code}.`);
   await rename(unfinished, dataDir);
 }
 
-/** Opens the application on a data folder, in this thread, and asks it through its route for text search. */
-export async function openService(dataDir: string): Promise<Engine> {
+/** Opens the application with a data folder in this thread. Searches use its HTTP route. */
+export async function openService(dataDir: string): Promise<SearchEngine> {
   const service = await startApp({ DATA_DIR: dataDir });
   await waitUntilIdle();
   return {
@@ -57,7 +57,7 @@ export async function openService(dataDir: string): Promise<Engine> {
   };
 }
 
-/** Waits until background work such as merging the index is over: at most five minutes. */
+/** Waits until background work such as merging the index has ended. Returns after five minutes at the latest. */
 async function waitUntilIdle(): Promise<void> {
   for (let idle = 0, checks = 0; idle < 4 && checks < MAX_IDLE_CHECKS; checks += 1) {
     const before = process.cpuUsage();

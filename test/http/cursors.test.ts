@@ -10,7 +10,7 @@ const position = fc.array(
 ) as fc.Arbitrary<Position>;
 const invalid = expect.objectContaining({ code: 'invalid_cursor' });
 
-test('opens what was sealed for the same list', () => {
+test('opens a cursor sealed for the same list', () => {
   fc.assert(
     fc.property(fc.string(), position, (list, parts) => {
       expect(openCursor(key, list, sealCursor(key, list, parts))).toEqual(parts);
@@ -18,11 +18,11 @@ test('opens what was sealed for the same list', () => {
   );
 });
 
-test('gives equal cursors for equal positions', () => {
+test('seals equal positions to equal cursors', () => {
   expect(sealCursor(key, 'a', [1, 'x'])).toBe(sealCursor(key, 'a', [1, 'x']));
 });
 
-test('rejects a cursor of another list, of another key, and any other text', () => {
+test('rejects a cursor for another list or with another key, and any other text', () => {
   const cursor = sealCursor(key, 'searchSpaces q=bread', [1, 2]);
   expect(() => openCursor(key, 'searchSpaces q=cake', cursor)).toThrow(invalid);
   expect(() => openCursor(randomBytes(32), 'searchSpaces q=bread', cursor)).toThrow(invalid);
@@ -33,7 +33,7 @@ test('rejects a cursor of another list, of another key, and any other text', () 
   );
 });
 
-test('rejects a cursor with any one character replaced, added or left out', () => {
+test('rejects a cursor with one character replaced, removed or added', () => {
   const cursor = sealCursor(key, 'list', [5, 'a word']);
   for (let i = 0; i < cursor.length; i += 1) {
     const other = cursor[i] === 'A' ? 'B' : 'A';
@@ -44,7 +44,7 @@ test('rejects a cursor with any one character replaced, added or left out', () =
   }
 });
 
-test('shows nothing of the position', () => {
+test('encrypts the position', () => {
   const cursor = sealCursor(key, 'list', [123_456, 'secret']);
   expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/123456|secret/);
 });

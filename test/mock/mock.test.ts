@@ -4,14 +4,14 @@ import { type RunningProcess, startProcess } from '../support/processes.ts';
 
 const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
 
-describe('the mock', () => {
+describe('The mock server', () => {
   let mock: RunningProcess;
   let url: string;
   beforeAll(async () => {
     const port = await freePort();
     mock = start('--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    await vi.waitFor(() => expect(mock.output()).toContain(url), { timeout: 40_000 });
+    await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
   }, 45_000);
   afterAll(() => mock.kill());
 
@@ -38,7 +38,7 @@ describe('the mock', () => {
     expect(second).toMatchObject({ status: 200, next: undefined });
   });
 
-  test('names another query unless the search is as typed', async () => {
+  test('returns Answered-Query unless as_typed is true', async () => {
     const answeredQueryTo = async (path: string) =>
       (await fetch(url + path)).headers.get('answered-query');
     expect(await answeredQueryTo('/api/spaces/search?q=tea')).toBe('sourdough%20bread');
@@ -46,7 +46,7 @@ describe('the mock', () => {
     expect(await answeredQueryTo('/api/spaces/search?q=tea&as_typed=true')).toBeNull();
   });
 
-  test('lists the errors of an invalid request instead of the errors in the example', async () => {
+  test('lists the actual errors of an invalid request, not those of the example', async () => {
     const { status, body } = await request('/api/auth/register', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -72,7 +72,7 @@ describe('the mock', () => {
     expect((await avatar.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
   });
 
-  test('returns the status requested with Prefer', async () => {
+  test('returns the status requested in the Prefer header', async () => {
     const { status } = await request('/api/profile/me', { headers: { prefer: 'code=503' } });
     expect(status).toBe(503);
   });
@@ -81,14 +81,14 @@ describe('the mock', () => {
 test('prints one line and exits if the port is in use', async () => {
   await using occupied = await occupyPort();
   await using mock = start('--port', String(occupied.port));
-  const { code, output, errors } = await mock.ended;
-  expect({ code, output }).toEqual({ code: 1, output: '' });
-  expect(errors).toMatch(/^listen EADDRINUSE.*\n$/);
+  const { code, stdout, stderr } = await mock.result;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^listen EADDRINUSE.*\n$/);
 });
 
 test.each([[['--prot', '1']], [['--port', 'abc']]])('rejects the arguments %j', async (args) => {
   await using mock = start(...args);
-  const { code, errors } = await mock.ended;
+  const { code, stderr } = await mock.result;
   expect(code).toBe(1);
-  expect(errors).toMatch(/^Usage: .*\n$/);
+  expect(stderr).toMatch(/^Usage: .*\n$/);
 });

@@ -18,8 +18,8 @@ test('Each worker serves the metrics of all workers, including those that have e
       .split('\n')
       .filter((line) => line.endsWith('}'))
       .map((line) => JSON.parse(line) as { pid: number; msg: string; url?: string });
-  const pidsOf = (wanted: (line: { msg: string; url?: string }) => boolean) =>
-    new Set(log().flatMap((line) => (wanted(line) ? line.pid : [])));
+  const pidsOf = (isMatch: (line: { msg: string; url?: string }) => boolean) =>
+    new Set(log().flatMap((line) => (isMatch(line) ? line.pid : [])));
   const listening = () => pidsOf(({ msg }) => msg.startsWith('Server listening'));
   const serving = (path: string) => pidsOf(({ url }) => url?.startsWith(path) === true);
 

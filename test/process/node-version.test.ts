@@ -39,14 +39,14 @@ describe('The Node.js version check', () => {
   });
 
   const systemNode = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path));
-  test.skipIf(!systemNode)('ends an old Node.js with one line', async () => {
+  test.skipIf(!systemNode)('prints one line and exits on an old Node.js', async () => {
     const node = systemNode as string;
-    const version = (await startProcess(node, ['--version']).ended).output.trim().slice(1);
+    const version = (await startProcess(node, ['--version']).result).stdout.trim().slice(1);
     const flags = ['--import', './server/process/preload.js'];
-    const { code, errors } = await startProcess(node, [...flags, '-e', '0']).ended;
+    const { code, stderr } = await startProcess(node, [...flags, '-e', '0']).result;
     const refusal = explainUnsupportedVersion(version);
-    expect({ code, errors }).toEqual(
-      refusal ? { code: 1, errors: `${refusal}\n` } : { code: 0, errors: '' },
+    expect({ code, stderr }).toEqual(
+      refusal ? { code: 1, stderr: `${refusal}\n` } : { code: 0, stderr: '' },
     );
   });
 });
@@ -70,9 +70,9 @@ describe('The warning of a Node.js without security fixes', () => {
     const folder = await mkdtemp(join(tmpdir(), 'node-version-'));
     try {
       const command = [...manifest.scripts.import.split(' ').slice(1), '-'];
-      const { code, errors } = await startProcess(process.execPath, command, { DATA_DIR: folder })
-        .ended;
-      expect({ code, errors }).toEqual({ code: 0, errors: '' });
+      const { code, stderr } = await startProcess(process.execPath, command, { DATA_DIR: folder })
+        .result;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -80,11 +80,11 @@ describe('The warning of a Node.js without security fixes', () => {
 });
 
 describe('The required Node.js version', () => {
-  test('is the one in package.json', () => {
+  test('matches package.json', () => {
     expect(manifest.engines.node).toBe(`>=${MIN_NODE_MAJOR}`);
   });
 
-  test('is the one in the documents and deployment files', () => {
+  test('matches the documents and deployment files', () => {
     const files = globSync(['README.md', 'docs/**/*.md', 'deploy/*']);
     const texts = files.map((file) => readFileSync(file, 'utf8'));
     const versions = texts.flatMap((text) => text.match(/\b2\d\.\d+\.\d+\b/g) ?? []);
@@ -95,7 +95,7 @@ describe('The required Node.js version', () => {
   });
 });
 
-test('runs the same command in the Dockerfile and the systemd unit as npm start', () => {
+test('The Dockerfile and the systemd unit run the same command as npm start', () => {
   const { start } = manifest.scripts;
   const dockerfile = readFileSync('deploy/Dockerfile', 'utf8');
   const command = JSON.parse(dockerfile.slice(dockerfile.lastIndexOf('CMD') + 'CMD'.length));

@@ -19,10 +19,10 @@ const statusOf = (url: string) =>
 
 test('responds to health checks while a migration blocks the main thread', async () => {
   const port = await freePort();
-  const ask = `
-    const tried = Date.now() + 10_000;
+  const clientScript = `
+    const deadline = Date.now() + 10_000;
     const get = (path) => fetch('http://127.0.0.1:${port}' + path).catch((error) => {
-      if (Date.now() > tried) throw error;
+      if (Date.now() > deadline) throw error;
       return new Promise((resolve) => setTimeout(resolve, 50)).then(() => get(path));
     });
     for (const path of ['/healthz', '/readyz', '/api/spaces/search?q=tea']) {
@@ -33,7 +33,9 @@ test('responds to health checks while a migration blocks the main thread', async
     }`;
   const responses = await respondWhileStarting({ host: '127.0.0.1', port }, async () =>
     // Blocks this thread, as a migration does.
-    execFileSync(process.execPath, ['--input-type=module', '-e', ask], { encoding: 'utf8' })
+    execFileSync(process.execPath, ['--input-type=module', '-e', clientScript], {
+      encoding: 'utf8',
+    })
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line)),
@@ -113,7 +115,7 @@ test.each([1, 2])(
       );
     try {
       await expect.poll(answeredQuery, { timeout: 40_000 }).toBe('sourdough');
-      expect(service.output()).toContain('rebuilding the search index');
+      expect(service.stdout()).toContain('rebuilding the search index');
     } finally {
       await service.kill();
       await rm(folder, { recursive: true });

@@ -5,28 +5,28 @@ import { occupyPort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 
-test('exits with code 78 and one line if the port for several workers is in use', async () => {
+test('exits with code 78 and prints one line if the port of several workers is in use', async () => {
   await using occupied = await occupyPort();
   const env = { PORT: String(occupied.port), WORKERS: '2', LOG_LEVEL: 'warn' };
   await using supervisor = startProcess(process.execPath, ['server/main.ts'], env);
-  const { code, errors } = await supervisor.ended;
+  const { code, stderr } = await supervisor.result;
   expect(code).toBe(78);
-  expect(errors).toBe(
+  expect(stderr).toBe(
     `PORT=${occupied.port} is in use on 127.0.0.1. Set PORT to another number.\n`,
   );
 }, 40_000);
 
 test.each(['1', '2'])(
-  'reports that it is not ready, finishes pending requests and exits, with WORKERS=%s',
+  'reports not ready, finishes pending requests and exits on a signal, with WORKERS=%s',
   async (WORKERS) => {
     await using server = await startServer({ WORKERS });
     const { child, url, port } = server;
-    // A pending request.
-    const open = connect(port, '127.0.0.1');
-    open.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
-    await once(open, 'connect');
+    // The last line of the request is still missing, so it is pending.
+    const pending = connect(port, '127.0.0.1');
+    pending.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
+    await once(pending, 'connect');
     let response = '';
-    open.on('data', (data: string) => {
+    pending.on('data', (data: string) => {
       response += data;
     });
 
@@ -37,7 +37,7 @@ test.each(['1', '2'])(
     const other = await fetch(`${url}/api/spaces/search?q=tea`);
     expect([other.status, other.headers.get('connection')]).toEqual([200, 'close']);
     child.kill('SIGTERM');
-    open.write('\r\n');
+    pending.write('\r\n');
     expect(await server.stop()).toBe(0);
     expect(response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
   },

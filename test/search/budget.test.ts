@@ -22,7 +22,7 @@ describe('estimateEntries', () => {
     expect(cost(prefix('bread'))).toBe(900);
   });
 
-  test('counts a word that the dictionary lacks like the rarest one that it could have', () => {
+  test('counts a word missing from the dictionary like the rarest word in it', () => {
     expect(cost(prefix('zuk'))).toBe(5);
   });
 
@@ -31,7 +31,7 @@ describe('estimateEntries', () => {
     expect(cost({ allOf: [word('bread'), word('oven'), word('rye')] })).toBe(10 * 30 + 90 + 30);
   });
 
-  test('counts each part of an alternative', () => {
+  test('adds up the parts of an alternative', () => {
     expect(cost({ anyOf: [word('bread'), word('oven')] })).toBe(600 + 90);
   });
 
@@ -50,7 +50,7 @@ describe('estimateEntries', () => {
     expect(cost(word('bread'), { scope: 'title' })).toBe(200);
   });
 
-  test('counts exceptions for the documents that could match', () => {
+  test('counts exceptions only for documents that may match', () => {
     const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
     expect(cost(word('rye'), { except })).toBe(30 + 10 * 30);
     expect(cost(word('bread'), { except: [{ pattern: word('rye'), scope: 'title' }] })).toBe(610);

@@ -5,7 +5,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { dictionaryIsCurrent } from '../support/dictionary.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
 
 interface Space {
   title: string;
@@ -16,15 +16,18 @@ interface Space {
   copies?: number;
 }
 
-/** Queries of one meaning, and the titles of what they find: `finds` all of it, in order, `among` some of it. */
+/** Queries with the same meaning, and the titles of their results. */
 interface Row {
   it: string;
   q?: string | string[];
   tag?: string | string[];
+  /** All results, in order. */
   finds?: string[];
+  /** Some of the results, in any order. */
   among?: string[];
+  /** Titles that must not be among the results. */
   not?: string[];
-  /** The other query that the response names, or `none`. */
+  /** The value of Answered-Query, or `none`. */
   other?: string;
 }
 
@@ -45,7 +48,7 @@ let app: TestApp;
 beforeAll(async () => {
   app = await startApp();
   await importRecords(app.context.engine, lines());
-  await dictionaryIsCurrent(app);
+  await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
@@ -54,8 +57,8 @@ async function* lines() {
 }
 
 function* records(): Iterable<ExchangeRecord> {
-  const most = Math.max(...spaces.map(({ participants = 1 }) => participants));
-  const users = Array.from({ length: most }, (_, i) => `user-${i}`);
+  const maxParticipants = Math.max(...spaces.map(({ participants = 1 }) => participants));
+  const users = Array.from({ length: maxParticipants }, (_, i) => `user-${i}`);
   for (const user_id of users) {
     yield { type: 'user', user_id, username: user_id, email: `${user_id}@example.com` };
   }
@@ -71,12 +74,12 @@ function* records(): Iterable<ExchangeRecord> {
   }
 }
 
-interface Answer {
+interface Outcome {
   titles: string[];
   other: string | null;
 }
 
-async function search(q: string, as_typed: boolean): Promise<Answer> {
+async function search(q: string, as_typed: boolean): Promise<Outcome> {
   const { data, response } = await api.searchSpaces({
     client: app.client(),
     query: { q, as_typed, limit: 100 },
@@ -99,7 +102,7 @@ async function searchTag(tag: string): Promise<string[]> {
   return data.map(({ title }) => title);
 }
 
-const list = (texts: string | string[]) => [texts].flat();
+const toArray = (texts: string | string[]) => [texts].flat();
 
 const copies = new Map(
   spaces
@@ -109,7 +112,7 @@ const copies = new Map(
 const withCopies = (titles: string[]) =>
   titles.flatMap((title) => new Array<string>(copies.get(title) ?? 1).fill(title));
 
-function check(titles: string[], { finds, among = [], not = [] }: Row) {
+function expectTitles(titles: string[], { finds, among = [], not = [] }: Row) {
   if (finds) return expect(titles).toEqual(withCopies(finds));
   expect(titles).toEqual(expect.arrayContaining(among));
   expect(titles.filter((title) => not.includes(title))).toEqual([]);
@@ -119,15 +122,15 @@ for (const { about, queries } of typedGroups) {
   describe(`${about}, as typed`, () => {
     for (const { q = [], tag = [], ...row } of queries) {
       describe(row.it, () => {
-        for (const text of list(q)) {
+        for (const text of toArray(q)) {
           test(JSON.stringify(text), async () => {
             const { titles, other } = await search(text, true);
-            check(titles, row);
+            expectTitles(titles, row);
             expect(other).toBeNull();
           });
         }
-        for (const text of list(tag)) {
-          test(JSON.stringify(text), async () => check(await searchTag(text), row));
+        for (const text of toArray(tag)) {
+          test(JSON.stringify(text), async () => expectTitles(await searchTag(text), row));
         }
       });
     }
@@ -138,10 +141,10 @@ for (const { about, queries } of otherGroups) {
   describe(about, () => {
     for (const { q = [], ...row } of queries) {
       describe(row.it, () => {
-        for (const text of list(q)) {
+        for (const text of toArray(q)) {
           test(JSON.stringify(text), async () => {
             const { titles, other } = await search(text, false);
-            check(titles, row);
+            expectTitles(titles, row);
             if (row.other !== undefined) expect(other ?? 'none').toBe(row.other);
           });
         }
@@ -153,16 +156,16 @@ for (const { about, queries } of otherGroups) {
 describe('The tables', () => {
   const rows = [typedGroups, otherGroups].flat().flatMap(({ queries }) => queries);
 
-  test('say of every row what is typed, and either what it finds or what is among it', () => {
+  test('have a query or tag in every row, and either `finds` or `among`', () => {
     const wrong = rows.filter(
       ({ q = [], tag = [], finds, among, not }) =>
-        list(q).length + list(tag).length === 0 ||
+        toArray(q).length + toArray(tag).length === 0 ||
         (finds === undefined ? among === undefined : (among ?? not) !== undefined),
     );
     expect(wrong).toEqual([]);
   });
 
-  test('say of no tag and of no query as typed that it finds another query', () => {
+  test('have `other` only in rows of other-queries.yaml, and tags only in queries.yaml', () => {
     const typed = typedGroups.flatMap(({ queries }) => queries);
     expect(typed.filter(({ other }) => other !== undefined)).toEqual([]);
     expect(rows.filter(({ tag, other }) => tag !== undefined && other !== undefined)).toEqual([]);
@@ -170,7 +173,7 @@ describe('The tables', () => {
     expect(others.filter(({ tag }) => tag !== undefined)).toEqual([]);
   });
 
-  test('name only spaces that there are', () => {
+  test('contain only titles of existing spaces', () => {
     const titles = new Set(spaces.map(({ title }) => title));
     const named = rows.flatMap(({ finds, among, not }) => [finds, among, not].flat());
     expect(named.filter((title) => title !== undefined && !titles.has(title))).toEqual([]);
@@ -180,7 +183,7 @@ describe('The tables', () => {
 test('Results for the query as typed are among all results, and alone with as_typed', async () => {
   const texts = [typedGroups, otherGroups]
     .flat()
-    .flatMap(({ queries }) => queries.flatMap(({ q = [] }) => list(q)));
+    .flatMap(({ queries }) => queries.flatMap(({ q = [] }) => toArray(q)));
   for (const text of texts) {
     const typed = await search(text, true);
     const all = await search(text, false);

@@ -20,7 +20,7 @@ export interface IndexedSpace {
   participants: number;
 }
 
-/** A database with an index of spaces, and the dictionary of their words. */
+/** A temporary database with an index of spaces and the dictionary of their words. */
 export interface GeneratedIndex extends AsyncDisposable {
   stores: Stores;
   dictionary: Dictionary;
@@ -64,7 +64,7 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
   };
 }
 
-/** The dictionary of an index with `factor` times as many spaces of the same words. */
+/** Returns the dictionary that an index would have if every space existed `factor` times. */
 export function scaleDictionary({ trie, spaces, ...rest }: Dictionary, factor: number): Dictionary {
   const scale = (counts: Uint32Array) => counts.map((count) => count * factor);
   return {

@@ -83,13 +83,13 @@ describe('alternativesMatcher', () => {
 });
 
 describe('The pattern of one word', () => {
-  test('is a single term, whose cost a limit bounds', () => {
+  test('is a single term, so a limit bounds its cost', () => {
     const term = { term: 'bread', isPrefix: true };
     expect(typed('bread').pattern).toEqual(term);
     expect(anyTextOf(['bread']).pattern).toEqual(term);
   });
 
-  test('has all parts and alternatives of the word', () => {
+  test('contains all parts and alternatives of the word', () => {
     expect(typed('wi-fi').pattern).toEqual({
       anyOf: [
         { term: 'wifi', isPrefix: true },
@@ -113,7 +113,7 @@ describe('The pattern of a matcher', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** Few units, so that texts and queries have words in common. */
+  /** Few units, so that texts and queries share words. */
   const unit = fc.constantFrom(
     ...['a', 'ab', 'abc', 'b', 'go', 'node', 'js', 'nodejs', '.net', 'c++', 'c#', '3.14', '3', 'é'],
     ...[
@@ -134,9 +134,9 @@ describe('The pattern of a matcher', () => {
     ],
     ...["l'", "'s", 'ال', 'كتاب', 'हिं', 'हिन्दी', 'न्'],
   );
-  const sign = fc.constantFrom(' ', ' ', ' ', '-', '.', '/', "'", '_', '\n', ', ');
+  const separator = fc.constantFrom(' ', ' ', ' ', '-', '.', '/', "'", '_', '\n', ', ');
   const text = fc
-    .array(fc.tuple(unit, fc.oneof(sign, fc.constant(''))), { maxLength: 8 })
+    .array(fc.tuple(unit, fc.oneof(separator, fc.constant(''))), { maxLength: 8 })
     .map((parts) => parts.flat().join(''));
   const inflection = fc.constantFrom('ab', 'node', '.net');
   const inflections = fc.array(fc.array(inflection, { maxLength: 2 }), { maxLength: 3 });
@@ -154,11 +154,11 @@ describe('The pattern of a matcher', () => {
       .map((positions) => anyTextOf(...positions)),
   );
   const hasWords = ({ pattern }: Matcher) => JSON.stringify(pattern).includes('"term"');
-  /** An empty conjunction is no query. `queryWords` never leaves a position without words. */
+  /** Empty conjunctions and alternatives are not valid queries. Searches never create them. */
   const isEmptyInside = ({ pattern }: Matcher) =>
     /"(?:allOf|anyOf)":\[\]/.test(JSON.stringify(pattern));
 
-  test('finds what the matcher matches, and more only if it must be verified', async () => {
+  test('finds exactly the matching documents, or a superset if they must be verified', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(document, { minLength: 1, maxLength: 12 }),
@@ -190,7 +190,7 @@ describe('The pattern of a matcher', () => {
     );
   });
 
-  test('excludes what the matcher matches', async () => {
+  test('excludes the matches of an exception', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(document, { minLength: 1, maxLength: 12 }),

@@ -17,7 +17,7 @@ const other = (dictionary: Dictionary, query: string) =>
   findOtherQuery(dictionary, queryWords(query))?.map(([texts]) => texts);
 
 describe('findJoins', () => {
-  test('finds pairs of neighbours that are a known word, or the beginning of one', async () => {
+  test('finds adjacent words that form a known word or its prefix', async () => {
     const dictionary = await dictionaryOf({ sourdough: 5, fastapis: 3 });
     expect(joins(dictionary, 'bake sour dough')).toEqual([1]);
     expect(joins(dictionary, 'fast api')).toEqual([0]);
@@ -26,38 +26,38 @@ describe('findJoins', () => {
     expect(joins(dictionary, 'sourdough')).toEqual([]);
   });
 
-  test('finds the two most frequent pairs, in their order; the earlier ones if they are as frequent', async () => {
+  test('finds the two most frequent pairs, in query order; the earlier of equally frequent ones', async () => {
     const dictionary = await dictionaryOf({ aabb: 1, ccdd: 9, eeff: 5, gghh: 5 });
     expect(joins(dictionary, 'aa bb cc dd ee ff gg hh')).toEqual([2, 4]);
     expect(joins(dictionary, 'gg hh ee ff aa bb')).toEqual([0, 2]);
   });
 
-  test('joins nothing to less than four letters', async () => {
+  test('finds only pairs of at least four letters', async () => {
     const dictionary = await dictionaryOf({ nomad: 9, noma: 9 });
     expect(joins(dictionary, 'no m')).toEqual([]);
     expect(joins(dictionary, 'no ma')).toEqual([0]);
   });
 
-  test('joins nothing with a script without spaces', async () => {
+  test('ignores words of scripts without spaces', async () => {
     const dictionary = await dictionaryOf({ 东京: 9, 京都: 9 });
     expect(joins(dictionary, '東 京 都')).toEqual([]);
   });
 });
 
 describe('findOtherQuery', () => {
-  test('has none for known words', async () => {
+  test('returns undefined for known words', async () => {
     const dictionary = await dictionaryOf({ bread: 100, oven: 10, breed: 100 });
     expect(other(dictionary, 'bread')).toBeUndefined();
     expect(other(dictionary, 'bread oven')).toBeUndefined();
   });
 
-  test('has none for unknown words without similar ones', async () => {
+  test('returns undefined for unknown words without similar ones', async () => {
     const dictionary = await dictionaryOf({ bread: 100 });
     expect(other(dictionary, 'zuk')).toBeUndefined();
     expect(other(dictionary, 'zuk bread')).toBeUndefined();
   });
 
-  test('leaves out stop words, unless nothing is left', async () => {
+  test('drops stop words, unless only stop words or unknown words remain', async () => {
     const dictionary = await dictionaryOf({ bread: 100, the: 900 });
     expect(other(dictionary, 'the bread')).toEqual([['bread']]);
     expect(other(dictionary, 'the who')).toBeUndefined();
@@ -80,14 +80,14 @@ describe('findOtherQuery', () => {
       expect(other(dictionary, 'ktichem')).toBeUndefined();
     });
 
-    test('the first letter only as two edits', async () => {
+    test('the first letter at the cost of two edits', async () => {
       const dictionary = await dictionaryOf({ bread: 100, sourdough: 100 });
       expect(other(dictionary, 'dread')).toBeUndefined();
       expect(other(dictionary, 'zourdough')).toEqual([['sourdough', 'zourdough']]);
       expect(other(dictionary, 'zourdougx')).toBeUndefined();
     });
 
-    test('words with digits, but not numbers, short words and other scripts', async () => {
+    test('words with digits, but not numbers, short words or words of other scripts', async () => {
       const dictionary = await dictionaryOf({ covid19: 100, '20261': 100, abc: 100, 东京都: 100 });
       expect(other(dictionary, 'covid18')).toEqual([['covid19', 'covid18']]);
       expect(other(dictionary, '20262')).toBeUndefined();
@@ -95,13 +95,13 @@ describe('findOtherQuery', () => {
       expect(other(dictionary, '东京郡')?.flat()).not.toContain('东京都');
     });
 
-    test('a known word only to one in twenty times as many spaces', async () => {
+    test('a known word only to a word in at least twenty times as many spaces', async () => {
       const known = (bread: number) => dictionaryOf({ bread, bresd: 5 });
       expect(other(await known(99), 'bresd')).toBeUndefined();
       expect(other(await known(100), 'bresd')).toEqual([['bread', 'bresd']]);
     });
 
-    test('counts the words that begin with a word as that word', async () => {
+    test('a known word by its frequency as a prefix', async () => {
       expect(
         other(await dictionaryOf({ bread: 1, breads: 99, bresd: 2, bresds: 3 }), 'bresd'),
       ).toEqual([['bread', 'bresd']]);
@@ -110,18 +110,18 @@ describe('findOtherQuery', () => {
       ).toBeUndefined();
     });
 
-    test('to the nearest word, however frequent others are', async () => {
+    test('to the nearest word, regardless of the frequency of others', async () => {
       const dictionary = await dictionaryOf({ sourdough: 1, sourdoughs: 1, soundough: 900 });
       expect(other(dictionary, 'sourdouhg')?.[0]?.[0]).toBe('sourdough');
     });
 
-    test('a single word to the most frequent of the nearest ones, or the first by its letters', async () => {
+    test('a single word to the most frequent of the nearest words, or the first in alphabetical order', async () => {
       const known = (clamp: number, clump: number) => dictionaryOf({ clamp, clump });
       expect(other(await known(10, 30), 'clxmp')).toEqual([['clump', 'clxmp']]);
       expect(other(await known(10, 10), 'clxmp')).toEqual([['clamp', 'clxmp']]);
     });
 
-    test('one of several words to the three most frequent of the nearest ones', async () => {
+    test('one of several words to the three most frequent of the nearest words', async () => {
       const dictionary = await dictionaryOf({
         clamp: 90,
         clemp: 60,
@@ -135,7 +135,7 @@ describe('findOtherQuery', () => {
       ]);
     });
 
-    test('not to a word in less than a tenth of the spaces of the most frequent one', async () => {
+    test('not to a word in less than a tenth as many spaces as the most frequent one', async () => {
       const known = (clamp: number) => dictionaryOf({ clamp, clump: 100 });
       expect(other(await known(10), 'clxmp oven')?.[0]).toEqual(['clump', 'clamp', 'clxmp']);
       expect(other(await known(9), 'clxmp oven')?.[0]).toEqual(['clump', 'clxmp']);
@@ -143,13 +143,13 @@ describe('findOtherQuery', () => {
   });
 
   describe('splits', () => {
-    test('a word into two known ones', async () => {
+    test('an unknown word into two known ones', async () => {
       const dictionary = await dictionaryOf({ fast: 10, api: 20 });
       expect(other(dictionary, 'fastapi')).toEqual([['fast api', 'fastapi']]);
       expect(other(dictionary, 'fastapx')).toBeUndefined();
     });
 
-    test('where the rarer part is the most frequent', async () => {
+    test('a word where its rarer part is most frequent', async () => {
       const dictionary = await dictionaryOf({ nigh: 90, tclub: 5, night: 20, club: 30 });
       expect(other(dictionary, 'nightclub')).toEqual([['night club', 'nightclub']]);
     });
@@ -160,18 +160,18 @@ describe('findOtherQuery', () => {
       expect(other(await known(100), 'fastapi')).toEqual([['fast api', 'fastapi']]);
     });
 
-    test('no single letter off a word', async () => {
+    test('a word only into parts of at least two letters', async () => {
       const dictionary = await dictionaryOf({ a: 500, tom: 500, at: 500, om: 500 });
       expect(other(dictionary, 'atom')).toEqual([['at om', 'atom']]);
       expect(other(dictionary, 'tom')).toBeUndefined();
     });
 
-    test('no word that was typed in parts, which are looked for anyway', async () => {
+    test('only words typed without separators, because the parts of others match anyway', async () => {
       const dictionary = await dictionaryOf({ fast: 10, api: 20 });
       expect(other(dictionary, 'fast-api')).toBeUndefined();
     });
 
-    test('no word into parts that too few spaces have', async () => {
+    test('a word only into parts with the minimum number of spaces', async () => {
       const dictionary = await dictionaryOf({ fast: 10, api: 20 }, { minDocuments: 11 });
       expect(other(dictionary, 'fastapi')).toBeUndefined();
     });
@@ -196,20 +196,20 @@ describe('findOtherQuery', () => {
     expect(findInflections(dictionary, queryWords('the libraries'))).toEqual([[], ['library']]);
   });
 
-  test('splits a text without spaces into its words', async () => {
+  test('splits a run of an unspaced script into words', async () => {
     const dictionary = await dictionaryOf({});
     expect(other(dictionary, '東京公園')).toEqual([['东京 公园', '东京公园']]);
     expect(other(dictionary, '公園')).toBeUndefined();
   });
 
-  test('keeps the parts of a joined word together, though they may stand apart', async () => {
+  test('does not separate the parts of a compound word', async () => {
     const dictionary = await dictionaryOf({ crumb: 100 });
     expect(other(dictionary, 'wi-fi curmb')).toEqual([['wi-fi'], ['crumb', 'curmb']]);
     expect(other(dictionary, 'c++17 curmb')).toEqual([['c++-17'], ['crumb', 'curmb']]);
   });
 
-  test('corrects the rarest words first, and no more of them than its cost allows', async () => {
-    // All words of eight of these letters: correcting twelve of them would visit too many.
+  test('corrects the rarest words first, up to its cost limit', async () => {
+    // With all 8-letter words over four letters in the dictionary, correcting twelve words exceeds the limit.
     const letters = [...'abcd'];
     let words = [''];
     for (let i = 0; i < 8; i += 1)
@@ -246,7 +246,7 @@ describe('findOtherQuery', () => {
   );
   const query = fc.array(unit, { minLength: 1, maxLength: 8 }).map((units) => units.join(' '));
 
-  test('is the same for the same words and dictionary, and always includes what was typed', async () => {
+  test('is deterministic, ignores case and includes the typed words', async () => {
     const dictionary = await dictionaryOf({
       bread: 90,
       brand: 80,
@@ -276,30 +276,30 @@ describe('findOtherQuery', () => {
 describe('dropWords', () => {
   const texts = (...words: string[]) => words.map((word) => [[word], []] as const);
 
-  test('leaves out first the words that no space has', () => {
+  test('drops words without spaces first', () => {
     expect(dropWords(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
       texts('bread', 'oven'),
       texts('oven'),
     ]);
   });
 
-  test('then the most frequent ones', () => {
+  test('then drops the most frequent words', () => {
     expect(dropWords(texts('bread', 'oven', 'rye'), [90, 50, 10])).toEqual([
       texts('oven', 'rye'),
       texts('rye'),
     ]);
   });
 
-  test('leaves out the later one of two that are as frequent', () => {
+  test('drops the later of two equally frequent words', () => {
     expect(dropWords(texts('boats', 'boots'), [1, 1])).toEqual([texts('boats')]);
   });
 
-  test('has nothing to leave out of one word, and nothing left of unknown ones', () => {
+  test('returns an empty list for a single word, and for words without spaces', () => {
     expect(dropWords(texts('bread'), [90])).toEqual([]);
     expect(dropWords(texts('bread', 'oven'), [0, 0])).toEqual([]);
   });
 
-  test('returns few queries, each shorter than the one before and of rarer words, in their order', () => {
+  test('returns at most six queries, each with fewer and rarer words than the previous one, in query order', () => {
     const frequencies = fc.array(fc.oneof(fc.nat(5), fc.nat(1_000_000)), {
       minLength: 1,
       maxLength: 12,

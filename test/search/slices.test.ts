@@ -13,7 +13,7 @@ const step = fc.oneof(
   fc.integer({ min: 0, max: LAST_STEP }),
   fc.constantFrom(9, 10, 38, 39, LAST_STEP),
 );
-/** Up to 40 blocks, with the first and the last key of a block more often than by chance. */
+/** Primary keys in up to 40 blocks. The first and last ones of a block are over-represented. */
 const spacePk = fc.oneof(
   fc.integer({ min: 1, max: 40 * SPACES_PER_BLOCK - 1 }),
   fc
@@ -22,7 +22,7 @@ const spacePk = fc.oneof(
 );
 const key = fc.tuple(step, spacePk).map(([ofStep, pk]) => keyOf(ofStep, pk));
 
-/** Dictionary of the slice terms of some documents; the others came after it was built. */
+/** Builds a dictionary from the slice terms of some documents, as if all others were added later. */
 async function dictionaryWith(keys: readonly number[], documentsOfEach: number) {
   const documents: Record<string, number> = {};
   for (const term of keys.map(sliceTerm)) {
@@ -31,7 +31,7 @@ async function dictionaryWith(keys: readonly number[], documentsOfEach: number) 
   return dictionaryOf(documents);
 }
 
-const startsWithOne = (term: string, { prefixes }: Slice) =>
+const isInSlice = (term: string, { prefixes }: Slice) =>
   prefixes.some((prefix) => term.startsWith(prefix));
 
 describe('slicesAfter', () => {
@@ -48,7 +48,7 @@ describe('slicesAfter', () => {
     ),
   });
 
-  test('covers every later key exactly once and in order, whether the dictionary knows its block or not', async () => {
+  test('covers every later key exactly once and in order, even if the dictionary lacks its block', async () => {
     await fc.assert(
       fc.asyncProperty(index, async ({ known, unknown, documentsOfEach, maxDocuments, after }) => {
         const keys = [...known, ...unknown];
@@ -66,7 +66,7 @@ describe('slicesAfter', () => {
           slices.map((_, i) => i === slices.length - 1),
         );
         for (const each of keys.filter((later) => later > after)) {
-          const covering = slices.filter((slice) => startsWithOne(sliceTerm(each), slice));
+          const covering = slices.filter((slice) => isInSlice(sliceTerm(each), slice));
           expect(covering).toHaveLength(1);
           const i = slices.indexOf(covering[0] as Slice);
           expect(each).toBeGreaterThan(bounds[i] as number);
@@ -77,12 +77,12 @@ describe('slicesAfter', () => {
     );
   });
 
-  test('makes slices of few prefixes and at most the given size, unless a single block exceeds it', async () => {
+  test('limits the prefixes and the size of each slice, unless a single block is larger', async () => {
     await fc.assert(
       fc.asyncProperty(index, async ({ known, documentsOfEach, maxDocuments, after }) => {
         const dictionary = await dictionaryWith(known, documentsOfEach);
         for (const slice of slicesAfter(dictionary, after, 40 * SPACES_PER_BLOCK, maxDocuments)) {
-          const documents = known.filter((each) => startsWithOne(sliceTerm(each), slice)).length;
+          const documents = known.filter((each) => isInSlice(sliceTerm(each), slice)).length;
           expect(slice.documents).toBe(documents * documentsOfEach);
           expect(slice.prefixes.length).toBeLessThanOrEqual(MAX_PREFIXES);
           if (slice.prefixes.length > 1) expect(slice.documents).toBeLessThanOrEqual(maxDocuments);
@@ -94,14 +94,14 @@ describe('slicesAfter', () => {
     );
   });
 
-  test('divides nothing if everything fits into few slices', async () => {
+  test('does not divide steps that fit into a slice', async () => {
     const dictionary = await dictionaryWith([keyOf(38, 1), keyOf(20, 2)], 10);
     expect([...slicesAfter(dictionary, -1, 2, 20)].flatMap(({ prefixes }) => prefixes)).toEqual([
       ...['#0', '#1', '#2', '#3', '#4'],
     ]);
   });
 
-  test('divides a step that is too large into blocks, the newest first, and nothing else', async () => {
+  test('divides only steps that are too large, into blocks, newest first', async () => {
     const keys = [1, SPACES_PER_BLOCK, 2 * SPACES_PER_BLOCK].map((pk) => keyOf(38, pk));
     const dictionary = await dictionaryWith(keys, 10);
     const slices = [...slicesAfter(dictionary, keyOf(37, 0), 2 * SPACES_PER_BLOCK, 10)];
@@ -113,21 +113,21 @@ describe('slicesAfter', () => {
     ]);
   });
 
-  test('has one block for all spaces beyond the billionth', async () => {
+  test('puts all spaces after the billionth into one block', async () => {
     const keys = [2 ** 30 - 1, 2 ** 30, 2 ** 31, 2 ** 32 - 1].map((pk) => keyOf(38, pk));
     expect(new Set(keys.map(sliceTerm)).size).toBe(1);
     const dictionary = await dictionaryWith(keys, 10);
     const slices = [...slicesAfter(dictionary, keyOf(37, 0), 2 ** 32 - 1, 10)];
-    const last = slices.find((slice) => startsWithOne(sliceTerm(keyOf(38, 2 ** 30)), slice));
+    const last = slices.find((slice) => isInSlice(sliceTerm(keyOf(38, 2 ** 30)), slice));
     for (const each of keys) {
-      expect(startsWithOne(sliceTerm(each), last as Slice)).toBe(true);
+      expect(isInSlice(sliceTerm(each), last as Slice)).toBe(true);
       expect(each).toBeLessThanOrEqual(last?.lastKey as number);
     }
   });
 });
 
 describe('sliceTerm', () => {
-  test('is the mark of no word, and has the same length for every document', () => {
+  test('starts with a character that does not start a word, and has a fixed length', () => {
     expect(sliceTerm(documentKey(1, 1))).toBe('#38vvv');
     expect(sliceTerm(documentKey(SPACES_PER_BLOCK, 1))).toBe('#38vvu');
     expect(sliceTerm(documentKey(1, 1_000_000))).toBe('#01vvv');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isStopWord } from '../../server/search/stop-words.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 
-/** A few that every sentence of the language needs. */
+/** Some of the most frequent words of each language. */
 const STOP_WORDS: [language: string, words: string][] = [
   ['English', 'the a of and to in for with how do I my is are this that'],
   ['German', 'der die das und für mit ein eine wie ich kann über'],
@@ -17,12 +17,12 @@ const STOP_WORDS: [language: string, words: string][] = [
 ];
 
 describe('isStopWord', () => {
-  test.each(STOP_WORDS)('knows %s: %s', (_, words) => {
+  test.each(STOP_WORDS)('is true for the %s words %s', (_, words) => {
     const typed = queryWords(words, Infinity).map(({ word }) => word);
     expect(typed.filter((word) => !isStopWord(word))).toEqual([]);
   });
 
-  test('knows them as they are typed: folded, and without the signs that join them', () => {
+  test('is true for query words of other spellings: capitals, abbreviations, marks', () => {
     for (const text of ['FÜR', 'd. h.', 'z.B.', 'Où', 'ещё']) {
       const words = queryWords(text).map(({ word }) => word);
       expect([text, words.filter((word) => !isStopWord(word))]).toEqual([text, []]);
@@ -30,7 +30,7 @@ describe('isStopWord', () => {
   });
 
   test.each(['sourdough', 'react', 'repair', 'brot', 'pain', 'шахматы', 'c++', '東京', ''])(
-    'does not take %j for one',
+    'is false for %j',
     (word) => {
       expect(isStopWord(word)).toBe(false);
     },

@@ -3,7 +3,8 @@ import { updateSearchIndex } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { type GeneratedIndex, generateIndex } from './generated-index.ts';
 
-const REVISION = 1e9;
+/** Later than the revision of every space. */
+const CURRENT_REVISION = 1e9;
 
 let index: GeneratedIndex;
 
@@ -16,13 +17,13 @@ beforeAll(async () => {
 afterAll(() => index[Symbol.asyncDispose]());
 
 async function spacesWith(tag: string): Promise<string[]> {
-  const page = await searchTag(index.stores, tag, REVISION, { limit: 100 });
+  const page = await searchTag(index.stores, tag, CURRENT_REVISION, { limit: 100 });
   return page.items.map((item) => JSON.parse(item).space_id);
 }
 
-test('A new version of the index renews the keys of tags, and merges tags that have become the same', async () => {
+test('Rebuilding an outdated index updates tag keys and merges tags whose keys have become equal', async () => {
   const { db } = index.stores.engine;
-  // As an older version folded them, which did not make characters simplified.
+  // Keys of an older version, which did not convert traditional Chinese characters to simplified ones.
   const tags = [
     { tag_id: 1, tag_key: '東京', spaces: [1] },
     { tag_id: 2, tag_key: '臺北', spaces: [2, 3] },

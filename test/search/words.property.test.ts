@@ -11,8 +11,8 @@ import {
   WORD_SIGNS,
 } from '../../server/text/words/tokenize.ts';
 
-/** What makes splitting hard: signs, marks, invisible characters, emoji, half characters. */
-const TRICKY = [
+/** Pieces of text that are hard to split: punctuation, marks, invisible characters, emoji, lone surrogates. */
+const PIECES = [
   ...Array.from('aBcsIıİßøŁæſŉﬁΣςΆёйЁ0159²½٣०ｱﾞがゝ々ー〇・·東京都タワのไทยเน้ำ်ကكـشَאָ״עहिनक़한국ĳ'),
   ...Array.from(' \n\0_-.,:;/&\'"’´ʼ+#*@()!?…®™♯�'),
   ...['c++', 'c#', '.net', 'node.js', "l'eau", '3.14', '1,000', 'e\u0301', '\u0301', '\u0345'],
@@ -30,11 +30,15 @@ const TRICKY = [
   ],
   ...['👍', '🏽', '❤', '👩', '💻', '🏴', '🇩', '🇪', '\u{E007F}', '\uD83D', '\uDE00', '\uD800'],
 ];
-const tricky = fc
-  .array(fc.constantFrom(...TRICKY), { maxLength: 24 })
+const trickyText = fc
+  .array(fc.constantFrom(...PIECES), { maxLength: 24 })
   .map((parts) => parts.join(''));
-const anyText = fc.oneof(tricky, fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
-const halfCharacters = fc
+const anyText = fc.oneof(
+  trickyText,
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: 'grapheme' }),
+);
+const utf16Texts = fc
   .array(fc.integer({ min: 0, max: 0xffff }))
   .map((units) => String.fromCharCode(...units));
 const runs = fc
@@ -48,7 +52,7 @@ const check = (property: fc.IProperty<[string]>, numRuns = 2_000) =>
   fc.assert(property, { numRuns });
 
 describe('fold', () => {
-  test('folds what is folded to itself', () => {
+  test('is idempotent', () => {
     check(
       fc.property(anyText, (text) => {
         expect(fold(fold(text))).toBe(fold(text));
@@ -56,7 +60,7 @@ describe('fold', () => {
     );
   });
 
-  test('folds every character to itself when folded', () => {
+  test('is idempotent for every character, and returns NFC', () => {
     const wrong: string[] = [];
     for (let code = 0; code <= 0x10ffff; code += 1) {
       const folded = fold(`a${String.fromCodePoint(code)}b`);
@@ -66,7 +70,7 @@ describe('fold', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('makes no difference to words, titles, tags', () => {
+  test('does not change the words, title key or tag key of a text', () => {
     check(
       fc.property(anyText, (text) => {
         expect(indexWords(fold(text))).toEqual(indexWords(text));
@@ -80,10 +84,10 @@ describe('fold', () => {
 });
 
 describe('words', () => {
-  test('hold nothing that an index or its query language could take for something else', () => {
+  test('contain only characters that are safe in the index and in its query language', () => {
     const safe = new RegExp(`^[a-z0-9${WORD_SIGNS}\\u{80}-\\u{10FFFF}]+$`, 'u');
     check(
-      fc.property(fc.oneof(anyText, halfCharacters), (text) => {
+      fc.property(fc.oneof(anyText, utf16Texts), (text) => {
         const terms = queryWords(text).flatMap(({ anyOf }) => anyOf.flat());
         for (const word of [...indexWords(text), ...terms.map(({ text }) => text)]) {
           expect(word).toMatch(safe);
@@ -94,7 +98,7 @@ describe('words', () => {
     );
   });
 
-  test('reach an FTS5 index as they are', () => {
+  test('are stored unchanged by FTS5', () => {
     const database = new Database(':memory:');
     database.exec(`
       CREATE VIRTUAL TABLE words USING fts5(
@@ -114,7 +118,7 @@ describe('words', () => {
     database.close();
   });
 
-  test('are the same in number, and each once, however the text is limited', () => {
+  test('are distinct, and a limited query keeps the first ones', () => {
     check(
       fc.property(anyText, (text) => {
         expect(new Set(indexWords(text)).size).toBe(indexWords(text).length);
@@ -135,21 +139,21 @@ describe('a text', () => {
     );
   });
 
-  test('is found by every beginning of what stands between its spaces', () => {
+  test('is found by every prefix of each part between spaces', () => {
     check(
       fc.property(anyText, (text) => {
         for (const chunk of fold(text).split(/\s+/)) {
           const characters = Array.from(chunk);
           for (let length = 1; length <= characters.length; length += 1) {
-            const beginning = characters.slice(0, length).join('');
-            expect([beginning, matches(queryWords(beginning), text)]).toEqual([beginning, true]);
+            const prefix = characters.slice(0, length).join('');
+            expect([prefix, matches(queryWords(prefix), text)]).toEqual([prefix, true]);
           }
         }
       }),
     );
   });
 
-  test('is found by every beginning of a Hindi word, whichever way its nasals are written', () => {
+  test('is found by every prefix of a Hindi word, regardless of how nasals are written', () => {
     const word = fc
       .array(fc.constantFrom('क', 'ि', 'द', 'ब', 'न', 'म', 'ं', 'ँ', 'ङ्', 'न्', 'म्', '़'), {
         maxLength: 12,
@@ -158,16 +162,16 @@ describe('a text', () => {
     check(
       fc.property(word, (word) => {
         for (let length = 1; length <= word.length; length += 1) {
-          const beginning = word.slice(0, length);
-          expect([beginning, matches(queryWords(beginning), word)]).toEqual([beginning, true]);
+          const prefix = word.slice(0, length);
+          expect([prefix, matches(queryWords(prefix), word)]).toEqual([prefix, true]);
         }
       }),
     );
   });
 
-  test('is found by every word that Intl.Segmenter sees in it', () => {
-    // No script puts marks on Hangul.
-    const written = tricky.filter((text) => !/\p{sc=Hang}\p{M}/v.test(fold(text)));
+  test('is found by every word that Intl.Segmenter finds in it', () => {
+    // Marks on Hangul do not occur in real text.
+    const written = trickyText.filter((text) => !/\p{sc=Hang}\p{M}/v.test(fold(text)));
     const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
     check(
       fc.property(written, (text) => {
@@ -179,7 +183,7 @@ describe('a text', () => {
     );
   });
 
-  test('is found by every part of a run of an unspaced script, and by nothing else of it', () => {
+  test('is found by every part of a run of an unspaced script, and by no other run', () => {
     fc.assert(
       fc.property(runs, fc.nat(), fc.nat(), runs, (run, from, length, other) => {
         const characters = Array.from(run);
@@ -193,7 +197,7 @@ describe('a text', () => {
     );
   });
 
-  test('has the terms of the words that it is verified to have', () => {
+  test('is indexed with the terms of every word that must be verified', () => {
     check(
       fc.property(anyText, (text) => {
         const indexed = indexWords(text);
@@ -207,7 +211,7 @@ describe('a text', () => {
 });
 
 describe('countWords', () => {
-  test('counts what Intl.Segmenter calls words', () => {
+  test('returns the number of words that Intl.Segmenter finds', () => {
     const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
     const ascii = fc
       .array(fc.constantFrom(...Array.from("abYZ0189___''\"..,,;:-+ \r\n\t\0\x7f")))
@@ -221,9 +225,9 @@ describe('countWords', () => {
     );
   });
 
-  test('takes any string', () => {
+  test('accepts any string', () => {
     check(
-      fc.property(halfCharacters, (text) => {
+      fc.property(utf16Texts, (text) => {
         expect(countWords(text)).toBeGreaterThanOrEqual(0);
       }),
     );

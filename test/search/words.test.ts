@@ -11,7 +11,7 @@ import {
 
 const finds = (query: string, text: string) => matches(queryWords(query), text);
 
-/** Queries with a text that they find. */
+/** Queries, each with a text that it finds. */
 const found: [language: string, query: string, text: string][] = [
   ['English', 'garden', 'Gardening for beginners'],
   ['English', 'BOOK club', 'The Club of old books'],
@@ -188,7 +188,7 @@ const found: [language: string, query: string, text: string][] = [
   ['numbers', 'm2', '50 m²'],
 ];
 
-/** Queries with a text that they must not find. */
+/** Queries, each with a text that it must not find. */
 const notFound: [language: string, query: string, text: string][] = [
   ['English', 'arden', 'Gardening'],
   ['English', 'book club', 'Books only'],
@@ -232,7 +232,7 @@ describe('searching', () => {
 });
 
 describe('fold', () => {
-  test('leaves the marks of other scripts alone', () => {
+  test('keeps the marks of other scripts than Latin, Greek and Cyrillic', () => {
     for (const text of ['हिन्दी', 'বাংলা', 'ภาษาไทย', 'がぎぐ', '한국어', 'தமிழ்', 'བོད་ཡིག']) {
       expect(fold(text)).toBe(text.normalize('NFC'));
     }
@@ -243,11 +243,11 @@ describe('fold', () => {
     expect(fold('ı İ I i')).toBe('i i i i');
   });
 
-  test('makes one apostrophe of all', () => {
+  test('folds all apostrophes to one', () => {
     expect(fold("' ’ ‘ ‛ ʼ ʻ ´ ＇")).toBe("' ' ' ' ' ' ' '");
   });
 
-  test('makes traditional Chinese characters simplified, once and for all', () => {
+  test('converts traditional Chinese characters to simplified ones, idempotently', () => {
     expect(fold('機器學習 臺北 乾')).toBe('机器学习 台北 干');
     // The second is the simplified form of the first, and the traditional form of the third.
     expect(fold('薴 苧 苎')).toBe('苎 苎 苎');
@@ -303,17 +303,13 @@ describe('indexWords', () => {
     'ال',
     '\u0E31',
     '+#',
-  ])(
-    'of %j repeated take no time that grows with the square of its length',
-    { timeout: 5_000 },
-    (piece) => {
-      const text = `${piece.repeat(100_000 / piece.length)}a`;
-      indexWords(text);
-      queryWords(text);
-      countWords(text);
-      tagKey(text);
-    },
-  );
+  ])('of %j repeated are found in less than quadratic time', { timeout: 5_000 }, (piece) => {
+    const text = `${piece.repeat(100_000 / piece.length)}a`;
+    indexWords(text);
+    queryWords(text);
+    countWords(text);
+    tagKey(text);
+  });
 });
 
 describe('queryWords', () => {
@@ -322,21 +318,21 @@ describe('queryWords', () => {
       anyOf.map((all) => all.map(({ text, isPrefix }) => text + (isPrefix ? '*' : ''))),
     );
 
-  test('asks for each word once, by its beginning', () => {
+  test('searches for each word once, as a prefix', () => {
     expect(terms('Red red WINE')).toEqual([[['red*']], [['wine*']]]);
   });
 
-  test('asks for one or two letters by their beginning only at the end', () => {
+  test('searches for one or two letters as a prefix only at the end', () => {
     expect(terms('go c ab')).toEqual([[['go']], [['c']], [['ab*']]]);
     expect(terms('d&d dice')).toEqual([[['dd']], [['dice*']]]);
     expect(terms('go fast')).toEqual([[['go']], [['fast*']]]);
   });
 
-  test('asks for short Korean words by their beginning, since particles follow them', () => {
+  test('searches for short Korean words as prefixes, because particles follow them', () => {
     expect(terms('한국 산 책')).toEqual([[['한국*']], [['산*']], [['책*']]]);
   });
 
-  test('tells runs of scripts without spaces from other words', () => {
+  test('marks runs of scripts without spaces', () => {
     const words = queryWords('東京 tower タワー 한국 ไทย 👍');
     expect(words.map(({ isUnspaced }) => isUnspaced)).toEqual([
       true,
@@ -354,7 +350,7 @@ describe('queryWords', () => {
     });
   });
 
-  test('takes a joined word together or apart', () => {
+  test('searches for a compound word as a whole or in parts', () => {
     expect(terms('machine-learning')).toEqual([[['machinelearning*'], ['machine*', 'learning*']]]);
     expect(terms("l'eau")).toEqual([[['leau*'], ['eau*']]]);
     expect(terms("who's")).toEqual([[['whos*']]]);
@@ -362,7 +358,7 @@ describe('queryWords', () => {
     expect(terms('3.14')).toEqual([[['3.14*']]]);
   });
 
-  test('asks for a run by its pairs, and verifies only what pairs cannot tell', () => {
+  test('searches for a run by its pairs, and verifies it only if they cannot decide', () => {
     expect(terms('京')).toEqual([[['京*']]]);
     expect(terms('東京')).toEqual([[['东京']]]);
     expect(terms('東京都')).toEqual([[['东京', '京都']]]);
@@ -371,7 +367,7 @@ describe('queryWords', () => {
     ]);
   });
 
-  test('is limited in words, and in terms of each', () => {
+  test('limits the number of words, and of terms for each', () => {
     const query = Array.from({ length: 40 }, (_, i) => `word${i}`);
     expect(queryWords(query.join(' '))).toHaveLength(12);
     expect(queryWords(query.join(' '), 3).map(({ word }) => word)).toEqual(query.slice(0, 3));
@@ -384,7 +380,7 @@ describe('queryWords', () => {
     }
   });
 
-  test('asks for nothing where there are no words', () => {
+  test('returns an empty list for a text without words', () => {
     expect(queryWords('')).toEqual([]);
     expect(queryWords(' * "" (\0) … ')).toEqual([]);
   });
@@ -451,7 +447,7 @@ describe('isCorrectable', () => {
     'iphone15',
     'base64',
     'l10nr',
-  ])('%j is', (word) => {
+  ])('is true for %j', (word) => {
     expect(isCorrectable(word)).toBe(true);
   });
 
@@ -468,7 +464,7 @@ describe('isCorrectable', () => {
     '👍👍👍👍',
     'किमी',
     '',
-  ])('%j is not', (word) => {
+  ])('is false for %j', (word) => {
     expect(isCorrectable(word)).toBe(false);
   });
 });

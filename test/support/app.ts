@@ -13,7 +13,7 @@ import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 import { freePort } from './ports.ts';
 
-/** A running application with its own database, and clients for it. Close it with `await using`. */
+/** A running application with its own database, and clients for it. */
 export interface TestApp extends AsyncDisposable {
   url: string;
   app: FastifyInstance;
@@ -33,7 +33,7 @@ export interface TestUser {
   password: string;
   token: string;
   client: Client;
-  /** `Authorization`, for a plain `fetch`. */
+  /** The `Authorization` header, for a plain `fetch`. */
   headers: Record<string, string>;
 }
 
@@ -44,7 +44,10 @@ export interface Overrides {
   engine?: (real: Engine) => Engine;
 }
 
-/** @param settings environment variables; the default of `RATE_LIMITS` is `off` here */
+/**
+ * Starts an application with an empty database in a temporary folder.
+ * @param settings environment variables; in tests, RATE_LIMITS is off by default
+ */
 export async function startApp(
   settings: Record<string, string> = {},
   { limits, log = pino({ level: 'silent' }), engine = (real) => real }: Overrides = {},
@@ -60,7 +63,7 @@ export async function startApp(
   });
   const opened = await openContext(config, log);
   const context = { ...opened, engine: engine(opened.engine) };
-  // On a busy machine the service would otherwise shed load, which other tests cover.
+  // Load shedding has its own tests. Here, it would make tests fail on a busy machine.
   const app = await buildApp(context, { ...TIME_LIMITS, maxEventLoopDelayMs: 60_000, ...limits });
   await app.listen({ host: config.host, port });
 
@@ -74,7 +77,7 @@ export async function startApp(
   };
   const client = (token?: string) =>
     createClient(createConfig({ baseUrl: url, fetch: validated, ...(token && { auth: token }) }));
-  let users = 0;
+  let registeredUsers = 0;
 
   return {
     url,
@@ -82,7 +85,7 @@ export async function startApp(
     context,
     client,
     fetch: (path, init) => validated(url + path, init),
-    async register(username = `user${++users}`) {
+    async register(username = `user${++registeredUsers}`) {
       const email = `${encodeURIComponent(username).replaceAll('%', '')}@example.com`;
       const password = 'correct horse battery';
       const { data } = await api.register({

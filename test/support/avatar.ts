@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 
-/** A small PNG to upload, for tests that only need some avatar. */
+/** Returns a small PNG to upload. */
 export async function avatarFile(): Promise<Blob> {
   const image = sharp({ create: { width: 8, height: 8, channels: 3, background: 'teal' } });
   return new Blob([new Uint8Array(await image.png().toBuffer())]);

@@ -30,19 +30,19 @@ interface Operation {
   responses: Record<string, Response>;
 }
 
-/** Environment variable: the folder in which the processes of a test run record the exchanges they validated. */
-export const NOTES = 'EXCHANGE_NOTES';
+/** Environment variable: the folder in which every process of a test run records the statuses it has validated. */
+export const STATUSES_FOLDER = 'STATUSES_FOLDER';
 
 const contract = resolveReferences(parse(contractText));
 const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: false });
 (addFormats as unknown as (ajv: Ajv) => void)(ajv);
 ajv.addFormat('binary', true);
-const coercing = new Ajv({ strict: false, coerceTypes: true });
-(addFormats as unknown as (ajv: Ajv) => void)(coercing);
+const coercingAjv = new Ajv({ strict: false, coerceTypes: true });
+(addFormats as unknown as (ajv: Ajv) => void)(coercingAjv);
 const validators = new Map<object, ValidateFunction>();
 const parameterValidators = new Map<object, ValidateFunction>();
 
-/** Returns every operation of the contract with each status that it declares, such as `login 401`. */
+/** Returns each declared status with its operation, such as `login 401`. */
 export function declaredStatuses(): string[] {
   return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap(
     (item) =>
@@ -63,9 +63,9 @@ export function validateExchange(exchange: Exchange): void {
   const { pathname, searchParams } = new URL(exchange.url);
   const found = findOperation(exchange.method, pathname);
   const type = exchange.headers.get('content-type') ?? '';
-  const violation = (what: string) =>
+  const violation = (message: string) =>
     new Error(
-      `${exchange.method} ${pathname} -> ${exchange.status}: ${what}\n${exchange.body.slice(0, 500)}`,
+      `${exchange.method} ${pathname} -> ${exchange.status}: ${message}\n${exchange.body.slice(0, 500)}`,
     );
 
   if (!found) {
@@ -93,7 +93,7 @@ export function validateExchange(exchange: Exchange): void {
     const error = requestError(operation, parameters, searchParams, exchange);
     if (error) throw violation(`accepted an invalid request: ${error}`);
   }
-  record(`${operation.operationId} ${exchange.status}`);
+  recordStatus(`${operation.operationId} ${exchange.status}`);
 }
 
 function requestError(
@@ -102,14 +102,14 @@ function requestError(
   query: URLSearchParams,
   { requestBody: text, requestType }: Exchange,
 ): string | undefined {
-  for (const { name, in: place, required, schema } of parameters) {
-    const value = place === 'path' ? path[name] : (query.get(name) ?? undefined);
+  for (const { name, in: location, required, schema } of parameters) {
+    const value = location === 'path' ? path[name] : (query.get(name) ?? undefined);
     if (value === undefined) {
       if (required) return `${name} is missing`;
       continue;
     }
     const validate = parameterValidator(schema);
-    if (!validate({ value })) return `${name} ${coercing.errorsText(validate.errors)}`;
+    if (!validate({ value })) return `${name} ${coercingAjv.errorsText(validate.errors)}`;
   }
   if (requestBody?.content['application/json']) {
     if (text === undefined) return requestBody.required ? 'the body is missing' : undefined;
@@ -162,18 +162,18 @@ function errorOf(schema: object, value: unknown): string | undefined {
 function parameterValidator(schema: object): ValidateFunction {
   let validate = parameterValidators.get(schema);
   if (!validate) {
-    validate = coercing.compile({ type: 'object', properties: { value: schema } });
+    validate = coercingAjv.compile({ type: 'object', properties: { value: schema } });
     parameterValidators.set(schema, validate);
   }
   return validate;
 }
 
-function record(line: string): void {
-  const folder = process.env[NOTES];
+function recordStatus(line: string): void {
+  const folder = process.env[STATUSES_FOLDER];
   if (folder) appendFileSync(`${folder}/${process.pid}`, `${line}\n`);
 }
 
-/** Replaces every `$ref` by its target. The contract has no cycles. */
+/** Replaces every `$ref` with its target. The contract has no cycles. */
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
 function resolveReferences(root: any): any {
   // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Writes a configuration that has no other tests than those of one small file. */
+/** Writes a Vitest configuration that includes a single test file. */
 async function writeConfig(): Promise<string> {
   const config = join(folder, 'vitest.config.mjs');
   const include = ['test/codegen/breaking.test.ts'];
@@ -22,20 +22,20 @@ async function writeConfig(): Promise<string> {
   return config;
 }
 
-test('checks which operations and statuses a run of all tests reaches', async () => {
+test('fails a run of all tests that does not reach every declared status', async () => {
   const { code, output } = await runVitest(await writeConfig());
   expect(output).toMatch(/Test Files .*1 passed/);
   expect(output).toContain('No test reaches: searchSpaces 200, ');
   expect(code).toBe(1);
 }, 60_000);
 
-test('does not check a run of chosen tests', async () => {
+test('does not check a run filtered by test name', async () => {
   const { code, output } = await runVitest(await writeConfig(), '-t', 'accepts no change');
   expect({ code, output }).toEqual({ code: 0, output: expect.not.stringContaining('Contract:') });
 }, 60_000);
 
 test.each([[['test/codegen/breaking.test.ts']], [['breaking']], [['breaking', '--update']]])(
-  'does not check a run of chosen files: vitest %j',
+  'does not check a run filtered by file: vitest %j',
   async (args) => {
     const { code, output } = await runVitest('test/vitest.config.ts', ...args);
     expect(output).toMatch(/Test Files .*1 passed/);

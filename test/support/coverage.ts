@@ -3,22 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject, Vitest } from 'vitest/node';
 import { parse } from 'yaml';
-import { declaredStatuses, NOTES } from './contract.ts';
+import { declaredStatuses, STATUSES_FOLDER } from './contract.ts';
 
-/** Runs before all tests. The function it returns runs after them and checks which statuses they reached. */
+/** Vitest calls this before all tests, and the returned teardown function after them. */
 export default function setup({ vitest }: TestProject): () => void {
-  const folder = mkdtempSync(join(tmpdir(), 'exchanges-'));
-  process.env[NOTES] = folder;
+  const folder = mkdtempSync(join(tmpdir(), 'statuses-'));
+  process.env[STATUSES_FOLDER] = folder;
   return () => {
-    const notes = readdirSync(folder).flatMap((file) =>
+    const recorded = readdirSync(folder).flatMap((file) =>
       readFileSync(join(folder, file), 'utf8').trim().split('\n'),
     );
     rmSync(folder, { recursive: true });
-    if (isWholeRun(vitest)) judge(notes);
+    if (isWholeRun(vitest)) checkCoverage(recorded);
   };
 }
 
-/** Whether no file and no test was filtered out. */
+/** Returns whether the run includes every file and every test. */
 export function isWholeRun(vitest: Vitest): boolean {
   if (vitest.getGlobalTestNamePattern() !== undefined) return false;
   const { include, root } = vitest.config;
@@ -26,21 +26,24 @@ export function isWholeRun(vitest: Vitest): boolean {
   return globSync(include, { cwd: root }).every((file) => ran.has(join(root, file)));
 }
 
-/** @throws Error if a declared status was not reached, or is excused although it was */
-function judge(notes: string[]): void {
-  const reached = new Set(notes);
-  const excuses = readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8');
-  const excused = Object.keys((parse(excuses) as object | null) ?? {});
+/**
+ * @param recorded one entry per validated exchange
+ * @throws Error if a declared status is neither reached nor listed in test/unreached.yaml, or listed there without need
+ */
+function checkCoverage(recorded: string[]): void {
+  const reached = new Set(recorded);
+  const exceptions = readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8');
+  const excepted = Object.keys((parse(exceptions) as object | null) ?? {});
   const declared = declaredStatuses();
-  const missing = declared.filter((each) => !reached.has(each) && !excused.includes(each));
-  const needless = excused.filter((each) => reached.has(each) || !declared.includes(each));
+  const missing = declared.filter((each) => !reached.has(each) && !excepted.includes(each));
+  const unneeded = excepted.filter((each) => reached.has(each) || !declared.includes(each));
 
   console.log(
-    `\nContract: ${notes.length} exchanges validated, ` +
+    `\nContract: ${recorded.length} exchanges validated, ` +
       `${declared.filter((each) => reached.has(each)).length} of ${declared.length} declared ` +
-      `operations and statuses reached, ${excused.length} justified in test/unreached.yaml.`,
+      `statuses reached, ${excepted.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
-  if (needless.length > 0)
-    throw new Error(`Remove from test/unreached.yaml: ${needless.join(', ')}`);
+  if (unneeded.length > 0)
+    throw new Error(`Remove from test/unreached.yaml: ${unneeded.join(', ')}`);
 }

@@ -4,8 +4,8 @@ import type { TestApp } from './app.ts';
 const TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 10;
 
-/** Resolves when maintenance has built the dictionary of the search from the spaces as they are now. */
-export async function dictionaryIsCurrent({ context }: Pick<TestApp, 'context'>): Promise<void> {
+/** Waits until maintenance has built the search dictionary from the current spaces. */
+export async function waitForDictionary({ context }: Pick<TestApp, 'context'>): Promise<void> {
   const { db } = context.engine;
   const deadline = performance.now() + TIMEOUT_MS;
   while (true) {

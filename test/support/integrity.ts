@@ -33,60 +33,64 @@ export function assertIntact(dataDir: string): void {
     const unused = sqlite
       .prepare('SELECT tag_key FROM tags WHERE tag_id NOT IN (SELECT tag_id FROM space_tags)')
       .all();
-    assert.deepEqual(unused, [], 'tags that no space has');
+    assert.deepEqual(unused, [], 'tags without a space');
   } finally {
     sqlite.close();
   }
 }
 
 /**
- * Compares the search indexes with a full rebuild from the same rows. Also the dictionary, if it was built since the last
- * change.
- * @returns the number of rows in each index
+ * Compares the search indexes with a full rebuild from the same rows. The dictionary is compared only if it was built
+ * after the last change.
+ * @returns the number of rows in each rebuilt index
  * @throws AssertionError
  */
 export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
-  const folder = await mkdtemp(join(tmpdir(), 'space-service-anew-'));
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-rebuilt-'));
   try {
-    const file = join(folder, 'anew.sqlite');
-    await using anew = await openSqlite(file, { runsMaintenance: false, migrate: true });
-    const copying = new Sqlite(file, { timeout: 10_000 });
-    copying.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
+    const file = join(folder, 'rebuilt.sqlite');
+    await using rebuilt = await openSqlite(file, { runsMaintenance: false, migrate: true });
+    const copy = new Sqlite(file, { timeout: 10_000 });
+    copy.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
     for (const table of tablesOf('stored')) {
-      copying.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
+      copy.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
     }
-    copying.close();
-    await anew.db.transaction().execute(async (trx) => {
+    copy.close();
+    await rebuilt.db.transaction().execute(async (trx) => {
       for (const { pk } of await trx.selectFrom('spaces').select('pk').execute()) {
-        await indexSpace(anew, trx, pk);
+        await indexSpace(rebuilt, trx, pk);
       }
     });
-    await refreshDictionary(anew);
-    const shouldBe = withDatabase(file, readIndexes);
-    const actual = withDatabase(databaseFile(dataDir), readIndexes);
-    assert.notEqual(shouldBe.dictionary, undefined, 'a new dictionary is current');
-    const expected = { ...shouldBe, ...(!actual.dictionary && { dictionary: undefined }) };
-    assert.deepEqual(actual, expected);
+    await refreshDictionary(rebuilt);
+    const rebuiltIndexes = withDatabase(file, readIndexes);
+    const storedIndexes = withDatabase(databaseFile(dataDir), readIndexes);
+    assert.notEqual(rebuiltIndexes.dictionary, undefined, 'the rebuilt dictionary is current');
+    const expected = {
+      ...rebuiltIndexes,
+      ...(!storedIndexes.dictionary && { dictionary: undefined }),
+    };
+    assert.deepEqual(storedIndexes, expected);
     return Object.fromEntries(
-      Object.entries(shouldBe).map(([name, rows]) => [name, rows?.length ?? 0]),
+      Object.entries(rebuiltIndexes).map(([name, rows]) => [name, rows?.length ?? 0]),
     );
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-/** Index columns whose values a rebuild may change, by reason. */
+/** Index columns whose values differ after a rebuild, by reason. */
 export const notRebuilt: Readonly<Record<string, readonly string[]>> = {
-  'Numbers the changes in the order of writing.': [
+  'Depends on the order of earlier changes.': [
     'public_spaces.revision',
     'dictionary.version',
     'dictionary.built_revision',
   ],
 };
 
-/** Reads the rows of each index in a fixed order. FTS5's vocabulary table shows the word index. */
+/** Reads the rows of each index in a fixed order. */
 export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[] | undefined> {
-  sqlite.exec('CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, word_index, instance)');
+  // FTS5 exposes the terms of a contentless index only through a vocabulary table.
+  sqlite.exec('CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, word_index, instance)');
   const rows = (query: string) => sqlite.prepare(query).raw().all();
   return {
     public_spaces: rows(
@@ -94,21 +98,21 @@ export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[] |
        FROM public_spaces ORDER BY key`,
     ),
     tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag_id, key'),
-    word_index: rows('SELECT term, doc FROM temp.held ORDER BY doc, term'),
+    word_index: rows('SELECT term, doc FROM temp.vocabulary ORDER BY doc, term'),
     dictionary: readDictionary(sqlite),
   };
 }
 
-function withDatabase<T>(file: string, work: (sqlite: Sqlite.Database) => T): T {
+function withDatabase<T>(file: string, read: (sqlite: Sqlite.Database) => T): T {
   const sqlite = new Sqlite(file, { timeout: 10_000 });
   try {
-    return work(sqlite);
+    return read(sqlite);
   } finally {
     sqlite.close();
   }
 }
 
-/** The dictionary's nodes, after the numbers that it depends on; undefined if it is older than the last change. */
+/** Returns the dictionary's parameters, followed by its nodes; undefined if it is older than the last change. */
 function readDictionary(sqlite: Sqlite.Database): unknown[] | undefined {
   const row = sqlite
     .prepare(

@@ -1,4 +1,4 @@
-/** Returns a function that finds the value of a series, such as `queue_length{queue="writers"}`, in a scrape. */
+/** Returns a function that looks up a series, such as `queue_length{queue="writers"}`; a missing series is NaN. */
 export function parseMetrics(text: string): (series: string) => number {
   const lines = text.split('\n');
   return (series) => {

@@ -1,10 +1,10 @@
 import type { TestApp } from './app.ts';
 
-/** A `Link` header with a single reference, relative to the server, in the characters of RFC 3986. */
+/** A `Link` header with one reference: a path and query in the characters of RFC 3986. */
 const NEXT = /^<(\/(?:[\w\-.~:/?@!$&'()*+,;=]|%[0-9A-F]{2})*)>; rel="next"$/i;
 
 /**
- * Returns path and query of the next page, or undefined after the last page.
+ * Returns path and query of the next page, or undefined on the last page.
  * @throws Error if the `Link` header is malformed
  */
 export function nextPage({ headers }: Response): string | undefined {
@@ -15,7 +15,7 @@ export function nextPage({ headers }: Response): string | undefined {
   return next;
 }
 
-/** Reads all pages of a list, from `path` to the page without a link. */
+/** Reads all pages of a list, starting at `path`. */
 export async function readPages<T>(
   app: Pick<TestApp, 'fetch'>,
   path: string,

@@ -19,7 +19,7 @@ export async function occupyPort(): Promise<OccupiedPort> {
   };
 }
 
-/** Returns a port of 127.0.0.1 that was free a moment ago. */
+/** Returns a free port of 127.0.0.1. Does not reserve it. */
 export async function freePort(): Promise<number> {
   await using occupied = await occupyPort();
   return occupied.port;

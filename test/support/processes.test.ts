@@ -7,22 +7,22 @@ import { runVitest } from './run-vitest.ts';
 
 const helpers = resolve('test/support');
 
-/** Starts a process and its child, which write to a file until they are killed. */
+/** Code that starts a process and its child, which write to a file until they are killed. */
 const start = `
   const write = (name) => 'while :; do echo ' + name + ' >> "$FILE"; sleep 0.02; done';
   const script = '(' + write('child') + ') & ' + write('parent');
   const running = startProcess('sh', ['-c', script], { FILE });
   while (!/child[^]*parent|parent[^]*child/.test(readFileSync(FILE, 'utf8'))) await sleep(20);`;
 
-const endings = {
-  'whose test fails': `test('fails', async () => { ${start} throw new Error('failed'); });`,
-  'whose test times out': `test('hangs', async () => { ${start} await running.ended; }, 500);`,
-  'whose hook fails': `beforeAll(async () => { ${start} throw new Error('failed'); }); test('runs', () => {});`,
-  'of a run that exits early': `test('exits', async () => { ${start} process.exit(1); });`,
+const testFiles = {
+  'a test fails': `test('fails', async () => { ${start} throw new Error('failed'); });`,
+  'a test times out': `test('hangs', async () => { ${start} await running.result; }, 500);`,
+  'a hook fails': `beforeAll(async () => { ${start} throw new Error('failed'); }); test('runs', () => {});`,
+  'the test run exits early': `test('exits', async () => { ${start} process.exit(1); });`,
 };
 
-test.each(Object.entries(endings))(
-  'ends processes %s',
+test.each(Object.entries(testFiles))(
+  'kills processes when %s',
   async (_, body) => {
     const folder = await mkdtemp(join(tmpdir(), 'processes-'));
     try {

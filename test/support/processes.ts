@@ -8,22 +8,22 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 export interface RunningProcess extends AsyncDisposable {
   child: ChildProcess;
   /** Standard output so far. */
+  stdout(): string;
+  /** Standard output and standard error so far, interleaved. */
   output(): string;
-  /** Standard output and standard error so far. */
-  printed(): string;
   isRunning(): boolean;
   /** Resolves to the exit code, or to the signal that ended the process. */
   exited: Promise<number | NodeJS.Signals>;
   /** Resolves when the process has ended and its output is complete. */
-  ended: Promise<ProcessResult>;
+  result: Promise<ProcessResult>;
   /** Kills the process group, as a crash of the machine would. */
   kill(): Promise<void>;
 }
 
 export interface ProcessResult {
   code: number | null;
-  output: string;
-  errors: string;
+  stdout: string;
+  stderr: string;
 }
 
 const running = new Set<RunningProcess>();
@@ -47,29 +47,29 @@ export function startProcess(
   });
   // The program may end without reading its input.
   child.stdin.on('error', () => {}).end(input);
-  let [output, errors, printed] = ['', '', ''];
+  let [stdout, stderr, output] = ['', '', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
     output += text;
-    printed += text;
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-    printed += text;
+    stderr += text;
+    output += text;
   });
   const isRunning = () => child.exitCode === null && child.signalCode === null;
   const exited = once(child, 'exit').then(([code, signal]) => code ?? signal);
-  const ended = once(child, 'close').then(([code]) => ({ code, output, errors }));
+  const result = once(child, 'close').then(([code]) => ({ code, stdout, stderr }));
   const kill = async () => {
     if (isRunning()) process.kill(-(child.pid as number), 'SIGKILL');
     await exited;
   };
   const started: RunningProcess = {
     child,
+    stdout: () => stdout,
     output: () => output,
-    printed: () => printed,
     isRunning,
     exited,
-    ended,
+    result,
     kill,
     [Symbol.asyncDispose]: kill,
   };
@@ -83,5 +83,5 @@ export async function killProcesses(): Promise<void> {
   await Promise.all([...running].map((each) => each.kill()));
 }
 
-// A process group of its own would outlive this process.
+// Detached process groups would outlive this process.
 process.once('exit', () => void killProcesses());

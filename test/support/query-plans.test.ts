@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findFaults } from './query-plans.ts';
+import { checkPlans } from './query-plans.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -22,13 +22,18 @@ const schema = `
   CREATE TABLE settings (value INTEGER NOT NULL);
   CREATE VIRTUAL TABLE texts USING fts5 (words);
 `;
-const none = { small_tables: {}, exceptions: {} };
+const noJustifications = { small_tables: {}, exceptions: {} };
 let databases = 0;
 
-function faultsOf(sql: string, justified = none, isComplete = false, more = ''): string[] {
+function errorsOf(
+  sql: string,
+  justifications = noJustifications,
+  isComplete = false,
+  moreSchema = '',
+): string[] {
   const file = join(folder, `${++databases}.sqlite`);
-  new Sqlite(file).exec(schema + more).close();
-  return findFaults(file, [{ sql, origin: 'server/a.ts' }], justified, isComplete);
+  new Sqlite(file).exec(schema + moreSchema).close();
+  return checkPlans(file, [{ sql, origin: 'server/a.ts' }], justifications, isComplete);
 }
 
 test.each([
@@ -41,8 +46,8 @@ test.each([
   "INSERT INTO people (name) VALUES ('a'), ('b')",
   'WITH found AS (SELECT id FROM people WHERE id < ? LIMIT 5) SELECT count(*) FROM found',
   'PRAGMA optimize',
-])('accepts a statement that reads off an index: %s', (sql) => {
-  expect(faultsOf(sql)).toEqual([]);
+])('accepts a statement that neither scans nor sorts a large table: %s', (sql) => {
+  expect(errorsOf(sql)).toEqual([]);
 });
 
 test.each([
@@ -54,62 +59,68 @@ test.each([
   ['UPDATE letters SET sent_at = ? WHERE sent_at < ?', 'SCAN letters'],
   ['DELETE FROM people WHERE name = ?', 'SCAN people'],
   ['SELECT id FROM letters WHERE sender = ? ORDER BY sent_at', 'USE TEMP B-TREE FOR ORDER BY'],
-])('names the file and the step: %s', (sql, step) => {
-  const [fault, ...others] = faultsOf(sql);
-  expect(fault).toContain(`server/a.ts reads or sorts a whole large table: ${step}\n  ${sql}\n`);
+])('reports a scan or sort with its file and plan step: %s', (sql, step) => {
+  const [error, ...others] = errorsOf(sql);
+  expect(error).toContain(`server/a.ts reads or sorts a whole large table: ${step}\n  ${sql}\n`);
   expect(others).toEqual([]);
 });
 
-test('names an index that SQLite builds for one execution', () => {
-  const [fault, ...others] = faultsOf(
+test('reports an automatic index', () => {
+  const [error, ...others] = errorsOf(
     'SELECT a.id FROM letters a JOIN people b ON b.name = a.sent_at',
-    { ...none, small_tables: { letters: 'Few are written.' } },
+    { ...noJustifications, small_tables: { letters: 'Few are written.' } },
   );
-  expect(fault).toContain('SEARCH b USING AUTOMATIC COVERING INDEX (name=?)');
+  expect(error).toContain('SEARCH b USING AUTOMATIC COVERING INDEX (name=?)');
   expect(others).toEqual([]);
 });
 
-test('names a trigger that reads a whole table', () => {
-  const more = `
+test('reports a trigger that reads a whole table', () => {
+  const trigger = `
     CREATE TRIGGER renamed AFTER UPDATE OF name ON people
       BEGIN UPDATE letters SET sent_at = sent_at WHERE sent_at = NEW.name; END;
   `;
-  const [fault, ...others] = faultsOf('SELECT 1', none, false, more);
-  expect(fault).toContain('The trigger renamed reads or sorts a whole large table: SCAN letters\n');
+  const [error, ...others] = errorsOf('SELECT 1', noJustifications, false, trigger);
+  expect(error).toContain('The trigger renamed reads or sorts a whole large table: SCAN letters\n');
   expect(others).toEqual([]);
 });
 
-test('names a table whose rows refer to deleted ones without an index', () => {
-  const more = 'CREATE TABLE stamps (letter INTEGER NOT NULL REFERENCES letters ON DELETE CASCADE)';
-  const [fault, ...others] = faultsOf('DELETE FROM letters WHERE id = ?', none, false, more);
-  expect(fault).toContain('server/a.ts reads or sorts a whole large table: SCAN stamps\n');
+test('reports a foreign key without an index when its parent is deleted', () => {
+  const child =
+    'CREATE TABLE stamps (letter INTEGER NOT NULL REFERENCES letters ON DELETE CASCADE)';
+  const [error, ...others] = errorsOf(
+    'DELETE FROM letters WHERE id = ?',
+    noJustifications,
+    false,
+    child,
+  );
+  expect(error).toContain('server/a.ts reads or sorts a whole large table: SCAN stamps\n');
   expect(others).toEqual([]);
 });
 
 describe('A justification', () => {
-  const small = { ...none, small_tables: { settings: 'Has one row.' } };
+  const small = { ...noJustifications, small_tables: { settings: 'Has one row.' } };
   const exceptions = { 'server/a.ts': { 'SCAN people': 'Has its reason.' } };
 
   test('of a small table allows every statement to read it', () => {
     const sql = 'SELECT value FROM settings ORDER BY value';
-    expect(faultsOf(sql)).toHaveLength(2);
-    expect(faultsOf(sql, small)).toEqual([]);
+    expect(errorsOf(sql)).toHaveLength(2);
+    expect(errorsOf(sql, small)).toEqual([]);
   });
 
   test('of a step allows it in one file', () => {
     const sql = 'SELECT id FROM people WHERE name = ?';
-    expect(faultsOf(sql, { ...none, exceptions }, true)).toEqual([]);
+    expect(errorsOf(sql, { ...noJustifications, exceptions }, true)).toEqual([]);
     const elsewhere = { 'server/b.ts': exceptions['server/a.ts'] };
-    expect(faultsOf(sql, { ...none, exceptions: elsewhere })).toHaveLength(1);
+    expect(errorsOf(sql, { ...noJustifications, exceptions: elsewhere })).toHaveLength(1);
   });
 
-  test('has to go once no statement needs it, or the table is gone', () => {
+  test('is an error if no statement needs it or its table does not exist', () => {
     const sql = 'SELECT 1';
-    expect(faultsOf(sql, { ...none, exceptions }, false)).toEqual([]);
-    expect(faultsOf(sql, { ...none, exceptions }, true)).toEqual([
+    expect(errorsOf(sql, { ...noJustifications, exceptions }, false)).toEqual([]);
+    expect(errorsOf(sql, { ...noJustifications, exceptions }, true)).toEqual([
       'Remove "SCAN people" of server/a.ts from test/query-plans.yaml: no statement has this step.',
     ]);
-    expect(faultsOf(sql, { ...none, small_tables: { gone: 'Was small.' } })).toEqual([
+    expect(errorsOf(sql, { ...noJustifications, small_tables: { gone: 'Was small.' } })).toEqual([
       'Remove gone from test/query-plans.yaml: there is no such table.',
     ]);
   });

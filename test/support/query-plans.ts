@@ -8,13 +8,13 @@ import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { isWholeRun } from './coverage.ts';
 import { STATEMENTS_FOLDER, type Statement } from './statements.ts';
 
-/** The content of `test/query-plans.yaml`: reasons by table, and by the steps of each origin. */
+/** The content of `test/query-plans.yaml`: reasons by table, and by origin and plan step. */
 export interface Justifications {
   small_tables: Record<string, string>;
   exceptions: Record<string, Record<string, string>>;
 }
 
-/** Runs before all tests. The function it returns runs after them and checks the plans of the executed statements. */
+/** Vitest calls this before all tests, and the returned teardown function after them. */
 export default function setup({ vitest }: TestProject): () => Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'statements-'));
   process.env[STATEMENTS_FOLDER] = folder;
@@ -30,8 +30,8 @@ export default function setup({ vitest }: TestProject): () => Promise<void> {
       const database = join(folder, 'plans.sqlite');
       await (await openSqlite(database, { runsMaintenance: false, migrate: true })).close();
       const text = readFileSync(new URL('../query-plans.yaml', import.meta.url), 'utf8');
-      const faults = findFaults(database, statements, parse(text), isWholeRun(vitest));
-      if (faults.length > 0) throw new Error(faults.join('\n\n'));
+      const errors = checkPlans(database, statements, parse(text), isWholeRun(vitest));
+      if (errors.length > 0) throw new Error(errors.join('\n\n'));
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -39,10 +39,10 @@ export default function setup({ vitest }: TestProject): () => Promise<void> {
 }
 
 /**
- * Returns an error message for each plan step that reads or sorts a whole large table without being justified.
- * @param isComplete whether these are all statements of the service, so that unused justifications are errors too
+ * Returns an error message for each plan step that reads or sorts a whole large table without a justification.
+ * @param isComplete whether these are all statements of the service; then unused justifications are errors, too
  */
-export function findFaults(
+export function checkPlans(
   database: string,
   statements: readonly Statement[],
   { small_tables, exceptions }: Justifications,
@@ -55,7 +55,7 @@ export function findFaults(
       .pluck()
       .all() as string[];
     const largeTables = new Set(tables.filter((name) => !Object.hasOwn(small_tables, name)));
-    const faults = Object.keys(small_tables)
+    const errors = Object.keys(small_tables)
       .filter((name) => !tables.includes(name))
       .map((name) => `Remove ${name} from test/query-plans.yaml: there is no such table.`);
 
@@ -67,7 +67,7 @@ export function findFaults(
         needed.add(id);
         if (exceptions[origin]?.[step] !== undefined || reported.has(id)) continue;
         reported.add(id);
-        faults.push(
+        errors.push(
           `${origin} reads or sorts a whole large table: ${step}\n  ${sql.trim().slice(0, 1_000)}\n` +
             'Add an index in a new migration, or justify the step in test/query-plans.yaml.',
         );
@@ -76,18 +76,18 @@ export function findFaults(
 
     for (const [origin, steps] of Object.entries(isComplete ? exceptions : {})) {
       for (const step of Object.keys(steps).filter((each) => !needed.has(`${origin}: ${each}`))) {
-        faults.push(
+        errors.push(
           `Remove "${step}" of ${origin} from test/query-plans.yaml: no statement has this step.`,
         );
       }
     }
-    return faults;
+    return errors;
   } finally {
     sqlite.close();
   }
 }
 
-/** The statements of all triggers, which the plans of other statements do not show. */
+/** Returns the statements of all triggers. The plan of the statement that fires a trigger does not include them. */
 function triggerStatements(sqlite: Sqlite.Database): Statement[] {
   const triggers = sqlite
     .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
@@ -119,16 +119,16 @@ function expensiveSteps(
   };
   const expensive = steps.filter((step) => {
     if (step.startsWith('USE TEMP B-TREE')) return steps.some(isOnLargeTable);
-    // A virtual table shows the constraints it uses behind the colon.
+    // After the colon, a virtual table lists the constraints that it uses.
     if (/ VIRTUAL TABLE INDEX \d+:./.test(step)) return false;
-    // SQLite builds an automatic index from all rows, for one execution of the statement.
+    // For each execution of the statement, SQLite builds an automatic index from all rows.
     return (step.startsWith('SCAN') || / AUTOMATIC /.test(step)) && isOnLargeTable(step);
   });
-  // All of an index is as much as all of its table.
+  // A scan of an index reads as many rows as a scan of its table, so report both alike.
   return expensive.map((step) => step.replace(/^(SCAN \w+) USING .*/, '$1'));
 }
 
-/** A name in a plan, and whatever the statement may have given this name to as an alias. */
+/** Returns a name in a plan and, in case it is an alias, the table names that it may stand for. */
 function namesOf(name: string, sql: string): string[] {
   const originals = sql.matchAll(new RegExp(`(\\w+)"?\\s+(?:as\\s+)?"?${name}\\b`, 'gi'));
   return [name, ...[...originals].map(([, original = '']) => original)];

@@ -8,37 +8,38 @@ export interface RawResponse {
   body: string;
 }
 
-/** A connection that sends bytes unchanged. Close it with `using`. */
+/** A connection that sends bytes unchanged. */
 export interface RawConnection extends Disposable {
   socket: Socket;
   /** Sends bytes. Resolves when the socket has drained or the connection has closed. */
   write(bytes: string | Buffer): Promise<void>;
   /** Reads the next response. Resolves to undefined if the connection closes without one. */
   readResponse(): Promise<RawResponse | undefined>;
-  ended: Promise<void>;
+  /** Resolves when the connection has closed. */
+  closed: Promise<void>;
 }
 
 export async function openRaw(url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // The server resets a connection that is still sending. Keep what was received before.
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  // The server may reset the connection while this side is still sending. Keep the bytes received so far.
   socket.on('error', () => {});
   await new Promise((resolve) => socket.once('connect', resolve));
 
   let received = Buffer.alloc(0);
-  let arrived = () => {};
+  let notifyReader = () => {};
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
-    arrived();
+    notifyReader();
   });
 
   return {
     socket,
-    ended,
+    closed,
     async write(bytes) {
       if (socket.destroyed || socket.write(bytes)) return;
-      await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), ended]);
+      await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed]);
     },
     async readResponse() {
       for (;;) {
@@ -48,7 +49,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
           return found.response;
         }
         if (socket.destroyed) return undefined;
-        await Promise.race([new Promise<void>((resolve) => (arrived = resolve)), ended]);
+        await Promise.race([new Promise<void>((resolve) => (notifyReader = resolve)), closed]);
       }
     },
     [Symbol.dispose]: () => socket.destroy(),
@@ -62,13 +63,16 @@ export async function sendRaw(url: string, bytes: string): Promise<RawResponse |
   return await connection.readResponse();
 }
 
-/** Returns the head of an HTTP request. `headers` may replace the default Host. */
+/** Returns the request line and headers of an HTTP request. `headers` may replace the default Host. */
 export function head(method: string, path: string, headers: Record<string, string | number> = {}) {
   const lines = Object.entries({ Host: 'localhost', ...headers });
   return `${method} ${path} HTTP/1.1\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n`;
 }
 
-/** Validates the response to a rejected request against the contract. @throws Error if there is no response */
+/**
+ * Validates the response to a rejected request against the contract, and returns it.
+ * @throws Error that describes the violation or the missing response
+ */
 export function validateRaw(
   method: string,
   url: string,

@@ -2,10 +2,10 @@ import sharp from 'sharp';
 import { parse } from 'yaml';
 import { contractText, type Operation } from '../../server/contract.ts';
 
-interface Example {
+interface ExampleRequest {
   /** Path and query. */
   url: string;
-  /** Everything else except the token. */
+  /** Method, headers and body, without a token. */
   init: RequestInit & { method: string };
 }
 
@@ -15,19 +15,19 @@ const pixel = await sharp({ create: { width: 1, height: 1, channels: 3, backgrou
   .toBuffer();
 
 /**
- * Returns the smallest valid request of an operation, made of the contract's examples. Its ids need not exist.
- * @param values replace examples, by the names of parameters and of properties of a JSON body
+ * Builds the smallest valid request for an operation from the contract's examples. The ids in it may not exist.
+ * @param values replacements for examples, by the name of the parameter or of the property in the JSON body
  */
 export function exampleRequest(
   operation: Operation,
   values: Readonly<Record<string, string>> = {},
-): Example {
+): ExampleRequest {
   const { path, method, bodyType, isBodyRequired } = operation;
   const query = new URLSearchParams();
   let url = path;
-  for (const { name, in: place, required, example } of parametersOf(operation)) {
+  for (const { name, in: location, required, example } of parametersOf(operation)) {
     const value = values[name] ?? example;
-    if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(value));
+    if (location === 'path') url = url.replace(`{${name}}`, encodeURIComponent(value));
     else if (required) query.set(name, value);
   }
   if (query.size > 0) url += `?${query}`;
@@ -52,7 +52,7 @@ export function inputNamesOf(operation: Operation): string[] {
   return [...parameters, ...Object.keys(bodyExampleOf(operation) ?? {})];
 }
 
-/** Operations whose success ends the caller's session. */
+/** Operations that end the caller's session when they succeed. */
 export const sessionEndingOperations: readonly string[] = ['logout', 'deleteAccount'];
 
 /** A parameter of an operation. */
@@ -74,7 +74,7 @@ export function parametersOf({ path, method }: Operation): Parameter[] {
   );
 }
 
-/** Returns the example of the JSON body; undefined if the operation takes none. */
+/** Returns the example of the JSON body, or undefined for an operation without one. */
 function bodyExampleOf({ path, method }: Operation): object | undefined {
   const { requestBody } = contract.paths[path][method.toLowerCase()];
   return requestBody?.content['application/json']?.example;

@@ -8,7 +8,10 @@ import { explainInsecureVersion } from '../../server/process/node-version.js';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
-/** The arguments that `npm start` passes to Node.js, with the script last. */
+const READY_TIMEOUT_MS = 120_000;
+const POLL_INTERVAL_MS = 20;
+
+/** The arguments of Node.js in `npm start`. The last one is the script. */
 const startArguments = manifest.scripts.start.split(' ').slice(1);
 
 const nodeWarning = explainInsecureVersion(process.versions.node);
@@ -19,21 +22,21 @@ export interface Server extends AsyncDisposable {
   port: number;
   child: ChildProcess;
   dataDir: string;
-  /** Everything that it has printed so far. */
+  /** Standard output and standard error so far. */
   output(): string;
-  /** What it has printed except the warning about the version of Node.js. */
+  /** The output so far, except the warning about the version of Node.js. */
   unexpectedOutput(): string;
-  /** Sends SIGTERM. Resolves to the exit code, or to the signal that ended it. */
+  /** Sends SIGTERM. Resolves to the exit code, or to the signal that ended the process. */
   stop(): Promise<number | NodeJS.Signals>;
-  /** Kills it and its workers without a chance to clean up, like a crash of the machine. */
+  /** Kills the server and its workers with SIGKILL, so that they cannot clean up. */
   kill(): Promise<void>;
 }
 
 /**
  * Starts a server and waits until it is ready.
- * @param settings environment variables; without DATA_DIR, the server uses a temporary folder that is deleted with it
+ * @param settings environment variables; without DATA_DIR, the server gets a temporary folder, deleted on disposal
  * @param command  a prefix of the server's command line, such as strace
- * @param script   the script to run instead of the service; it must listen on HOST and PORT
+ * @param script   another script to run instead of the service; it must listen on HOST and PORT and serve /readyz
  */
 export async function startServer(
   settings: Record<string, string> = {},
@@ -58,8 +61,8 @@ export async function startServer(
     port,
     child: started.child,
     dataDir,
-    output: started.printed,
-    unexpectedOutput: () => started.printed().replace(`${nodeWarning}\n`, ''),
+    output: started.output,
+    unexpectedOutput: () => started.output().replace(`${nodeWarning}\n`, ''),
     async stop() {
       if (started.isRunning()) started.child.kill('SIGTERM');
       return started.exited;
@@ -70,12 +73,13 @@ export async function startServer(
       if (hasOwnDataDir) await rm(dataDir, { recursive: true, force: true });
     },
   };
-  for (let i = 0; i < 6_000; i += 1) {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  while (performance.now() < deadline) {
     if (!started.isRunning()) throw new Error(`The server exited:\n${server.output()}`);
     const response = await fetch(`${server.url}/readyz`).catch(() => undefined);
     if (response?.ok) return server;
-    await sleep(20);
+    await sleep(POLL_INTERVAL_MS);
   }
   await server[Symbol.asyncDispose]();
-  throw new Error(`The server was not ready after 120 s:\n${server.output()}`);
+  throw new Error(`The server was not ready after ${READY_TIMEOUT_MS} ms:\n${server.output()}`);
 }

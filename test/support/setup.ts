@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
 import { killProcesses } from './processes.ts';
 
-// A test that times out does not dispose of what it started.
+// A test that times out never disposes of its processes.
 afterAll(killProcesses);

@@ -12,7 +12,7 @@ export async function createSpace(
 }
 
 /** Joins a space, with its invitation code if it has one. */
-export async function join(
+export async function joinSpace(
   { client }: Pick<TestUser, 'client'>,
   { space_id, invitation_code }: Pick<Space, 'space_id'> & Partial<Pick<Space, 'invitation_code'>>,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function join(
   await api.joinSpace({ client, path: { space_id }, body, throwOnError: true });
 }
 
-export async function send(
+export async function sendMessage(
   { client }: Pick<TestUser, 'client'>,
   { space_id }: Pick<Space, 'space_id'>,
   text: string,
@@ -28,7 +28,7 @@ export async function send(
   return (await api.sendMessage({ client, body: { space_id, text }, throwOnError: true })).data;
 }
 
-/** Returns the status and the error code of a failed call, such as `404 space_not_found`. */
+/** Returns the status and the error code in the response of a failed call, such as `404 space_not_found`. */
 export async function getError(
   call: Promise<{ error?: unknown; response?: Response }>,
 ): Promise<string> {
@@ -36,6 +36,6 @@ export async function getError(
   if (response === undefined) throw error;
   const { status, code } = (error ?? {}) as { status?: number; code?: string };
   if (response.status !== status)
-    throw new Error(`Status ${response.status} with a body that says ${status}`);
+    throw new Error(`The status is ${response.status}, but the body contains ${status}.`);
   return `${status} ${code}`;
 }

@@ -9,8 +9,8 @@ import type { Schema } from '../../server/database/schema.ts';
  */
 type TableKind = 'stored' | 'index' | 'internal';
 
-/** Parents come before the tables that refer to them. */
-const kinds: Readonly<Record<keyof Schema, TableKind>> = {
+/** A table is listed after the tables that it refers to. */
+const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   users: 'stored',
   sessions: 'stored',
   spaces: 'stored',
@@ -31,7 +31,7 @@ const kinds: Readonly<Record<keyof Schema, TableKind>> = {
 };
 
 export function tablesOf(kind: TableKind): string[] {
-  return Object.keys(kinds).filter((table) => kinds[table as keyof Schema] === kind);
+  return Object.keys(tableKinds).filter((table) => tableKinds[table as keyof Schema] === kind);
 }
 
 export interface Column {

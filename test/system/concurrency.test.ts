@@ -83,6 +83,7 @@ describe('A concurrency limit', () => {
       const late = limited(async () => {
         hasBegun = true;
       });
+      // The maximum waiting time is 2 seconds.
       vi.advanceTimersByTime(2_001);
       const next = limited(async () => 'next');
       finish();

@@ -16,20 +16,20 @@ import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
 import { mutate, validImages } from './avatars/mutations.ts';
-import { type Person, signUpAll } from './people.ts';
-import { CannotRun, type Scale, type Trial } from './trial.ts';
+import { type Person, registerAll } from './people.ts';
+import { MissingRequirement, type Scale, type Trial } from './trial.ts';
 
 const MB = 1024 * 1024;
 
 /** Number of users who upload concurrently. */
 const USERS = 4;
 
-/** Half a gigabyte more than the server usually needs, for the one image that is decoded. */
+/** The server decodes one image at a time. This is half a gigabyte more than it uses otherwise. */
 const MAX_MEMORY_BYTES = 1_000 * MB;
 
 const MAX_MEMORY_GROWTH_BYTES = 100 * MB;
 
-/** Longest time until the response to an upload. Decoding alone is aborted after 10 seconds. */
+/** Maximum time until the response to an upload. The server aborts decoding after 10 seconds. */
 const MAX_UPLOAD_MS = 20_000;
 
 const counts: Record<Scale, { mutated: number; uploads: number }> = {
@@ -39,15 +39,15 @@ const counts: Record<Scale, { mutated: number; uploads: number }> = {
 
 export const avatars: Trial = {
   promise:
-    'No uploaded image crashes the server or exceeds its limits, and no upload leaves files or memory behind.',
+    'No uploaded image crashes the server or exceeds its limits, and uploads leave no temporary files or allocated memory.',
   async run(scale) {
-    if (!existsSync('/proc/self/fd')) throw new CannotRun('needs /proc');
+    if (!existsSync('/proc/self/fd')) throw new MissingRequirement('needs /proc');
     const temporary = await mkdtemp(join(tmpdir(), 'space-service-uploads-'));
     try {
       await using server = await startServer({ TMPDIR: temporary });
-      const people = await signUpAll(server.url, USERS);
+      const people = await registerAll(server.url, USERS);
       const valid = await validImages();
-      // Loads and allocates everything that is needed once, which is not growth.
+      // Warm-up: one-time allocations do not count as growth.
       await runForUsers(people, valid.length * 3, (i, person, agent) =>
         upload(server, person, agent, valid[i % valid.length] as Buffer),
       );
@@ -86,9 +86,8 @@ export const avatars: Trial = {
       );
       const after = await measureIdle(server);
 
-      const failed = server.output();
-      assert.equal(server.child.exitCode, null, failed);
-      assert.equal(server.unexpectedOutput(), '', 'the server warned of something');
+      assert.equal(server.child.exitCode, null, server.output());
+      assert.equal(server.unexpectedOutput(), '', 'the server logged a warning');
       const { aborted = 0, 200: finished = 0 } = uploaded;
       assert.deepEqual(Object.keys(uploaded).sort(), ['200', 'aborted'], tally(uploaded));
       assert(aborted === counts[scale].uploads / 3 && finished === 2 * aborted, tally(uploaded));
@@ -117,11 +116,11 @@ export const avatars: Trial = {
 
 type Outcome = number | 'aborted';
 
-/** Runs `act` `count` times, one at a time for each user. Returns the number of each outcome. */
+/** Calls `send` `count` times, sequentially for each user. Returns the number of each outcome. */
 async function runForUsers(
   people: readonly Person[],
   count: number,
-  act: (i: number, person: Person, agent: Agent) => Promise<Outcome>,
+  send: (i: number, person: Person, agent: Agent) => Promise<Outcome>,
 ): Promise<Record<string, number>> {
   const outcomes: Record<string, number> = {};
   let next = 0;
@@ -130,7 +129,7 @@ async function runForUsers(
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       try {
         while (next < count) {
-          const outcome = await act(next++, person, agent);
+          const outcome = await send(next++, person, agent);
           outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
         }
       } finally {
@@ -251,7 +250,7 @@ async function measureIdle({ child }: Server) {
     return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]) * 1024;
   };
   const countDescriptors = () => readdirSync(`/proc/${pid}/fd`).length;
-  // The server may not have noticed yet that connections are closed.
+  // The server may notice closed connections with a delay.
   let descriptors = countDescriptors();
   for (let i = 0; i < 20; i += 1) {
     await sleep(100);
@@ -267,7 +266,7 @@ function assertNoLeftovers({ dataDir }: Server, temporary: string): void {
     (name) => name !== DEFAULT_AVATAR_NAME && !isAvatarName(name),
   );
   assert.deepEqual(temporaryNames, [], 'temporary files remain');
-  assert.equal(names.length, 1 + USERS, `avatars that no user has remain: ${names}`);
+  assert.equal(names.length, 1 + USERS, `avatars without a user remain: ${names}`);
   assert.deepEqual(readdirSync(temporary), [], 'temporary files remain');
 }
 

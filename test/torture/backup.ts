@@ -30,10 +30,10 @@ const TAGS = ['baking', 'C++', 'nachtmusik', '東京', 'a/b', 'node.js', 'nothin
   (tag) => `/api/spaces/tag/${encodeURIComponent(tag)}?limit=100`,
 );
 
-/** Avatar URLs must not depend on the address that a server listens on. */
+/** With a fixed URL, avatar URLs do not depend on the port of the server. */
 const settings = { PUBLIC_URL: 'https://spaces.example.org' };
 
-/** Copies a data folder while the service writes to it. */
+/** Backs up a data folder while the service writes to it, and restores the backup to another folder. */
 type Backup = (from: string, to: string) => Promise<void>;
 
 const run = promisify(execFile);
@@ -61,7 +61,7 @@ export const backup: Trial = {
     try {
       await using server = await startServer({ DATA_DIR: dataDir, ...settings });
       const traffic = openTraffic();
-      traffic.goTo(server.url);
+      traffic.setUrl(server.url);
       const load = startWriting(Array.from({ length: WRITERS }, () => traffic.writer()));
       await sleep(scale === 'full' ? 10_000 : 2_000);
 
@@ -83,7 +83,7 @@ export const backup: Trial = {
       await load.stop();
 
       const searched = await assertSameResults(server.url, dataDir, folder);
-      return `${made} backups during ${during} acknowledged writes: each contains everything acknowledged before it began, and the writes of each writer up to one moment; the last ones return the same ${searched.spaces} results of ${searched.requests} searches as the service`;
+      return `${made} backups during ${during} acknowledged writes: each contains everything acknowledged before it began, and a prefix of the writes of each writer; the last ones return the same ${searched.spaces} results of ${searched.requests} searches as the service`;
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -1,26 +1,26 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Unique texts by kind, such as `title`, which reveal where the data of an account is left. */
+/** Unique texts by kind, such as `title`. Finding one in a file reveals remaining data of an account. */
 export interface Canaries {
-  /** Returns the letters of a kind, drawn at the first call. */
+  /** Returns ten random letters, the same for each call with this kind. */
   letters(kind: string): string;
-  /** Returns rare Han characters, which are indexed without spaces. */
+  /** Returns ten rare Han characters, the same for each call with this kind. They form a run of an unspaced script. */
   unspaced(kind: string): string;
   /** Adds a text that was generated elsewhere. */
   add(kind: string, text: string): void;
   kinds(): string[];
-  /** Whether a text contains part of any canary. */
-  areIn(text: string): boolean;
+  /** Returns whether a text contains part of any canary. */
+  occurIn(text: string): boolean;
   /**
-   * Looks for each kind in the bytes and the names of all files of a folder, capitals or not: for any few bytes in a
-   * row, since an index may keep a word without its beginning or without its end.
-   * @returns by kind, the first place in each file that holds something of it, and what is around it
+   * Searches names and content of all files in a folder for parts of each canary, ignoring ASCII case. Parts are
+   * sufficient, because an index may store a word without its first or last letters.
+   * @returns for each kind found, the position in each file and the surrounding bytes
    */
   find(folder: string): Promise<Map<string, string[]>>;
 }
 
-/** Without vowels, which form words, and without confusable letters, which username skeletons replace. */
+/** Vowels would form words. Username skeletons would replace confusable letters. */
 const LETTERS = 'bcdfghjknpqrstvxz';
 const LENGTH = 10;
 
@@ -43,12 +43,12 @@ export function openCanaries(): Canaries {
   ];
 
   return {
-    letters: (kind) => make(kind, () => LETTERS.charAt(below(LETTERS.length))),
-    unspaced: (kind) => make(kind, () => String.fromCodePoint(0x9e00 + below(0x1a0))),
+    letters: (kind) => make(kind, () => LETTERS.charAt(randomBelow(LETTERS.length))),
+    unspaced: (kind) => make(kind, () => String.fromCodePoint(0x9e00 + randomBelow(0x1a0))),
     add: (kind, text) => void added.set(kind, text),
     kinds: () => [...texts.keys(), ...added.keys()],
 
-    areIn(text) {
+    occurIn(text) {
       const searched = lowerCase(Buffer.from(text));
       return allParts().some(([, parts]) => parts.some((part) => searched.includes(part)));
     },
@@ -61,11 +61,12 @@ export function openCanaries(): Canaries {
         const bytes = await readFile(join(entry.parentPath, entry.name));
         const searched = lowerCase(Buffer.concat([Buffer.from(entry.name), bytes]));
         for (const [kind, each] of parts) {
-          const at = each.map((part) => searched.indexOf(part)).find((place) => place >= 0);
+          const at = each.map((part) => searched.indexOf(part)).find((index) => index >= 0);
           if (at === undefined) continue;
-          const around = searched.toString('latin1', Math.max(0, at - 20), at + 40);
-          const place = `${entry.name}, byte ${at - entry.name.length}: ${JSON.stringify(around)}`;
-          found.set(kind, [...(found.get(kind) ?? []), place]);
+          const excerpt = searched.toString('latin1', Math.max(0, at - 20), at + 40);
+          const offset = at - entry.name.length;
+          const match = `${entry.name}, byte ${offset}: ${JSON.stringify(excerpt)}`;
+          found.set(kind, [...(found.get(kind) ?? []), match]);
         }
       }
       return found;
@@ -73,15 +74,15 @@ export function openCanaries(): Canaries {
   };
 }
 
-function below(limit: number): number {
+function randomBelow(limit: number): number {
   return Math.floor(Math.random() * limit);
 }
 
-/** All substrings of the given length in bytes, or the text if it is shorter. */
+/** Returns all substrings of a length, in bytes of UTF-8 and in units of UTF-16; the whole text if it is shorter. */
 function partsOf(text: string, length: number): Buffer[] {
   const bytes = lowerCase(Buffer.from(text));
   const count = Math.max(1, bytes.length - length + 1);
-  // The dictionary of the search keeps words in UTF-16.
+  // The search dictionary stores words in UTF-16.
   const units = lowerCase(Buffer.from(text, 'utf16le'));
   const unitCount = Math.max(1, units.length / 2 - length + 1);
   return [

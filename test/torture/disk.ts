@@ -13,9 +13,9 @@ import { assertIndexed } from '../support/integrity.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic, type Writer } from './traffic.ts';
-import { CannotRun, type Trial } from './trial.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
-/** Makes the disk fail. Returns a function that repairs it. */
+/** Makes the disk of a server fail. Returns a function that repairs it. */
 type Damage = (server: Server) => Promise<() => Promise<void>>;
 
 const SMALL_DISK_BYTES = 24 * 1024 * 1024;
@@ -32,7 +32,7 @@ export const disk: Trial = {
       try {
         measured.push(`${name}: ${await part()}`);
       } catch (error) {
-        if (error instanceof CannotRun) skipped.push(`${name} (${error.message})`);
+        if (error instanceof MissingRequirement) skipped.push(`${name} (${error.message})`);
         else throw new Error(`${name}: ${(error as Error).stack}`, { cause: error });
       }
     };
@@ -48,12 +48,12 @@ export const disk: Trial = {
     for (const [name, failure] of Object.entries(failures)) {
       await runPart(name, () => runOnFailingDisk(failure, rounds, writes));
     }
-    if (measured.length === 1) throw new CannotRun(skipped.join('; '));
+    if (measured.length === 1) throw new MissingRequirement(skipped.join('; '));
     return [...measured, ...skipped.map((each) => `not run: ${each}`)].join('; ');
   },
 };
 
-/** Runs with `part` of the folder on a small file system that another file fills. */
+/** Runs with a subfolder on a small file system that another file fills. */
 async function runOnSmallDisk(part: string, rounds: number, writes: number): Promise<string> {
   await using folder = await mountSmallDisk(part);
   const ballast = openSync(join(folder.path, part, 'ballast'), 'w');
@@ -97,7 +97,7 @@ async function mountSmallDisk(part: string): Promise<AsyncDisposable & { path: s
     });
   } catch {
     await rm(path, { recursive: true });
-    throw new CannotRun('needs permission to mount a tmpfs');
+    throw new MissingRequirement('needs permission to mount a tmpfs');
   }
   return {
     path,
@@ -141,7 +141,7 @@ async function inject(failure: string, pid: number): Promise<ChildProcess> {
     tracer.on('error', () => resolve(false));
     tracer.on('exit', () => resolve(false));
   });
-  if (!(await attached)) throw new CannotRun('needs strace and permission to attach it');
+  if (!(await attached)) throw new MissingRequirement('needs strace and permission to attach it');
   return tracer;
 }
 
@@ -150,40 +150,40 @@ async function runRounds(
   dataDir: string,
   rounds: number,
   writes: number,
-  doDamage: Damage,
+  damage: Damage,
 ): Promise<string> {
   await using server = await startServer({ DATA_DIR: dataDir });
   const traffic = openTraffic();
-  traffic.goTo(server.url);
+  traffic.setUrl(server.url);
   const write = traffic.writer();
   const counts = { rejected: 0, acknowledged: 0, reads: 0, avatars: 0, recoveryMs: 0 };
-  const must = (condition: boolean, message: string) =>
+  const assertWithLog = (condition: boolean, message: string) =>
     assert(condition, `${message}\n${server.output()}`);
 
   for (let round = 0; round < rounds; round += 1) {
     for (let i = 0; i < writes / 2; i += 1) {
       const { operation, status } = await write();
-      must(status !== undefined && status < 500, `${operation} returned ${status}`);
+      assertWithLog(status !== undefined && status < 500, `${operation} returned ${status}`);
     }
     // Ensures that a user exists, because otherwise every further write is a registration.
     await write('changeBio');
-    const repair = await doDamage(server);
+    const repair = await damage(server);
     try {
       for (let i = 0; i < writes; i += 1) {
         // Every tenth write is an avatar, which also needs space in the avatar folder.
         const response = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined);
         const { operation, status, contentType } = response;
-        must(status === 503 || Number(status) < 500, `${operation} returned ${status}`);
+        assertWithLog(status === 503 || Number(status) < 500, `${operation} returned ${status}`);
         if (status === 503) {
           assert.equal(contentType, 'application/problem+json');
           counts.rejected += 1;
           if (operation === 'changeProfilePicture') counts.avatars += 1;
         } else if (Number(status) < 300) counts.acknowledged += 1;
         const read = await traffic.read();
-        // A space may have become private, and only participants may read some of it.
-        must(
+        // 403 and 404: a space may have become private, and some reads require participation.
+        assertWithLog(
           read.status === 200 || read.status === 403 || read.status === 404,
-          `meanwhile, ${read.operation} was answered ${read.status}`,
+          `during the failure, ${read.operation} returned ${read.status}`,
         );
         counts.reads += 1;
       }
@@ -192,7 +192,7 @@ async function runRounds(
     } finally {
       await repair();
     }
-    const recoveryMs = await recover(write, must);
+    const recoveryMs = await recover(write, assertWithLog);
     counts.recoveryMs = Math.max(counts.recoveryMs, recoveryMs);
     traffic.ledger.check(readDataDir(dataDir).facts);
     await assertSound(dataDir);
@@ -200,7 +200,7 @@ async function runRounds(
   await assertIndexed(dataDir);
   assert(counts.avatars >= rounds, `only ${counts.avatars} avatars were rejected`);
 
-  // Unsynced data may be visible to this server only, so check what a new process reads.
+  // Only the old process may see unsynced data, so check the data in a new process.
   await server.kill();
   await using restarted = await startServer({ DATA_DIR: dataDir });
   assert(restarted.url);
@@ -209,7 +209,7 @@ async function runRounds(
   return `${counts.rejected} writes rejected (${counts.avatars} avatars), ${counts.acknowledged} acknowledged, ${counts.reads} reads succeeded in ${rounds} rounds, writes succeeded again after at most ${counts.recoveryMs} ms`;
 }
 
-/** Returns the time until writes succeed again, in milliseconds. From then on, all must succeed. */
+/** Waits until writes succeed again and asserts that further writes succeed. Returns the time in milliseconds. */
 async function recover(
   write: Writer,
   must: (condition: boolean, message: string) => void,
@@ -236,7 +236,7 @@ function assertNoLeftovers(dataDir: string): void {
   assert.deepEqual(leftovers, [], 'temporary files of avatars');
 }
 
-/** Limits the size of the database file. Asserts that transactions then fail as a whole, and later succeed again. */
+/** Limits the size of the database file. Asserts that transactions are rolled back, and later succeed again. */
 async function fillDatabaseFile(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-pages-'));
   try {

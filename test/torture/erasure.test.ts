@@ -7,16 +7,16 @@ import { startApp } from '../support/app.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { openCanaries } from './canaries.ts';
-import { importAccount, noteStored, useAccount, withoutCanary } from './erasure.ts';
+import { addGeneratedCanaries, importAccount, useAccount, withoutCanary } from './erasure.ts';
 
-test('every text column holds a canary of the account that the erasure trial deletes', async () => {
+test('the erasure trial writes a canary of the deleted account to every text column', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'canaries-'));
   const canaries = openCanaries();
   try {
     await importAccount(dataDir, canaries, 20);
     await using app = await startApp({ DATA_DIR: dataDir });
     await useAccount(app.url, canaries);
-    noteStored(dataDir, canaries);
+    addGeneratedCanaries(dataDir, canaries);
 
     const sqlite = new Sqlite(databaseFile(dataDir));
     const unmarked = tablesOf('stored').flatMap((table) =>
@@ -24,7 +24,7 @@ test('every text column holds a canary of the account that the erasure trial del
         .filter(({ type }) => type === 'TEXT')
         .filter(({ name }) => {
           const values = sqlite.prepare(`SELECT DISTINCT ${name} FROM ${table}`).pluck().all();
-          return !values.some((value) => canaries.areIn(String(value)));
+          return !values.some((value) => canaries.occurIn(String(value)));
         })
         .map(({ name }) => `${table}.${name}`),
     );

@@ -17,7 +17,15 @@ import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.
 import { startServer } from '../support/server.ts';
 import { columnsOf, foreignKeysOf, primaryKeyOf, tablesOf } from '../support/tables.ts';
 import { type Canaries, openCanaries } from './canaries.ts';
-import { clientOf, insist, outcomeOf, type Person, sendExample, signUp, tally } from './people.ts';
+import {
+  clientOf,
+  outcomeOf,
+  type Person,
+  register,
+  retryWhileUnavailable,
+  sendExample,
+  tally,
+} from './people.ts';
 import { assertSound } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
@@ -33,8 +41,8 @@ const MAX_READ_LATENCY_MS = 1_000;
 
 /** Operations that are not sent during the deletion of their account, with the reason. */
 const notRacing: Readonly<Record<string, string>> = {
-  register: 'Its account would stay.',
-  logout: 'The deletion needs the session.',
+  register: 'It would create another account.',
+  logout: 'The deletion requires the session.',
 };
 
 /** Maximum time until the dictionary contains the words of all spaces. */
@@ -43,9 +51,9 @@ const DICTIONARY_TIMEOUT_MS = 60_000;
 export const erasure: Trial = {
   promise: 'No byte of a deleted account remains, and other users are not affected.',
   async run(scale) {
-    const forgotten = await eraseLargeAccount(scale === 'full' ? 100_000 : 1_000);
+    const erased = await eraseLargeAccount(scale === 'full' ? 100_000 : 1_000);
     const raced = await raceDeletions(scale === 'full' ? 100 : 5);
-    return `${forgotten}; ${raced}`;
+    return `${erased}; ${raced}`;
   },
 };
 
@@ -56,65 +64,72 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     await importAccount(dataDir, canaries, messages);
     await using server = await startServer({ DATA_DIR: dataDir, WORKERS: '2', RATE_LIMITS: 'on' });
     const gone = await useAccount(server.url, canaries);
-    noteStored(dataDir, canaries);
+    addGeneratedCanaries(dataDir, canaries);
     const before = await canaries.find(dataDir);
-    const unseen = canaries.kinds().filter((kind) => !isFormer(kind) && !before.has(kind));
-    assert.deepEqual(unseen, [], 'every canary can be found');
-    await until(
+    const missing = canaries.kinds().filter((kind) => !isFormer(kind) && !before.has(kind));
+    assert.deepEqual(missing, [], 'these canaries are not in the files before the deletion');
+    await waitUntil(
       DICTIONARY_TIMEOUT_MS,
       'the dictionary is built',
       () => readTrie(dataDir) !== undefined,
     );
     const ending = Buffer.from(canaries.letters('title').slice(-5), 'utf16le');
-    assert(readTrie(dataDir)?.includes(ending), 'the dictionary has words of the account');
+    assert(readTrie(dataDir)?.includes(ending), 'the dictionary has no words of the account');
 
     const load = await startLoad(server.url);
     await sleep(messages >= 100_000 ? 5_000 : 1_000);
-    const quiet = load.measure();
-    const rest = readRest(dataDir, gone.userId);
-    const begun = performance.now();
+    const baseline = load.measure();
+    const otherRows = readOtherRows(dataDir, gone.userId);
+    const startedAt = performance.now();
     await api.deleteAccount({ client: gone.client, throwOnError: true });
-    const deleted = performance.now() - begun;
-    await until(PURGE_TIMEOUT_MS, 'the remains are overwritten', () => isPurged(dataDir));
-    const purged = performance.now() - begun;
+    const deleted = performance.now() - startedAt;
+    await waitUntil(PURGE_TIMEOUT_MS, 'the deleted bytes are overwritten', () => isPurged(dataDir));
+    const purged = performance.now() - startedAt;
     const busy = load.measure();
     const sent = await load.stop();
-    assert(busy.slowestRead < MAX_READ_LATENCY_MS, `${busy.told} (before: ${quiet.told})`);
+    assert(busy.slowestRead < MAX_READ_LATENCY_MS, `${busy.summary} (before: ${baseline.summary})`);
 
     const remains = await canaries.find(dataDir);
     for (const [kind, text] of Object.entries(gone)) {
       if (typeof text === 'string') assert(!server.output().includes(text), `the log: ${kind}`);
     }
-    const left = readRest(dataDir);
-    for (const [name, rows] of rest) assert.deepEqual(left.get(name), rows, name);
-    assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is there');
+    const left = readOtherRows(dataDir);
+    for (const [name, rows] of otherRows) assert.deepEqual(left.get(name), rows, name);
+    assert.equal(countMessages(dataDir, load.writer), sent, 'every acknowledged message is stored');
     assertIntact(dataDir);
-    await until(
+    await waitUntil(
       DICTIONARY_TIMEOUT_MS,
       'the dictionary is rebuilt',
       () => readTrie(dataDir) !== undefined,
     );
     await assertIndexed(dataDir);
     const avatars = await readdir(join(dataDir, 'avatars'));
-    assert.equal(avatars.length, 2, `the default avatar and the other’s: ${avatars}`);
+    assert.equal(
+      avatars.length,
+      2,
+      `not only the default avatar and one of another user: ${avatars}`,
+    );
 
-    const rows = [...rest.values()].reduce((sum, each) => sum + each.length, 0);
+    const rows = [...otherRows.values()].reduce((sum, each) => sum + each.length, 0);
     const inSeconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(1)} s`;
-    const told = `an account of ${messages} messages deleted in ${inSeconds(deleted)} and overwritten after ${inSeconds(purged)}; the ${rows} rows of others are as they should be; others meanwhile: ${busy.told} (before: ${quiet.told}); of ${canaries.kinds().length} kinds of text`;
-    assert.deepEqual(Object.fromEntries(remains), {}, `${told}, these remain`);
-    return `${told} no part is in any file`;
+    const summary = `an account of ${messages} messages deleted in ${inSeconds(deleted)} and overwritten after ${inSeconds(purged)}; the ${rows} rows of other users are unchanged; latencies of other users during the deletion: ${busy.summary} (before: ${baseline.summary}); of ${canaries.kinds().length} kinds of text`;
+    assert.deepEqual(Object.fromEntries(remains), {}, `${summary}, these remain`);
+    return `${summary} no part is in any file`;
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
 }
 
-/** Text columns that cannot hold a canary, by reason. */
+/** Text columns that cannot contain a canary, by reason. */
 export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
-  'Holds one of two words.': ['spaces.visibility'],
-  'Holds a time like those of every session.': ['sessions.created_at', 'sessions.last_used_at'],
+  'Contains one of two constants.': ['spaces.visibility'],
+  'Contains the current time, which is not unique.': [
+    'sessions.created_at',
+    'sessions.last_used_at',
+  ],
 };
 
-/** Whether the text was replaced before the deletion, so that no file needs to contain it. */
+/** Returns whether the text was already overwritten before the deletion, so that files may not contain it. */
 function isFormer(kind: string): boolean {
   return kind.startsWith('former ');
 }
@@ -155,14 +170,22 @@ export async function importAccount(
   const foreign = (i: number) => `foreign-${i % FOREIGN_SPACES}`;
   for (let i = 0; i < FOREIGN_SPACES; i += 1) {
     lines.push({
-      ...{ type: 'space', space_id: foreign(i), creator_id: other(i), ...anyTime },
-      ...{ title: `Tea and lanterns ${i}`, description: 'A harbour', tags: ['baking', '東京'] },
+      type: 'space',
+      space_id: foreign(i),
+      creator_id: other(i),
+      ...anyTime,
+      title: `Tea and lanterns ${i}`,
+      description: 'A harbour',
+      tags: ['baking', '東京'],
     });
     const space_id = foreign(i);
     lines.push(
       { type: 'participant', space_id, user_id: other(i + 1), joined_at: anyTime.created_at },
       {
-        ...{ type: 'participant', space_id, user_id, joined_at: time('joined_at', 1973) },
+        type: 'participant',
+        space_id,
+        user_id,
+        joined_at: time('joined_at', 1973),
         left_at: i % 4 === 3 ? time('left_at', 1974) : null,
       },
     );
@@ -171,11 +194,13 @@ export async function importAccount(
   const ownSpaces = Math.max(8, messages / 1000);
   const own = (i: number) => `${letters('space_id')}-${i % ownSpaces}`;
   for (let i = 0; i < ownSpaces; i += 1) {
-    // An index stores words without the prefix that they share with others.
+    // An index stores words without their common prefixes.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
     const isPrivate = i % 4 === 3;
     lines.push({
-      ...{ type: 'space', space_id: own(i), creator_id: user_id },
+      type: 'space',
+      space_id: own(i),
+      creator_id: user_id,
       title: isPrivate
         ? `Hidden ${letters('private title')}`
         : `Tea ${beginning}${letters('title')} ${accented(letters('folded title'))} ${unspaced('unspaced title')}`,
@@ -195,7 +220,9 @@ export async function importAccount(
     const isOwn = i % 3 === 0;
     const message_id = `${letters('message_id')}-${i}`;
     lines.push({
-      ...{ type: 'message', message_id, author_id: user_id },
+      type: 'message',
+      message_id,
+      author_id: user_id,
       space_id: isOwn ? own(i) : foreign(i),
       text: `Message ${i}: ${letters('text')}, ${unspaced('unspaced text')}`,
       created_at: time('created_at of a message', 1977),
@@ -210,17 +237,26 @@ export async function importAccount(
     const place = i % ownSpaces;
     lines.push(
       {
-        ...{ type: 'message', space_id: own(place), author_id: other(place), ...anyTime },
+        type: 'message',
+        space_id: own(place),
+        author_id: other(place),
+        ...anyTime,
         message_id: `${letters('message_id of others in own spaces')}-${i}`,
         text: `${letters('text of others in own spaces')} ${i}`,
       },
       {
-        ...{ type: 'message', message_id, space_id: foreign(i), author_id: other(i), ...anyTime },
+        type: 'message',
+        message_id,
+        space_id: foreign(i),
+        author_id: other(i),
+        ...anyTime,
         text: `Stays ${i}`,
       },
       { type: 'appreciation', message_id, user_id: other(i + 2), ...anyTime },
       {
-        ...{ type: 'appreciation', message_id, user_id },
+        type: 'appreciation',
+        message_id,
+        user_id,
         created_at: time('created_at of an appreciation given', 1979),
       },
     );
@@ -233,7 +269,7 @@ export async function importAccount(
   await rm(file);
 }
 
-/** Adds marks that the search folds, so that only an index contains the bare letters. */
+/** Adds combining marks. The search removes them, so only the index contains the letters without marks. */
 function accented(letters: string): string {
   return letters.replaceAll(/./g, '$&\u0301');
 }
@@ -248,26 +284,26 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
   const { access_token: token, user_id: userId } = data;
   add('token_hash', createHash('sha256').update(token).digest('hex'));
   const client = clientOf(url, token);
-  const done = { client, throwOnError: true } as const;
+  const authenticated = { client, throwOnError: true } as const;
 
-  await api.changeProfilePicture({ ...done, body: { avatar: await avatarFile() } });
+  await api.changeProfilePicture({ ...authenticated, body: { avatar: await avatarFile() } });
   const { data: changed } = await api.changeProfilePicture({
-    ...done,
+    ...authenticated,
     body: { avatar: await avatarFile() },
   });
   add('avatar', changed.profile_picture.split('/').at(-1) ?? '');
-  await api.changeUsername({ ...done, body: { username: `Jo.${letters('username')}` } });
-  await api.changeBio({ ...done, body: { bio: `I am ${letters('bio')}` } });
+  await api.changeUsername({ ...authenticated, body: { username: `Jo.${letters('username')}` } });
+  await api.changeBio({ ...authenticated, body: { bio: `I am ${letters('bio')}` } });
   const space = { description: '', visibility: 'public' as const, tags: [letters('former tag')] };
   const { data: made } = await api.createSpace({
-    ...done,
+    ...authenticated,
     body: { ...space, title: `Lantern${letters('former title')}` },
   });
   const path = { space_id: made.space_id };
-  await api.updateSpace({ ...done, path, body: { title: 'Renamed', tags: ['baking'] } });
+  await api.updateSpace({ ...authenticated, path, body: { title: 'Renamed', tags: ['baking'] } });
   const text = `To be deleted: ${letters('former text')}`;
-  const { data: sent } = await api.sendMessage({ ...done, body: { ...path, text } });
-  await api.deleteMessage({ ...done, path: { message_id: sent.message_id } });
+  const { data: sent } = await api.sendMessage({ ...authenticated, body: { ...path, text } });
+  await api.deleteMessage({ ...authenticated, path: { message_id: sent.message_id } });
 
   const wrong = { currentPassword: letters('former wrong password'), newPassword: 'north wind' };
   assert.equal((await api.changePassword({ client, body: wrong })).response?.status, 403);
@@ -277,7 +313,7 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
 }
 
 /** Adds canaries for values that the service generated. */
-export function noteStored(dataDir: string, canaries: Canaries): void {
+export function addGeneratedCanaries(dataDir: string, canaries: Canaries): void {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
@@ -287,7 +323,7 @@ export function noteStored(dataDir: string, canaries: Canaries): void {
       value(`SELECT updated_at FROM users WHERE pk = (${user})`),
     );
     canaries.add(
-      'space_id given by the service',
+      'generated space_id',
       value(`SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`),
     );
   } finally {
@@ -296,16 +332,16 @@ export function noteStored(dataDir: string, canaries: Canaries): void {
 }
 
 /**
- * Reads the stored rows of each table, except those that the deletion of a user deletes according to foreign keys.
- * Search indexes are compared with a rebuild instead.
+ * Reads the stored rows of each table, except those that must be deleted with a user according to the foreign keys.
+ * Search indexes are not read, because another check compares them with a rebuild.
  */
-function readRest(dataDir: string, userId = ''): Map<string, string[]> {
+function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
     const isDeleted = (table: string): string => {
       if (table === 'users') return `pk = ${gone}`;
-      // A tag is deleted with the last space that has it.
+      // A tag is deleted with its last space.
       if (table === 'tags')
         return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${isKept('space_tags')})`;
       const parents = foreignKeysOf(sqlite, table).filter(({ cascades }) => cascades);
@@ -318,7 +354,7 @@ function readRest(dataDir: string, userId = ''): Map<string, string[]> {
     const isKept = (table: string) => `NOT (${isDeleted(table)})`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
       WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
-    // One user keeps writing. Their messages are counted separately.
+    // The load generator continues to write as this user. Its messages are counted separately.
     const written = `author_pk IN (SELECT pk FROM users WHERE username = '${WRITER}')`;
 
     const entries = [...tablesOf('stored'), 'discarded_avatars'].map(
@@ -340,7 +376,7 @@ function readRest(dataDir: string, userId = ''): Map<string, string[]> {
   }
 }
 
-/** The words of the dictionary as they are stored; undefined if it is older than the last change. */
+/** Returns the stored words of the dictionary; undefined if it is older than the last change. */
 function readTrie(dataDir: string): Buffer | undefined {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
@@ -356,7 +392,7 @@ const WRITER = 'bystander';
 
 /** Reads and writes continuously as another user and measures latencies. */
 async function startLoad(url: string) {
-  const person = await signUp(url, WRITER);
+  const person = await register(url, WRITER);
   const { client, userId, token } = person;
   await api.changeProfilePicture({
     client,
@@ -377,9 +413,9 @@ async function startLoad(url: string) {
     request: () => Promise<{ response?: Response }>,
   ) => {
     const begun = performance.now();
-    const answer = await request();
+    const result = await request();
     times[kind].push(performance.now() - begun);
-    assert(answer.response?.ok, `one of the others’ ${kind}: ${JSON.stringify(answer)}`);
+    assert(result.response?.ok, `${kind} of other users failed: ${JSON.stringify(result)}`);
   };
   const running = Promise.all([
     ...[0, 1].map(async (first) => {
@@ -397,19 +433,19 @@ async function startLoad(url: string) {
       }
     })(),
   ]);
-  // stop() reports errors.
+  // stop() rejects with the error. Until then, it must not count as unhandled.
   running.catch(() => {});
   return {
     writer: WRITER,
     /** Returns the measurements since the last call. */
     measure() {
-      const told = Object.entries(times).map(([kind, each]) => {
-        const [p99, most] = [quantile(each, 0.99), Math.max(...each)];
-        return `${each.length} ${kind}, p99 ${p99.toFixed(1)} ms, at most ${most.toFixed(0)} ms`;
+      const summaries = Object.entries(times).map(([kind, each]) => {
+        const [p99, max] = [quantile(each, 0.99), Math.max(...each)];
+        return `${each.length} ${kind}, p99 ${p99.toFixed(1)} ms, at most ${max.toFixed(0)} ms`;
       });
       const slowestRead = Math.max(...times.reads);
       Object.assign(times, { reads: [], writes: [] });
-      return { told: told.join('; '), slowestRead };
+      return { summary: summaries.join('; '), slowestRead };
     },
     /** Returns the number of messages sent. */
     async stop() {
@@ -446,7 +482,7 @@ function isPurged(dataDir: string): boolean {
 /** Deletes accounts while their own requests are in progress. */
 async function raceDeletions(rounds: number): Promise<string> {
   await using server = await startServer({ WORKERS: '2' });
-  const keeper = await signUp(server.url, 'keeper');
+  const keeper = await register(server.url, 'keeper');
   const kept = { client: keeper.client, throwOnError: true } as const;
   const space = { title: 'Tea', description: '', visibility: 'public' as const, tags: ['baking'] };
   const { data: foreign } = await api.createSpace({ ...kept, body: space });
@@ -459,13 +495,21 @@ async function raceDeletions(rounds: number): Promise<string> {
   let racing = 0;
 
   for (let round = 0; round < rounds; round += 1) {
-    const { client, token, email, password } = await signUp(server.url, `passing-${round}`);
+    const { client, token, email, password } = await register(server.url, `passing-${round}`);
     const path = { space_id: foreign.space_id };
     await api.joinSpace({ client, path, body: {}, throwOnError: true });
     const values = {
-      ...{ email, password, currentPassword: password, username: `late-${round}` },
-      ...{ title: 'Belated', q: 'belated', text: 'Wait!', bio: 'Too late?' },
-      ...{ ...path, message_id: message.message_id, user_id: keeper.userId },
+      email,
+      password,
+      currentPassword: password,
+      username: `late-${round}`,
+      title: 'Belated',
+      q: 'belated',
+      text: 'Wait!',
+      bio: 'Too late?',
+      ...path,
+      message_id: message.message_id,
+      user_id: keeper.userId,
     };
     const upload = () => api.changeProfilePicture({ client, body: { avatar } });
     const requests: (() => Promise<{ response?: Response; error?: unknown }>)[] = [
@@ -477,30 +521,38 @@ async function raceDeletions(rounds: number): Promise<string> {
         api.createSpace({ client, body: { ...space, title: 'Belated', visibility: 'private' } }),
     ];
     racing = requests.length;
-    const answers = requests.map(async (request) => {
+    const results = requests.map(async (request) => {
       await sleep(Math.random() * 60);
-      return outcomeOf(await insist(request));
+      return outcomeOf(await retryWhileUnavailable(request));
     });
     await sleep(Math.random() * 80);
-    const deletion = outcomeOf(await insist(() => api.deleteAccount({ client })));
-    outcomes.push(deletion, ...(await Promise.all(answers)));
+    const deletion = outcomeOf(await retryWhileUnavailable(() => api.deleteAccount({ client })));
+    outcomes.push(deletion, ...(await Promise.all(results)));
   }
   // Completed before the deletion, or rejected because the account or the participation is gone.
   const bad = outcomes.filter(({ status = 0 }) => ![200, 201, 401, 403].includes(status));
   assert.deepEqual(bad, [], tally(outcomes));
 
-  // The deletion removes the files itself: the next housekeeping is minutes away.
+  // The deletion itself removes the files, because the next housekeeping run is minutes later.
   const folder = join(server.dataDir, 'avatars');
-  const countRest = () =>
-    Object.fromEntries([...readRest(server.dataDir)].map(([name, rows]) => [name, rows.length]));
-  const isAlone = async () =>
-    (await readdir(folder)).length === 1 && countRest().discarded_avatars === 0;
-  await until(10_000, 'no avatar is left but the default one', isAlone);
-  const counts = countRest();
+  const countRows = () =>
+    Object.fromEntries(
+      [...readOtherRows(server.dataDir)].map(([name, rows]) => [name, rows.length]),
+    );
+  const isCleanedUp = async () =>
+    (await readdir(folder)).length === 1 && countRows().discarded_avatars === 0;
+  await waitUntil(10_000, 'only the default avatar remains', isCleanedUp);
+  const counts = countRows();
   const none = Object.fromEntries(Object.keys(counts).map((table) => [table, 0]));
   assert.deepEqual(counts, {
     ...none,
-    ...{ users: 1, sessions: 1, spaces: 1, participations: 1, messages: 1, space_tags: 1, tags: 1 },
+    users: 1,
+    sessions: 1,
+    spaces: 1,
+    participations: 1,
+    messages: 1,
+    space_tags: 1,
+    tags: 1,
   });
   await assertSound(server.dataDir);
   await assertIndexed(server.dataDir);
@@ -508,14 +560,15 @@ async function raceDeletions(rounds: number): Promise<string> {
   return `${rounds} deletions, each racing with ${racing} uploads, changes and reads (${before} done, ${outcomes.length - before} too late): no row or file without an owner, and no failure`;
 }
 
-async function until(
-  milliseconds: number,
-  what: string,
-  isSo: () => boolean | Promise<boolean>,
+/** @param description the condition as a sentence, for the error message */
+async function waitUntil(
+  timeoutMs: number,
+  description: string,
+  condition: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!(await isSo())) {
-    assert(performance.now() < deadline, `within ${milliseconds / 1000} s, ${what}`);
+  const deadline = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    assert(performance.now() < deadline, `not within ${timeoutMs / 1000} s: ${description}`);
     await sleep(20);
   }
 }

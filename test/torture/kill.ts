@@ -14,7 +14,7 @@ import type { Trial } from './trial.ts';
 
 const WRITERS = 6;
 
-/** Longest time that the writers run before a kill. */
+/** Maximum time that the writers run before a kill. */
 const MAX_WRITING_MS = 1500;
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
@@ -41,7 +41,7 @@ export const kill: Trial = {
           return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${rows} facts at the end`;
         }
         traffic.settle(actual);
-        traffic.goTo(server.url);
+        traffic.setUrl(server.url);
 
         let isKilled = false;
         const writing = writers.map(async (write) => {

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import type Sqlite from 'better-sqlite3';
 
 /**
- * The expected rows, by keys made of marks. The stored texts contain the marks, so that a row is recognized even if the
- * response with its id was lost:
+ * The expected content of the database, by key. A key consists of a kind and a mark. The stored texts contain the marks,
+ * so that a row is recognized even if the response with its id was lost:
  *
- *     user u1            there              space u1.s2                    its texts and tags
+ *     user u1            exists             space u1.s2                    its texts and tags
  *     username u1        the name           participation u1.s2>u3         joined or left
  *     bio u1             the text           message u1.s2>u3.m4            the text
- *     avatar u1         the file           appreciation u1.s2>u3.m4>u5    there
+ *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  */
 export type Facts = Map<string, string>;
 
-/** A value that is known only from the response. */
+/** Any value, because only the response contains it. */
 export const ANY = '?';
 
-/** New values of facts. Undefined deletes a fact and all facts whose keys contain its mark. */
+/** New values by key. Undefined deletes a fact and all facts whose keys contain its mark. */
 export type Changes = Record<string, string | undefined>;
 
 /** The consecutive writes of one writer. */
@@ -23,16 +23,16 @@ export interface Journal {
   /** Records a write before it is sent. */
   begin(changes: Changes): void;
   /** Records that the write succeeded, with changes known only from the response. */
-  acknowledge(learnt?: Changes): void;
+  acknowledge(fromResponse?: Changes): void;
   /** Records that the write was rejected. */
-  refuse(): void;
+  reject(): void;
 }
 
 /** Records all writes and which of them were acknowledged. */
 export interface Ledger {
   journal(): Journal;
-  /** Whether the fact exists after all acknowledged writes. */
-  holds(key: string): boolean;
+  /** Returns whether the fact exists after all acknowledged writes. */
+  exists(key: string): boolean;
   value(key: string): string | undefined;
   /** Number of acknowledged writes of each journal. */
   position(): number[];
@@ -42,7 +42,7 @@ export interface Ledger {
    * @throws AssertionError
    */
   check(actual: Facts, since?: readonly number[]): void;
-  /** Replaces the expected facts by the actual ones and clears the journals. */
+  /** Replaces the expected facts with the actual ones and clears the journals. */
   settle(actual: Facts): void;
 }
 
@@ -54,7 +54,7 @@ export function openLedger(): Ledger {
   const position = () => journals.map(({ writes }) => writes.length);
   return {
     position,
-    holds: (key) => isThere(key, facts),
+    exists: (key) => exists(key, facts),
     value: (key) => facts.get(key),
 
     journal() {
@@ -62,7 +62,11 @@ export function openLedger(): Ledger {
       journals.push(own);
       return {
         begin(changes) {
-          assert.equal(own.pending, undefined, 'a journal holds one write after another');
+          assert.equal(
+            own.pending,
+            undefined,
+            'the previous write of the journal is still pending',
+          );
           own.pending = changes;
         },
         acknowledge(learnt = {}) {
@@ -71,40 +75,43 @@ export function openLedger(): Ledger {
           own.pending = undefined;
           apply(changes, facts);
         },
-        refuse() {
+        reject() {
           own.pending = undefined;
         },
       };
     },
 
     check(actual, since = position()) {
-      const faults: string[] = [];
-      const touched = new Set<string>();
+      const differences: string[] = [];
+      const writtenKeys = new Set<string>();
       for (const [i, { writes, pending }] of journals.entries()) {
         const all = pending ? [...writes, pending] : writes;
         const first = since[i] ?? 0;
         const state = new Map<string, string>();
         const keys = new Set(all.flatMap((changes) => Object.keys(changes)));
         for (const key of keys) {
-          touched.add(key);
+          writtenKeys.add(key);
           const value = base.get(key);
           if (value !== undefined) state.set(key, value);
         }
         for (const changes of all.slice(0, first)) apply(changes, state);
-        let wrong = faultsOf(keys, state, actual);
-        const fewest = wrong;
+        let current = differencesOf(keys, state, actual);
+        const firstDifferences = current;
         for (const changes of all.slice(first)) {
-          if (wrong.length === 0) break;
+          if (current.length === 0) break;
           apply(changes, state);
-          wrong = faultsOf(keys, state, actual);
+          current = differencesOf(keys, state, actual);
         }
-        if (wrong.length > 0) faults.push(...fewest.map((fault) => `writer ${i}: ${fault}`));
+        if (current.length > 0)
+          differences.push(...firstDifferences.map((fault) => `writer ${i}: ${fault}`));
       }
-      const others = [...base.keys(), ...actual.keys()].filter((key) => !touched.has(key));
-      faults.push(...faultsOf(new Set(others), base, actual));
-      if (faults.length > 0) {
-        const shown = faults.slice(0, 10).join('\n');
-        throw new assert.AssertionError({ message: `${faults.length} facts are wrong:\n${shown}` });
+      const others = [...base.keys(), ...actual.keys()].filter((key) => !writtenKeys.has(key));
+      differences.push(...differencesOf(new Set(others), base, actual));
+      if (differences.length > 0) {
+        const shown = differences.slice(0, 10).join('\n');
+        throw new assert.AssertionError({
+          message: `${differences.length} facts are wrong:\n${shown}`,
+        });
       }
     },
 
@@ -123,7 +130,7 @@ function apply(changes: Changes, facts: Facts): void {
   }
 }
 
-function faultsOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): string[] {
+function differencesOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): string[] {
   const faults: string[] = [];
   for (const key of keys) {
     const should = parentsOf(key).every((parent) => actual.has(parent))
@@ -136,7 +143,7 @@ function faultsOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): st
   return faults;
 }
 
-function isThere(key: string, facts: Facts): boolean {
+function exists(key: string, facts: Facts): boolean {
   return facts.has(key) && parentsOf(key).every((parent) => facts.has(parent));
 }
 
@@ -154,9 +161,9 @@ function parentsOf(key: string): string[] {
   return parents.filter((parent) => parent !== `${kind} ${mark}`);
 }
 
-/** Columns that no fact contains, by reason. Internal keys need no entry. */
+/** Columns that the facts do not contain, by reason. Internal keys are omitted here. */
 export const notInFacts: Readonly<Record<string, readonly string[]>> = {
-  'The server chooses it.': [
+  'Generated by the server.': [
     'spaces.invitation_code',
     'users.created_at',
     'users.updated_at',
@@ -167,28 +174,28 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'messages.created_at',
     'appreciations.created_at',
   ],
-  'Made from a text that is compared.': [
+  'Derived from a compared text.': [
     'users.username_key',
     'users.username_skeleton',
     'users.email_key',
     'tags.tag_key',
     'messages.word_count',
   ],
-  'The traffic does not change it.': [
+  'Not changed by the traffic.': [
     'users.password_hash',
     'users.is_verified',
     'sessions.token_hash',
   ],
-  'assertIntact counts the rows.': ['spaces.participant_count'],
-  'The facts list the tags of a space in this order.': ['space_tags.position'],
+  'Compared with the number of rows by assertIntact.': ['spaces.participant_count'],
+  'Determines the order of the tags in the fact of the space.': ['space_tags.position'],
 };
 
 /** Reads all facts from a database, and the public ids of users, spaces and messages by key. */
 export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<string, string> } {
   const facts: Facts = new Map();
   const ids = new Map<string, string>();
-  const note = (key: string, value: string) => {
-    assert(!facts.has(key), `${key} is there twice`);
+  const addFact = (key: string, value: string) => {
+    assert(!facts.has(key), `${key} exists twice`);
     facts.set(key, value);
   };
   const rows = (select: string) => sqlite.prepare(select).raw().all() as string[][];
@@ -201,10 +208,10 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
   for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
     const [email, id = '', username = '', bio = '', avatar] = row;
     const mark = userMark(email);
-    note(`user ${mark}`, 'there');
-    note(`username ${mark}`, username);
-    note(`bio ${mark}`, bio);
-    if (avatar) note(`avatar ${mark}`, avatar);
+    addFact(`user ${mark}`, 'exists');
+    addFact(`username ${mark}`, username);
+    addFact(`bio ${mark}`, bio);
+    if (avatar) addFact(`avatar ${mark}`, avatar);
     ids.set(`user ${mark}`, id);
   }
   const tags = new Map<string, string[]>();
@@ -220,7 +227,10 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
     const [number = '', id = '', title = '', description = '', visibility = '', email] = row;
     const mark = textMark(description);
     assert.equal(mark?.split('.')[0], userMark(email), `the creator of ${mark}`);
-    note(`space ${mark}`, spaceValue({ title, description, visibility }, tags.get(number) ?? []));
+    addFact(
+      `space ${mark}`,
+      spaceValue({ title, description, visibility }, tags.get(number) ?? []),
+    );
     ids.set(`space ${mark}`, id);
   }
   for (const [description, email, left] of rows(
@@ -228,22 +238,22 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
      JOIN spaces ON spaces.pk = space_pk JOIN users ON users.pk = user_pk`,
   )) {
     const key = `participation ${textMark(description)}>${userMark(email)}`;
-    note(key, left ? 'left' : 'joined');
+    addFact(key, left ? 'left' : 'joined');
   }
   for (const [id = '', text = '', description, email] of rows(
     `SELECT message_id, text, description, email FROM messages
      JOIN spaces ON spaces.pk = messages.space_pk JOIN users ON users.pk = author_pk`,
   )) {
-    const place = `${textMark(description)}>${userMark(email)}.`;
-    assert(text.startsWith(place), `${text}: is where it was sent`);
-    note(`message ${textMark(text)}`, text);
+    const prefix = `${textMark(description)}>${userMark(email)}.`;
+    assert(text.startsWith(prefix), `the message ${text} is in another space or of another author`);
+    addFact(`message ${textMark(text)}`, text);
     ids.set(`message ${textMark(text)}`, id);
   }
   for (const [text, email] of rows(
     `SELECT text, email FROM appreciations
      JOIN messages ON messages.pk = message_pk JOIN users ON users.pk = user_pk`,
   )) {
-    note(`appreciation ${textMark(text)}>${userMark(email)}`, 'there');
+    addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'exists');
   }
   sqlite.exec('COMMIT');
   return { facts, ids };

@@ -2,10 +2,17 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
+import {
+  clientOf,
+  outcomeOf,
+  type Person,
+  register,
+  retryWhileUnavailable,
+  tally,
+} from './people.ts';
 import type { Trial } from './trial.ts';
 
-/** More attempts would only wait for password hashing. */
+/** More concurrent attempts would only wait for password hashing. */
 const MAX_CONCURRENT_ATTEMPTS = 4;
 
 /** Number of wrong passwords that a session may send before it must wait between them. */
@@ -16,15 +23,17 @@ const MAX_WAIT_SECONDS = 5;
 export const lockout: Trial = {
   promise: 'Wrong current passwords never lock the account, and delay the session by seconds only.',
   async run(scale) {
-    const tries = scale === 'full' ? 1000 : 105;
+    const attempts = scale === 'full' ? 1000 : 105;
     await using server = await startServer({ RATE_LIMITS: 'on' });
-    const person = await signUp(server.url, 'ada');
+    const person = await register(server.url, 'ada');
     const start = performance.now();
 
-    const outcomes = await tryWrongPasswords(person, tries, () => assertUsable(server.url, person));
+    const outcomes = await tryWrongPasswords(person, attempts, () =>
+      assertUsable(server.url, person),
+    );
     const wrong = outcomes.filter(({ status }) => status === 403).length;
     const waiting = outcomes.filter(({ status }) => status === 429).length;
-    assert.equal(wrong + waiting, tries, tally(outcomes));
+    assert.equal(wrong + waiting, attempts, tally(outcomes));
     // After the burst, one attempt is accepted every few seconds.
     const maxWrong = BURST + 1 + Math.ceil((performance.now() - start) / 1000 / MAX_WAIT_SECONDS);
     assert(
@@ -67,19 +76,19 @@ export const lockout: Trial = {
     other.password = newPassword;
     await assertUsable(server.url, other);
 
-    return `${tries} wrong passwords in one session: ${tally(outcomes)}; meanwhile profile, bio and login succeeded; the session changed its password after ${waitedSeconds} s, another session immediately`;
+    return `${attempts} wrong passwords in one session: ${tally(outcomes)}; meanwhile profile, bio and login succeeded; the session changed its password after ${waitedSeconds} s, another session immediately`;
   },
 };
 
 /** Sends wrong current passwords. Calls `check` after every 50 of them. */
-async function tryWrongPasswords({ client }: Person, tries: number, check: () => Promise<unknown>) {
+async function tryWrongPasswords({ client }: Person, count: number, check: () => Promise<unknown>) {
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
   const body = { currentPassword: 'not the password', newPassword: 'staple of the north wind' };
   let checks = 0;
-  while (outcomes.length < tries) {
-    const count = Math.min(MAX_CONCURRENT_ATTEMPTS, tries - outcomes.length);
-    const attempts = Array.from({ length: count }, () =>
-      insist(() => api.changePassword({ client, body })),
+  while (outcomes.length < count) {
+    const batchSize = Math.min(MAX_CONCURRENT_ATTEMPTS, count - outcomes.length);
+    const attempts = Array.from({ length: batchSize }, () =>
+      retryWhileUnavailable(() => api.changePassword({ client, body })),
     );
     outcomes.push(...(await Promise.all(attempts)).map(outcomeOf));
     if (outcomes.length < (checks + 1) * 50) continue;
@@ -92,13 +101,13 @@ async function tryWrongPasswords({ client }: Person, tries: number, check: () =>
 /** Asserts that profile, bio and login work. Returns the token of a new session. */
 async function assertUsable(url: string, { client, email, password }: Person): Promise<string> {
   assert.equal(
-    (await insist(() => api.getProfile({ client }))).response?.status,
+    (await retryWhileUnavailable(() => api.getProfile({ client }))).response?.status,
     200,
     'getProfile',
   );
-  const bio = await insist(() => api.changeBio({ client, body: { bio: 'Here.' } }));
+  const bio = await retryWhileUnavailable(() => api.changeBio({ client, body: { bio: 'Here.' } }));
   assert.equal(bio.response?.status, 200, 'changeBio');
-  const { data, response } = await insist(() =>
+  const { data, response } = await retryWhileUnavailable(() =>
     api.login({ client: clientOf(url), body: { email, password } }),
   );
   assert(data && response, `login returned ${response?.status}`);
@@ -116,5 +125,7 @@ async function assertUsable(url: string, { client, email, password }: Person): P
 }
 
 function changePassword({ client, password: currentPassword }: Person, newPassword: string) {
-  return insist(() => api.changePassword({ client, body: { currentPassword, newPassword } }));
+  return retryWhileUnavailable(() =>
+    api.changePassword({ client, body: { currentPassword, newPassword } }),
+  );
 }

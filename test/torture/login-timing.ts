@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { median } from '../bench/statistics.ts';
 import { startServer } from '../support/server.ts';
-import { signUp } from './people.ts';
+import { register } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Logins per email address, a few below the limit of failed logins. */
@@ -31,7 +31,7 @@ export const loginTiming: Trial = {
     const unknown: string[] = [];
     while (known.length * LOGINS_PER_ADDRESS < pairs) {
       // Random and equally long, so that the addresses themselves are indistinguishable.
-      known.push((await signUp(server.url, randomBytes(8).toString('hex'))).email);
+      known.push((await register(server.url, randomBytes(8).toString('hex'))).email);
       unknown.push(`${randomBytes(8).toString('hex')}@example.org`);
     }
     const logIn = (address: string | undefined) => tryLogin(server.url, `${address}`);

@@ -5,7 +5,7 @@ import { assertIndexed, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { assertSound, readDataDir } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
-import { CannotRun, type Trial } from './trial.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
 const READERS = 4;
 const WRITERS = 2;
@@ -35,11 +35,11 @@ const limits: Record<keyof ResourceUsage, (before: number) => number> = {
 export const longRun: Trial = {
   promise: 'Memory, open files and the write-ahead log do not grow while the service runs.',
   async run(scale) {
-    if (!existsSync('/proc/self/fd')) throw new CannotRun('needs /proc');
+    if (!existsSync('/proc/self/fd')) throw new MissingRequirement('needs /proc');
     const seconds = scale === 'full' ? 30 * 60 : 20;
     await using server = await startServer();
     const traffic = openTraffic();
-    traffic.goTo(server.url);
+    traffic.setUrl(server.url);
     const deadline = performance.now() + seconds * 1000;
     const counts = { reads: 0, writes: 0, shed: 0 };
 

@@ -4,7 +4,14 @@ import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, insist, type Outcome, outcomeOf, signUpAll, tally } from './people.ts';
+import {
+  clientOf,
+  type Outcome,
+  outcomeOf,
+  registerAll,
+  retryWhileUnavailable,
+  tally,
+} from './people.ts';
 import type { Trial } from './trial.ts';
 
 const CLAIMS = 50;
@@ -16,8 +23,7 @@ const REGISTRATIONS = 5;
 const MAX_HEAD_START_MS = 150;
 
 /**
- * The spellings of each letter that a reader takes for the same letter: capitals, full width, confusables of UTS 39,
- * composed and decomposed marks.
+ * The equivalent spellings of each letter: capitals, full width, confusables of UTS 39, composed and decomposed marks.
  */
 type Alphabet = readonly (readonly string[])[];
 
@@ -63,7 +69,7 @@ export const names: Trial = {
   async run(scale) {
     const rounds = scale === 'full' ? 200 : 5;
     await using server = await startServer({ WORKERS: '2' });
-    const people = await signUpAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
+    const people = await registerAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
     const anonymous = clientOf(server.url);
     const used = new Set<string>();
     let registered = 0;
@@ -78,12 +84,16 @@ export const names: Trial = {
         if (person) {
           await sleep(Math.random() * MAX_HEAD_START_MS * (round % 2));
           const { client } = person;
-          const response = await insist(() => api.changeUsername({ client, body: { username } }));
+          const response = await retryWhileUnavailable(() =>
+            api.changeUsername({ client, body: { username } }),
+          );
           return [username, outcomeOf(response)];
         }
         const email = `r${round}.${i}@example.org`;
         const body = { username, email, password: 'correct horse battery' };
-        const response = await insist(() => api.register({ client: anonymous, body }));
+        const response = await retryWhileUnavailable(() =>
+          api.register({ client: anonymous, body }),
+        );
         return [username, outcomeOf(response)];
       });
       const outcomes = await Promise.all(claims);

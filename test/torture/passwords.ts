@@ -3,7 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, insist, outcomeOf, type Person, signUp, tally } from './people.ts';
+import {
+  clientOf,
+  outcomeOf,
+  type Person,
+  register,
+  retryWhileUnavailable,
+  tally,
+} from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Number of logins with the old password during each change. */
@@ -18,10 +25,10 @@ export const passwords: Trial = {
   async run(scale) {
     const interleavings = scale === 'full' ? 500 : 10;
     await using server = await startServer({ WORKERS: '2' });
-    const person = await signUp(server.url, 'ada');
+    const person = await register(server.url, 'ada');
     await assertOthersEnd(server.url, person);
     const counts = await interleave(server.url, person, interleavings);
-    const others = await raceChanges(server.url, await signUp(server.url, 'grace'));
+    const others = await raceChanges(server.url, await register(server.url, 'grace'));
     return `${interleavings} changes during ${interleavings * LOGINS_PER_CHANGE} logins with the old password: ${counts.ended} sessions created before the change and ended by it, ${counts.rejected} logins rejected, no session left; ${CONCURRENT_CHANGES} concurrent changes of one password: one succeeded, ${others}`;
   },
 };
@@ -45,7 +52,9 @@ async function interleave(url: string, person: Person, times: number) {
     const { email, password } = person;
     const logins = Array.from({ length: LOGINS_PER_CHANGE }, async () => {
       await sleep(Math.random() * windowMs);
-      return insist(() => api.login({ client: clientOf(url), body: { email, password } }));
+      return retryWhileUnavailable(() =>
+        api.login({ client: clientOf(url), body: { email, password } }),
+      );
     });
     const start = performance.now();
     await sleep(Math.random() * windowMs * 0.5);
@@ -72,7 +81,7 @@ async function interleave(url: string, person: Person, times: number) {
       200,
       'the session that made the change',
     );
-    const late = await insist(() =>
+    const late = await retryWhileUnavailable(() =>
       api.login({ client: clientOf(url), body: { email, password } }),
     );
     assert.equal(late.response?.status, 401, 'a login with the old password after the change');
@@ -98,7 +107,9 @@ async function raceChanges(url: string, person: Person): Promise<string> {
     attempts.map(async ({ token, newPassword }) => {
       const client = clientOf(url, token);
       return outcomeOf(
-        await insist(() => api.changePassword({ client, body: { currentPassword, newPassword } })),
+        await retryWhileUnavailable(() =>
+          api.changePassword({ client, body: { currentPassword, newPassword } }),
+        ),
       );
     }),
   );
@@ -110,7 +121,7 @@ async function raceChanges(url: string, person: Person): Promise<string> {
 
   for (const { token, newPassword } of attempts) {
     const isAccepted = newPassword === accepted[0]?.newPassword;
-    const login = await insist(() =>
+    const login = await retryWhileUnavailable(() =>
       api.login({ client: clientOf(url), body: { email, password: newPassword } }),
     );
     assert.equal(login.response?.status, isAccepted ? 200 : 401, `a login with ${newPassword}`);
@@ -127,19 +138,24 @@ async function raceChanges(url: string, person: Person): Promise<string> {
 async function changePassword(person: Person, newPassword: string): Promise<void> {
   const { client, password: currentPassword } = person;
   const body = { currentPassword, newPassword };
-  const { response, error } = await insist(() => api.changePassword({ client, body }));
+  const { response, error } = await retryWhileUnavailable(() =>
+    api.changePassword({ client, body }),
+  );
   assert.equal(response?.status, 200, `changePassword: ${JSON.stringify(error)}`);
   person.password = newPassword;
 }
 
 async function openSession(url: string, { email, password }: Person): Promise<string> {
   const body = { email, password };
-  const { data, error } = await insist(() => api.login({ client: clientOf(url), body }));
+  const { data, error } = await retryWhileUnavailable(() =>
+    api.login({ client: clientOf(url), body }),
+  );
   assert(data, `login: ${JSON.stringify(error)}`);
   return data.access_token;
 }
 
 /** Returns 200 while the session is active. */
 async function getProfileStatus(url: string, token: string): Promise<number | undefined> {
-  return (await insist(() => api.getProfile({ client: clientOf(url, token) }))).response?.status;
+  return (await retryWhileUnavailable(() => api.getProfile({ client: clientOf(url, token) })))
+    .response?.status;
 }

@@ -22,57 +22,57 @@ export interface Outcome {
   code: string | undefined;
 }
 
-/** Maximum number of concurrent registrations. More would only wait for password hashing. */
+/** More concurrent registrations would only wait for password hashing. */
 const MAX_CONCURRENT_REGISTRATIONS = 4;
 
-/** A generated client, signed in with the token if there is one. */
+/** Returns a generated client that sends the token, if any. */
 export function clientOf(url: string, token?: string): Client {
   return createClient(createConfig({ baseUrl: url, ...(token && { auth: token }) }));
 }
 
 /** Registers a user whose email address starts with the username. */
-export async function signUp(
+export async function register(
   url: string,
   username: string,
   password = 'correct horse battery',
 ): Promise<Person> {
   const email = `${username}@example.org`;
-  const { data, error } = await insist(() =>
+  const { data, error } = await retryWhileUnavailable(() =>
     api.register({ client: clientOf(url), body: { username, email, password } }),
   );
-  if (!data) throw new Error(`${username} could not sign up: ${JSON.stringify(error)}`);
+  if (!data) throw new Error(`The registration of ${username} failed: ${JSON.stringify(error)}`);
   const { user_id: userId, access_token: token } = data;
   return { userId, email, password, token, client: clientOf(url, token) };
 }
 
 /** Registers users with numbered names. */
-export async function signUpAll(url: string, count: number, name = 'person'): Promise<Person[]> {
+export async function registerAll(url: string, count: number, name = 'person'): Promise<Person[]> {
   const people: Person[] = [];
   for (let first = 0; first < count; first += MAX_CONCURRENT_REGISTRATIONS) {
     const numbers = Array.from(
       { length: Math.min(MAX_CONCURRENT_REGISTRATIONS, count - first) },
       (_, i) => first + i,
     );
-    people.push(...(await Promise.all(numbers.map((i) => signUp(url, `${name}-${i}`)))));
+    people.push(...(await Promise.all(numbers.map((i) => register(url, `${name}-${i}`)))));
   }
   return people;
 }
 
-/** Sends a request and retries it up to 20 times while the service responds 503 with Retry-After. */
-export async function insist<Answer extends { response?: Response }>(
-  send: () => Promise<Answer>,
-): Promise<Answer> {
-  for (let tries = 1; ; tries += 1) {
-    const answer = await send();
-    const seconds = Number(answer.response?.headers.get('retry-after'));
-    if (answer.response?.status !== 503 || !seconds || tries === 20) return answer;
+/** Sends a request, up to 20 times while the service returns 503 with Retry-After. */
+export async function retryWhileUnavailable<Result extends { response?: Response }>(
+  send: () => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await send();
+    const seconds = Number(result.response?.headers.get('retry-after'));
+    if (result.response?.status !== 503 || !seconds || attempt === 20) return result;
     await sleep(1000 * seconds * (0.5 + Math.random()));
   }
 }
 
 /**
  * Sends the example request of an operation.
- * @param values replace examples, by the names of parameters and body properties
+ * @param values replacements for examples, by the name of the parameter or body property
  * @param token  sent unless the operation is public
  */
 export async function sendExample(
@@ -102,7 +102,7 @@ export function outcomeOf({ response, error }: { response?: Response; error?: un
 export function tally(outcomes: readonly Outcome[]): string {
   const counts = new Map<string, number>();
   for (const { status, code } of outcomes) {
-    const key = [status ?? 'no answer', code].filter(Boolean).join(' ');
+    const key = [status ?? 'no response', code].filter(Boolean).join(' ');
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return [...counts].map(([key, count]) => `${key} x ${count}`).join(', ');

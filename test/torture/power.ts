@@ -8,11 +8,11 @@ import { sql } from 'kysely';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startServer } from '../support/server.ts';
-import { type Answer, openTraffic } from './traffic.ts';
-import { CannotRun, type Trial } from './trial.ts';
+import { openTraffic, type Result } from './traffic.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
 /** A write with the times of its request and response, in milliseconds since 1970. */
-interface TimedWrite extends Answer {
+interface TimedWrite extends Result {
   sentAt: number;
   receivedAt: number;
 }
@@ -92,7 +92,7 @@ function requireStrace(): void {
   try {
     execFileSync('strace', ['-qq', '-e', 'trace=none', 'true'], { stdio: 'ignore' });
   } catch {
-    throw new CannotRun('needs strace and permission to trace processes');
+    throw new MissingRequirement('needs strace and permission to trace processes');
   }
 }
 
@@ -102,7 +102,7 @@ async function writeTraced(trace: string, dataDir: string, count: number): Promi
   const command = ['strace', '-f', '-qq', '-y', '-ttt', '-T', '-e', calls, '-o', trace];
   await using server = await startServer({ DATA_DIR: dataDir }, command);
   const traffic = openTraffic();
-  traffic.goTo(server.url);
+  traffic.setUrl(server.url);
   const write = traffic.writer();
   const timed: TimedWrite[] = [];
   while (timed.length < count) {

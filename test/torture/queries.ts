@@ -14,13 +14,13 @@ import { type Exchange, validateExchange } from '../support/contract.ts';
 import { startServer } from '../support/server.ts';
 import type { Trial } from './trial.ts';
 
-/** How many are sent at once. */
-const AT_ONCE = 20;
+/** Number of concurrent searches. */
+const CONCURRENCY = 20;
 
-/** A little less than the server reads of a request line. */
-const LONGEST = 15_500;
+/** Slightly below the server's limit for the request line. */
+const MAX_TARGET_LENGTH = 15_500;
 
-/** They find something, and more than one result. */
+/** Searches with several results. */
 const SEARCHES = [
   '/api/spaces/search?q=a',
   '/api/spaces/search?q=bread',
@@ -28,14 +28,14 @@ const SEARCHES = [
   '/api/spaces/tag/bread?',
 ];
 
-/** It finds something once the dictionary is built. */
+/** A search with results only after the dictionary has been built. */
 const CORRECTED_SEARCH = '/api/spaces/search?q=braed';
 const DICTIONARY_TIMEOUT_MS = 60_000;
 
-/** A search as it is sent. */
 interface Search {
-  /** Encoded; undefined for a search by text. */
+  /** The percent-encoded tag; undefined for a search by text. */
   tag: string | undefined;
+  /** The query string. */
   query: string;
 }
 
@@ -44,45 +44,50 @@ export const queries: Trial = {
   async run(scale) {
     const count = scale === 'full' ? 100_000 : 1_000;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-queries-'));
-    const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+    const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
     try {
       await importSample(dataDir);
       await using server = await startServer({ DATA_DIR: dataDir });
       const get = (target: string) => send(server.url, target, agent);
-      await untilCorrected(get);
+      await waitForDictionary(get);
       const searches = [...SEARCHES, CORRECTED_SEARCH];
-      const known = () => Promise.all(searches.map(async (each) => (await get(each)).body));
-      const before = await known();
-      const cursors = await takeCursors(get, searches);
+      const readKnownSearches = () =>
+        Promise.all(searches.map(async (each) => (await get(each)).body));
+      const before = await readKnownSearches();
+      const cursors = await collectCursors(get, searches);
 
       const statuses = new Map<number, number>();
       let results = 0;
       const search = async ({ tag, query }: Search) => {
         const path = tag === undefined ? '/api/spaces/search' : `/api/spaces/tag/${tag}`;
-        const answer = await get(`${path}?${query}`);
-        const { status, body } = answer;
+        const exchange = await get(`${path}?${query}`);
+        const { status, body } = exchange;
         assert([200, 400, 404].includes(status), `${path}?${query} -> ${status}: ${body}`);
-        // No URL has a tag such as `..`; to the contract, one tag is as good as another.
-        const url = tag === undefined ? answer.url : `${server.url}/api/spaces/tag/any?${query}`;
-        validateExchange({ ...answer, url });
+        // A URL object cannot contain a tag such as `..`, so the contract is checked with another tag.
+        const url = tag === undefined ? exchange.url : `${server.url}/api/spaces/tag/any?${query}`;
+        validateExchange({ ...exchange, url });
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         if (status === 200) results += JSON.parse(body).length;
       };
       await fc.assert(
         fc.asyncProperty(
-          fc.array(anySearch(cursors), { minLength: AT_ONCE, maxLength: AT_ONCE }),
+          fc.array(anySearch(cursors), { minLength: CONCURRENCY, maxLength: CONCURRENCY }),
           async (searches) => {
             await Promise.all(searches.map(search));
           },
         ),
-        { numRuns: count / AT_ONCE, includeErrorInReport: true },
+        { numRuns: count / CONCURRENCY, includeErrorInReport: true },
       );
 
       assert.equal(server.child.exitCode, null, server.output());
-      assert.deepEqual(await known(), before, 'what is found afterwards is what was found before');
-      assert.equal(server.unexpectedOutput(), '', 'the server warned of something');
+      assert.deepEqual(
+        await readKnownSearches(),
+        before,
+        'known searches return other results than before',
+      );
+      assert.equal(server.unexpectedOutput(), '', 'the server logged a warning');
       const tally = [...statuses].sort().map(([status, times]) => `${status} x ${times}`);
-      return `${count} searches, ${tally.join(', ')}, with ${results} results in all; each answer as the contract has it, 0 times 5xx`;
+      return `${count} searches, ${tally.join(', ')}, ${results} results in total; every response matches the contract, 0 times 5xx`;
     } finally {
       agent.destroy();
       await rm(dataDir, { recursive: true, force: true });
@@ -100,7 +105,7 @@ async function importSample(dataDir: string): Promise<void> {
   }
 }
 
-/** Sends a request target as it is written. What `fetch` takes would be made well-formed first. */
+/** Sends a request target unchanged. `fetch` would normalise it. */
 function send(url: string, target: string, agent: Agent): Promise<Exchange> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { path: target, agent }, async (response) => {
@@ -113,21 +118,21 @@ function send(url: string, target: string, agent: Agent): Promise<Exchange> {
         reject(error);
       }
     });
-    sent.on('error', (cause) => reject(new Error(`${target} got no answer`, { cause })));
+    sent.on('error', (cause) => reject(new Error(`${target} got no response`, { cause })));
     sent.end();
   });
 }
 
-async function untilCorrected(get: (target: string) => Promise<Exchange>): Promise<void> {
+async function waitForDictionary(get: (target: string) => Promise<Exchange>): Promise<void> {
   const deadline = performance.now() + DICTIONARY_TIMEOUT_MS;
   while ((await get(CORRECTED_SEARCH)).body === '[]') {
-    assert(performance.now() < deadline, `${CORRECTED_SEARCH} finds something`);
+    assert(performance.now() < deadline, `${CORRECTED_SEARCH} still returns no results`);
     await sleep(50);
   }
 }
 
-/** Some of every list, and of every page of it. */
-async function takeCursors(
+/** Returns the cursors of the first ten pages of each search. */
+async function collectCursors(
   get: (target: string) => Promise<Exchange>,
   searches: readonly string[],
 ): Promise<string[]> {
@@ -141,7 +146,7 @@ async function takeCursors(
       if (cursor) cursors.push(cursor);
     }
   }
-  assert(cursors.length > 3, 'the sample has more than one page to find');
+  assert(cursors.length > 3, 'the searches have too few pages');
   return cursors;
 }
 
@@ -210,35 +215,35 @@ const anyText = fc.oneof(
     .map((parts) => parts.join('')),
   fc.string({ unit: 'binary', maxLength: 210 }),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
-  // Halves of characters, too.
+  // UTF-16 code units, including lone surrogates.
   fc
     .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 210 })
     .map((units) => String.fromCharCode(...units)),
   fc
     .tuple(fc.constantFrom(...FRAGMENTS), fc.constantFrom(10, 199, 200, 201, 5_000))
-    .map(([part, times]) => part.repeat(times).slice(0, LONGEST)),
+    .map(([part, times]) => part.repeat(times).slice(0, MAX_TARGET_LENGTH)),
 );
 
-/** Percent-encodes everything; halves of characters as their three bytes would be. */
+/** Percent-encodes every character. Lone surrogates become three bytes, as in CESU-8. */
 const encodeAll = (text: string) =>
   [...text]
-    .map((each) => (each.isWellFormed() ? encodeURIComponent(each) : encodeHalf(each)))
+    .map((each) => (each.isWellFormed() ? encodeURIComponent(each) : encodeSurrogate(each)))
     .join('');
 
-const encodeHalf = (half: string) => {
-  const unit = half.charCodeAt(0);
+const encodeSurrogate = (surrogate: string) => {
+  const unit = surrogate.charCodeAt(0);
   const bytes = [0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 0x3f), 0x80 | (unit & 0x3f)];
   return bytes.map((byte) => `%${byte.toString(16)}`).join('');
 };
 
-/** Leaves as much as a request target can hold at all; the letters from 0x80 on as single bytes. */
-const encodeLittle = (text: string) =>
+/** Percent-encodes only characters that a request target cannot contain. U+0080 to U+00FF are sent as single bytes. */
+const encodeMinimally = (text: string) =>
   [...text]
     .map((each) => (/[!"$-.0-9:;<>=@-~\u0080-\u00ff]/.test(each) ? each : encodeAll(each)))
     .join('');
 
 const anyEncoded = fc
-  .tuple(anyText, fc.constantFrom(encodeAll, encodeAll, encodeLittle))
+  .tuple(anyText, fc.constantFrom(encodeAll, encodeAll, encodeMinimally))
   .map(([text, encode]) => encode(text));
 
 const anyLimit = fc.oneof(
@@ -260,7 +265,7 @@ const anyLimit = fc.oneof(
   fc.maxSafeInteger().map(String),
 );
 
-/** What else may stand in a query string. */
+/** Other parts of a query string. */
 const anyRest = fc.oneof(
   { weight: 5, arbitrary: fc.constant('') },
   fc.constantFrom(
@@ -279,7 +284,7 @@ function anySearch(cursors: readonly string[]): fc.Arbitrary<Search> {
   const write = (parts: unknown) => Buffer.from(JSON.stringify(parts) ?? '').toString('base64url');
   const anyCursor = fc.oneof(
     { weight: 2, arbitrary: cursor },
-    // A position that was not sealed, and a sealed one with another byte.
+    // A position that was not sealed, and a sealed cursor with one changed byte.
     fc.array(part, { maxLength: 6 }).map(write),
     fc.tuple(cursor, fc.nat(), fc.nat(255)).map(([whole, i, byte]) => {
       const bytes = Buffer.from(whole, 'base64url');
@@ -310,10 +315,10 @@ function anySearch(cursors: readonly string[]): fc.Arbitrary<Search> {
     })
     .map(({ isByTag, text, limit, cursor, asTyped, rest }) => {
       const options = limit + cursor + asTyped + rest;
-      const longest = Math.max(0, LONGEST - options.length);
+      const longest = Math.max(0, MAX_TARGET_LENGTH - options.length);
       const clipped = text.slice(0, longest);
       return isByTag
-        ? { tag: clipped, query: options.slice(1, LONGEST) }
-        : { tag: undefined, query: `q=${clipped}${options}`.slice(0, LONGEST) };
+        ? { tag: clipped, query: options.slice(1, MAX_TARGET_LENGTH) }
+        : { tag: undefined, query: `q=${clipped}${options}`.slice(0, MAX_TARGET_LENGTH) };
     });
 }

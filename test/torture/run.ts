@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { CannotRun, type Trial } from './trial.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
 const USAGE = `Tries to break the promises of the service, and prints measurements.
 
@@ -24,7 +24,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   erasure: async () => (await import('./erasure.ts')).erasure,
   'login-timing': async () => (await import('./login-timing.ts')).loginTiming,
   secrets: async () => (await import('./secrets.ts')).secrets,
-  strangers: async () => (await import('./strangers.ts')).strangers,
+  schemathesis: async () => (await import('./schemathesis.ts')).schemathesis,
   queries: async () => (await import('./queries.ts')).queries,
   avatars: async () => (await import('./avatars.ts')).avatars,
 };
@@ -40,7 +40,7 @@ if (values.help || unknown.length > 0) {
   process.exit(unknown.length > 0 ? 1 : 0);
 }
 
-// Exit normally on a signal, because the exit handler ends the servers.
+// The exit handler stops the servers. A signal does not run it without this.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -50,15 +50,15 @@ for (const [name, load] of Object.entries(trials)) {
   const { promise, run } = await load();
   console.log(`\n${name}: ${promise}`);
   const outcome = await run(values.quick ? 'quick' : 'full').then(
-    (measurements) => ({ verdict: 'passed', detail: measurements }) as const,
+    (measurements) => ({ result: 'passed', detail: measurements }) as const,
     (error: Error) =>
-      error instanceof CannotRun
-        ? ({ verdict: 'skipped', detail: error.message } as const)
-        : ({ verdict: 'failed', detail: error.stack ?? String(error) } as const),
+      error instanceof MissingRequirement
+        ? ({ result: 'skipped', detail: error.message } as const)
+        : ({ result: 'failed', detail: error.stack ?? String(error) } as const),
   );
-  counts[outcome.verdict] += 1;
+  counts[outcome.result] += 1;
   const seconds = Math.round((performance.now() - start) / 1000);
-  console.log(`  ${outcome.verdict} in ${seconds} s: ${outcome.detail}`);
+  console.log(`  ${outcome.result} in ${seconds} s: ${outcome.detail}`);
 }
 console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exit(counts.failed > 0 ? 1 : 0);

@@ -8,7 +8,7 @@ import { databaseFile } from '../support/integrity.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, signUp } from './people.ts';
+import { clientOf, register } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More concurrent logins than the service queues. */
@@ -21,14 +21,14 @@ const SQL =
 /** Headers that reveal the software of the server. */
 const REVEALING_HEADERS = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
 
-/** Records the secrets that were sent and what the responses revealed. */
+/** Records sent secrets and received responses. */
 interface Exchanges {
   secrets: Map<string, string>;
   /** Returns a new secret and records it. */
   secret(kind: string): string;
   /** Sends a request and records error bodies and headers. Returns the status. */
   send(path: string, init: RequestInit, isPrivate?: boolean): Promise<number>;
-  /** The bodies of errors and the headers of all responses. */
+  /** The bodies of error responses and the headers of all responses. */
   visibleTexts: string[];
   statuses: Map<number, number>;
 }
@@ -121,7 +121,7 @@ function openRecord(url: string): Exchanges {
 /** Uses an account with secrets in every private text. Returns a token. */
 async function useAccount(url: string, { secrets, secret, send }: Exchanges, pass: number) {
   const name = `person-${secret('a username')}`;
-  const person = await signUp(url, name, secret('a password'));
+  const person = await register(url, name, secret('a password'));
   const { email } = person;
   const recordToken = (token: string) => {
     secrets.set(`a token ${secrets.size}`, token);
@@ -184,7 +184,7 @@ async function useAccount(url: string, { secrets, secret, send }: Exchanges, pas
   return token;
 }
 
-/** Sends requests with secrets to an operation, most of which it must reject. */
+/** Sends requests with secrets to an operation. It must reject most of them. */
 async function provoke(record: Exchanges, operation: Operation, token: string): Promise<void> {
   const { secret } = record;
   const { method, bodyType, authentication } = operation;
@@ -229,11 +229,11 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
       typeof value === 'string' ? secret(`${name} in a body`) : value,
     );
     const status = await send({ headers: asJson, body });
-    assert(status < 500, `${url}, answered ${status}`);
+    assert(status < 500, `${url} returned ${status}`);
   }
   for (const body of bodies) {
     const status = await send({ headers: asJson, body });
-    assert([400, 401, 413, 415].includes(status), `${url}, answered ${status}`);
+    assert([400, 401, 413, 415].includes(status), `${url} returned ${status}`);
   }
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', `x/${password()}`]) {
     const headers = { authorization, 'content-type': type };
@@ -259,7 +259,7 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
   }
 }
 
-/** Sends requests that reach no operation: unknown paths and methods, and malformed HTTP. */
+/** Sends requests that do not reach an operation: unknown paths and methods, and malformed HTTP. */
 async function provokeOutsideOperations(
   url: string,
   { secret, send, visibleTexts }: Exchanges,
@@ -299,7 +299,7 @@ async function provokeOutsideOperations(
 async function provokeFailures(url: string, dataDir: string, record: Exchanges, pass: number) {
   const { secrets, secret, send } = record;
   const password = secret('a password');
-  const { email, token } = await signUp(url, `failing-${pass}`, password);
+  const { email, token } = await register(url, `failing-${pass}`, password);
   secrets.set(`the token of failing-${pass}`, token);
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const put = (path: string, body: object) =>
@@ -311,7 +311,7 @@ async function provokeFailures(url: string, dataDir: string, record: Exchanges, 
     assert.equal(await send('/api/profile/me', { headers }), 500);
     sqlite.exec('ALTER TABLE users RENAME COLUMN biography TO bio');
 
-    // A trigger that the service does not know. Its error contains SQL details.
+    // An unknown trigger. Its error message contains SQL.
     sqlite.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON users BEGIN
       SELECT RAISE(ABORT, 'refused'); END`);
     assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);

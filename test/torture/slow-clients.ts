@@ -80,7 +80,7 @@ async function measure(
   return (await Promise.all(clients.map((client) => client.stop()))).flat();
 }
 
-/** Returns the median of the p99 of each second, which ignores seconds when another program was busy. */
+/** Returns the median of the p99 of each second. It ignores seconds during which another program was busy. */
 function typicalP99(outcomes: readonly Outcome[]): number {
   const seconds = Map.groupBy(outcomes, ({ startedAt }) => Math.floor(startedAt / 1000));
   const p99s = [...seconds.values()].map((outcomes) => quantile(outcomes.map(duration), 0.99));
@@ -96,7 +96,7 @@ async function sendSlowly(url: string, beginning: string, more: string) {
   const timer = setInterval(() => void connection.write(more), 1000);
   const deadline = setTimeout(() => connection.socket.destroy(), 60_000);
   const response = await connection.readResponse();
-  await connection.ended;
+  await connection.closed;
   clearInterval(timer);
   clearTimeout(deadline);
   return { response, milliseconds: performance.now() - start };

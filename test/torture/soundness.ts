@@ -7,7 +7,7 @@ import { isAvatarName } from '../../server/avatars/store.ts';
 import { assertIntact, databaseFile } from '../support/integrity.ts';
 import { readFacts } from './ledger.ts';
 
-/** What `readFacts` reads from a data folder, whether or not a server runs on it. */
+/** Reads all facts from a data folder. A server may be using it. */
 export function readDataDir(dataDir: string) {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
@@ -17,7 +17,7 @@ export function readDataDir(dataDir: string) {
   }
 }
 
-/** Holds what is in a data folder against itself: rows, counters, sessions, avatars. Nobody may be writing to it. */
+/** Checks the consistency of rows, counters, sessions and avatar files. There must be no concurrent writes. */
 export async function assertSound(dataDir: string): Promise<void> {
   assertIntact(dataDir);
   const folder = join(dataDir, 'avatars');
@@ -25,21 +25,21 @@ export async function assertSound(dataDir: string): Promise<void> {
   const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
   try {
     const column = (query: string) => sqlite.prepare(query).pluck().all() as string[];
-    const strangers = column(
+    const usersWithoutSession = column(
       'SELECT user_id FROM users WHERE pk NOT IN (SELECT user_pk FROM sessions)',
     );
-    assert.deepEqual(strangers, [], 'users without the session that came with them');
+    assert.deepEqual(usersWithoutSession, [], 'users without a session');
 
-    const shown = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
-    const queued = new Set(column('SELECT avatar FROM discarded_avatars'));
-    for (const avatar of shown) {
-      assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar}`);
-      assert(!queued.has(avatar), `${avatar} is shown, and about to be removed`);
+    const current = new Set(column('SELECT avatar FROM users WHERE avatar IS NOT NULL'));
+    const discarded = new Set(column('SELECT avatar FROM discarded_avatars'));
+    for (const avatar of current) {
+      assert(existsSync(join(folder, avatar)), `the file of the avatar ${avatar} is missing`);
+      assert(!discarded.has(avatar), `${avatar} is both current and discarded`);
     }
     for (const file of files) {
-      // One that was in the queue may have been removed, file and row, since the folder was read.
-      const isKnown = shown.has(file) || queued.has(file) || !existsSync(join(folder, file));
-      assert(isKnown, `the file ${file} belongs to nobody`);
+      // A discarded avatar may have been removed, file and row, after the folder was read.
+      const isKnown = current.has(file) || discarded.has(file) || !existsSync(join(folder, file));
+      assert(isKnown, `the file ${file} has no owner`);
     }
   } finally {
     sqlite.close();

@@ -17,12 +17,12 @@ import {
 import { sendExample } from './people.ts';
 
 /** The outcome of a request. */
-export interface Answer {
+export interface Result {
   operation: string;
   /** Undefined without a response. */
   status: number | undefined;
   contentType: string | null;
-  /** Whether the request changes what the ledger expects. */
+  /** Whether the request changes the expected facts. */
   isChange: boolean;
 }
 
@@ -30,11 +30,11 @@ export interface Answer {
 export interface Traffic {
   ledger: Ledger;
   /** Sends all later requests to this base URL. */
-  goTo(url: string): void;
+  setUrl(url: string): void;
   writer(): Writer;
   /** Sends one random read. */
-  read(): Promise<Answer>;
-  /** Replaces the expected state by the actual state of the database. */
+  read(): Promise<Result>;
+  /** Replaces the expected state with the actual state of the database. */
   settle(actual: { facts: Facts; ids: Map<string, string> }): void;
 }
 
@@ -42,7 +42,7 @@ export interface Traffic {
  * Sends one write: the requested operation if possible, otherwise a random one.
  * @throws AssertionError if the response is unexpected
  */
-export type Writer = (operation?: Write) => Promise<Answer>;
+export type Writer = (operation?: Write) => Promise<Result>;
 
 interface Person {
   mark: string;
@@ -52,32 +52,42 @@ interface Person {
   messages: string[];
 }
 
-/** A write that is possible in the expected state. */
+/** A write that should succeed in the expected state. */
 interface Attempt {
   changes: Changes;
   send(): Promise<{ data?: unknown; response?: Response; error?: unknown }>;
   /** Runs after success. Returns changes known only from the response. */
-  done?(data: never): Changes | undefined;
+  onSuccess?(data: never): Changes | undefined;
 }
 
 /** Relative frequency of each write. */
 export const writeShares = {
-  ...{ sendMessage: 28, createSpace: 12, joinSpace: 14, appreciateMessage: 12, updateSpace: 8 },
-  ...{ deleteMessage: 5, leaveSpace: 4, withdrawAppreciation: 3, deleteSpace: 2 },
-  ...{ changeBio: 4, changeUsername: 3, changeProfilePicture: 3, removeProfilePicture: 1 },
-  ...{ deleteAccount: 1 },
+  sendMessage: 28,
+  createSpace: 12,
+  joinSpace: 14,
+  appreciateMessage: 12,
+  updateSpace: 8,
+  deleteMessage: 5,
+  leaveSpace: 4,
+  withdrawAppreciation: 3,
+  deleteSpace: 2,
+  changeBio: 4,
+  changeUsername: 3,
+  changeProfilePicture: 3,
+  removeProfilePicture: 1,
+  deleteAccount: 1,
 };
 type Write = keyof typeof writeShares;
 
-/** Operations that are never drawn, with the reason. */
-export const notDrawn: Readonly<Record<string, string>> = {
-  register: 'Is sent whenever a writer needs another person.',
-  login: 'Writes nothing that the ledger compares.',
-  logout: 'Writes nothing that the ledger compares.',
-  changePassword: 'Writes nothing that the ledger compares.',
+/** Operations that are never drawn at random, with the reason. */
+export const neverDrawn: Readonly<Record<string, string>> = {
+  register: 'It is sent when a writer needs another person.',
+  login: 'The ledger does not compare its effects.',
+  logout: 'The ledger does not compare its effects.',
+  changePassword: 'The ledger does not compare its effects.',
 };
 
-/** Names of all inputs for which reads have values. */
+/** Inputs that reads can have. */
 const READ_INPUTS = [
   'q',
   'tag',
@@ -89,7 +99,7 @@ const READ_INPUTS = [
   'cursor',
 ];
 
-/** Whether the traffic sends this operation as a read: a `GET` without unknown inputs. */
+/** Returns whether the traffic sends this operation as a read: a `GET` without unknown inputs. */
 export function isRead(operation: Operation): boolean {
   return (
     operation.method === 'GET' &&
@@ -101,7 +111,7 @@ const declared = new Set(declaredStatuses());
 
 const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'.split(' ');
 const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
-/** Maximum length of each list of users, spaces and messages, which bounds the memory of long runs. */
+/** Maximum length of each list of users, spaces and messages. It bounds the memory of long runs. */
 const MAX_REMEMBERED = 200;
 const MAX_PEOPLE = 12;
 
@@ -116,53 +126,55 @@ export function openTraffic(): Traffic {
   const ledger = openLedger();
   const client = createClient(createConfig({ baseUrl: '' }));
   let ids = new Map<string, string>();
-  let last = 0;
-  const next = () => ++last;
+  let lastNumber = 0;
+  const nextNumber = () => ++lastNumber;
   const spaces: string[] = [];
   const messages: string[] = [];
   const people: Person[] = [];
 
   const idOf = (key: string) => {
     const id = ids.get(key);
-    assert(id !== undefined, `the id of ${key} is known`);
+    assert(id !== undefined, `the id of ${key} is unknown`);
     return id;
   };
   const spaceId = (mark: string) => ({ space_id: idOf(`space ${mark}`) });
   const messageId = (mark: string) => ({ message_id: idOf(`message ${mark}`) });
-  const living = (kind: string, marks: readonly string[]) =>
-    some(marks, (mark) => ledger.holds(`${kind} ${mark}`));
+  const drawExisting = (kind: string, marks: readonly string[]) =>
+    drawWhere(marks, (mark) => ledger.exists(`${kind} ${mark}`));
 
   function newSpace(mark: string) {
     const visibility = Math.random() < 0.85 ? ('public' as const) : ('private' as const);
     const tags = TAGS.filter(() => Math.random() < 0.3);
     return {
-      ...{ title: text(`Space${next()}`, 3), description: text(mark, 8), visibility },
-      ...{ tags },
+      title: text(`Space${nextNumber()}`, 3),
+      description: text(mark, 8),
+      visibility,
+      tags,
     };
   }
 
-  /** Each write of a person; undefined if nothing exists that it could change. */
+  /** Creates each write of a person; undefined if it needs a target and none exists. */
   const writes: Record<Write, (person: Person) => Attempt | undefined> = {
     changeUsername({ mark, token }) {
-      const username = `user-${mark.slice(1)}-${next()}`;
+      const username = `user-${mark.slice(1)}-${nextNumber()}`;
       return {
         changes: { [`username ${mark}`]: username },
         send: () => api.changeUsername({ client, auth: token, body: { username } }),
       };
     },
     changeBio({ mark, token }) {
-      const bio = text(`Bio${next()}`, 20);
+      const bio = text(`Bio${nextNumber()}`, 20);
       return {
         changes: { [`bio ${mark}`]: bio },
         send: () => api.changeBio({ client, auth: token, body: { bio } }),
       };
     },
     changeProfilePicture({ mark, token }) {
-      const avatar = avatars[next() % avatars.length] as Blob;
+      const avatar = avatars[nextNumber() % avatars.length] as Blob;
       return {
         changes: { [`avatar ${mark}`]: ANY },
         send: () => api.changeProfilePicture({ client, auth: token, body: { avatar } }),
-        done: ({ profile_picture }: { profile_picture: string }) => ({
+        onSuccess: ({ profile_picture }: { profile_picture: string }) => ({
           [`avatar ${mark}`]: profile_picture.split('/').pop(),
         }),
       };
@@ -174,7 +186,7 @@ export function openTraffic(): Traffic {
       };
     },
     createSpace(person) {
-      const mark = `${person.mark}.s${next()}`;
+      const mark = `${person.mark}.s${nextNumber()}`;
       const { tags, ...space } = newSpace(mark);
       return {
         changes: {
@@ -182,7 +194,7 @@ export function openTraffic(): Traffic {
           [`participation ${mark}>${person.mark}`]: 'joined',
         },
         send: () => api.createSpace({ client, auth: person.token, body: { ...space, tags } }),
-        done({ space_id }: { space_id: string }) {
+        onSuccess({ space_id }: { space_id: string }) {
           ids.set(`space ${mark}`, space_id);
           remember(person.spaces, mark);
           remember(person.joined, mark);
@@ -192,20 +204,22 @@ export function openTraffic(): Traffic {
       };
     },
     updateSpace(person) {
-      const mark = living('space', person.spaces);
+      const mark = drawExisting('space', person.spaces);
       if (!mark) return undefined;
       const { tags, ...space } = newSpace(mark);
       return {
         changes: { [`space ${mark}`]: spaceValue(space, tags) },
         send: () =>
           api.updateSpace({
-            ...{ client, auth: person.token, path: spaceId(mark) },
+            client,
+            auth: person.token,
+            path: spaceId(mark),
             body: { ...space, tags },
           }),
       };
     },
     deleteSpace(person) {
-      const mark = living('space', person.spaces);
+      const mark = drawExisting('space', person.spaces);
       if (!mark) return undefined;
       return {
         changes: { [`space ${mark}`]: undefined },
@@ -213,19 +227,19 @@ export function openTraffic(): Traffic {
       };
     },
     joinSpace(person) {
-      const mark = living('space', spaces);
+      const mark = drawExisting('space', spaces);
       if (!mark || mark.startsWith(`${person.mark}.`)) return undefined;
       return {
         changes: { [`participation ${mark}>${person.mark}`]: 'joined' },
         send: () => api.joinSpace({ client, auth: person.token, path: spaceId(mark), body: {} }),
-        done() {
+        onSuccess() {
           remember(person.joined, mark);
           return undefined;
         },
       };
     },
     leaveSpace(person) {
-      const mark = living('space', person.joined);
+      const mark = drawExisting('space', person.joined);
       if (!mark || mark.startsWith(`${person.mark}.`) || !hasJoined(person, mark)) return undefined;
       return {
         changes: { [`participation ${mark}>${person.mark}`]: 'left' },
@@ -233,15 +247,15 @@ export function openTraffic(): Traffic {
       };
     },
     sendMessage(person) {
-      const space = living('space', person.joined);
+      const space = drawExisting('space', person.joined);
       if (!space || !hasJoined(person, space)) return undefined;
-      const mark = `${space}>${person.mark}.m${next()}`;
+      const mark = `${space}>${person.mark}.m${nextNumber()}`;
       const sent = text(mark, 12);
       return {
         changes: { [`message ${mark}`]: sent },
         send: () =>
           api.sendMessage({ client, auth: person.token, body: { ...spaceId(space), text: sent } }),
-        done({ message_id }: { message_id: string }) {
+        onSuccess({ message_id }: { message_id: string }) {
           ids.set(`message ${mark}`, message_id);
           remember(person.messages, mark);
           remember(messages, mark);
@@ -250,7 +264,7 @@ export function openTraffic(): Traffic {
       };
     },
     deleteMessage(person) {
-      const mark = living('message', person.messages);
+      const mark = drawExisting('message', person.messages);
       if (!mark) return undefined;
       return {
         changes: { [`message ${mark}`]: undefined },
@@ -258,15 +272,17 @@ export function openTraffic(): Traffic {
       };
     },
     appreciateMessage(person) {
-      const mark = living('message', messages);
+      const mark = drawExisting('message', messages);
       if (!mark || mark.includes(`>${person.mark}.`)) return undefined;
       return {
-        changes: { [`appreciation ${mark}>${person.mark}`]: 'there' },
+        changes: { [`appreciation ${mark}>${person.mark}`]: 'exists' },
         send: () => api.appreciateMessage({ client, auth: person.token, path: messageId(mark) }),
       };
     },
     withdrawAppreciation(person) {
-      const mark = some(messages, (each) => ledger.holds(`appreciation ${each}>${person.mark}`));
+      const mark = drawWhere(messages, (each) =>
+        ledger.exists(`appreciation ${each}>${person.mark}`),
+      );
       if (!mark) return undefined;
       return {
         changes: { [`appreciation ${mark}>${person.mark}`]: undefined },
@@ -284,13 +300,13 @@ export function openTraffic(): Traffic {
     ledger.value(`participation ${space}>${person.mark}`) === 'joined';
 
   function register(own: Person[]): Attempt {
-    const mark = `u${next()}`;
+    const mark = `u${nextNumber()}`;
     const username = `user-${mark.slice(1)}`;
     const body = { username, email: `${mark}@example.org`, password: 'correct horse battery' };
     return {
-      changes: { [`user ${mark}`]: 'there', [`username ${mark}`]: username, [`bio ${mark}`]: '' },
+      changes: { [`user ${mark}`]: 'exists', [`username ${mark}`]: username, [`bio ${mark}`]: '' },
       send: () => api.register({ client, body }),
-      done({ user_id, access_token: token }: { user_id: string; access_token: string }) {
+      onSuccess({ user_id, access_token: token }: { user_id: string; access_token: string }) {
         ids.set(`user ${mark}`, user_id);
         const person = { mark, token, spaces: [], joined: [], messages: [] };
         own.push(person);
@@ -300,33 +316,33 @@ export function openTraffic(): Traffic {
     };
   }
 
-  async function perform(operation: string, attempt: Attempt, journal: Journal): Promise<Answer> {
+  async function perform(operation: string, attempt: Attempt, journal: Journal): Promise<Result> {
     const isChange = Object.entries(attempt.changes).some(
       ([key, value]) => ledger.value(key) !== value,
     );
     journal.begin(attempt.changes);
     const { data, response, error } = await attempt.send();
-    const answer = { ...answerOf(operation, response), isChange };
-    if (answer.status === undefined || (response?.ok && data === undefined)) {
-      return { ...answer, status: undefined };
+    const result = { ...resultOf(operation, response), isChange };
+    if (result.status === undefined || (response?.ok && data === undefined)) {
+      return { ...result, status: undefined };
     }
-    if (response?.ok) journal.acknowledge(attempt.done?.(data as never));
-    else journal.refuse();
+    if (response?.ok) journal.acknowledge(attempt.onSuccess?.(data as never));
+    else journal.reject();
     // Other writers may have deleted the target or made it private.
-    const isExpected = response?.ok || [403, 404, 503].includes(answer.status);
-    assert(isExpected, `${operation} was answered ${answer.status}: ${JSON.stringify(error)}`);
-    return answer;
+    const isExpected = response?.ok || [403, 404, 503].includes(result.status);
+    assert(isExpected, `${operation} returned ${result.status}: ${JSON.stringify(error)}`);
+    return result;
   }
 
   return {
     ledger,
-    goTo: (url) => void client.setConfig({ baseUrl: url }),
+    setUrl: (url) => void client.setConfig({ baseUrl: url }),
 
     writer() {
       const journal = ledger.journal();
       const own: Person[] = [];
       return async (wanted) => {
-        const alive = own.filter(({ mark }) => ledger.holds(`user ${mark}`));
+        const alive = own.filter(({ mark }) => ledger.exists(`user ${mark}`));
         own.splice(0, own.length, ...alive);
         const wantsPerson = own.length < 2 || (own.length < MAX_PEOPLE && Math.random() < 0.02);
         if (own.length === 0 || (wanted === undefined && wantsPerson)) {
@@ -341,11 +357,12 @@ export function openTraffic(): Traffic {
     },
 
     async read() {
-      const person = people.findLast(({ mark }) => ledger.holds(`user ${mark}`));
-      const space = living('space', spaces);
-      const message = living('message', messages);
+      const person = people.findLast(({ mark }) => ledger.exists(`user ${mark}`));
+      const space = drawExisting('space', spaces);
+      const message = drawExisting('message', messages);
       const values: Record<string, string> = {
-        ...{ q: draw(WORDS), tag: draw(TAGS) },
+        q: draw(WORDS),
+        tag: draw(TAGS),
         ...(person && { user_id: idOf(`user ${person.mark}`) }),
         ...(space !== undefined && spaceId(space)),
         ...(message !== undefined && messageId(message)),
@@ -361,9 +378,9 @@ export function openTraffic(): Traffic {
       const token = operation.authentication === 'required' ? person?.token : undefined;
       // A killed server sends no response, or an incomplete one.
       const sent = await sendExample(baseUrl, operation, values, token).catch(() => undefined);
-      const answer = answerOf(operation.operationId, sent?.response);
-      const { status } = answer;
-      // The target or the session may have been deleted meanwhile, and some reads require participation.
+      const result = resultOf(operation.operationId, sent?.response);
+      const { status } = result;
+      // A concurrent write may have deleted the target or the session, and some reads require participation.
       const isExpected =
         status === undefined ||
         status < 400 ||
@@ -371,9 +388,9 @@ export function openTraffic(): Traffic {
           declared.has(`${operation.operationId} ${status}`));
       assert(
         isExpected,
-        `${operation.operationId} was answered ${status}: ${JSON.stringify(sent?.error)}`,
+        `${operation.operationId} returned ${status}: ${JSON.stringify(sent?.error)}`,
       );
-      return answer;
+      return result;
     },
 
     settle(actual) {
@@ -383,7 +400,7 @@ export function openTraffic(): Traffic {
   };
 }
 
-function answerOf(operation: string, response: Response | undefined): Answer {
+function resultOf(operation: string, response: Response | undefined): Result {
   const contentType = response?.headers.get('content-type') ?? null;
   return { operation, status: response?.status, contentType, isChange: false };
 }
@@ -398,11 +415,11 @@ function drawOperation(): Write {
   return 'sendMessage';
 }
 
-/** Returns a random item that matches; undefined if five attempts find none. */
-function some<T>(items: readonly T[], willDo: (item: T) => boolean): T | undefined {
+/** Returns a random item that matches; undefined after five attempts without a match. */
+function drawWhere<T>(items: readonly T[], matches: (item: T) => boolean): T | undefined {
   for (let i = 0; i < 5 && items.length > 0; i += 1) {
     const item = draw(items);
-    if (willDo(item)) return item;
+    if (matches(item)) return item;
   }
   return undefined;
 }

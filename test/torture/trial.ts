@@ -1,4 +1,4 @@
-/** `full` makes as many attempts as the trial declares. `quick` makes enough to notice a defect within seconds. */
+/** `full` makes the number of attempts that the promise requires. `quick` makes enough to detect an obvious defect. */
 export type Scale = 'quick' | 'full';
 
 /** An attempt to break a promise of the service. */
@@ -7,9 +7,10 @@ export interface Trial {
   promise: string;
   /**
    * Tries to break the promise. Returns the measurements in one line.
-   * @throws CannotRun if this machine lacks a requirement; any other error means that the promise is broken
+   * @throws MissingRequirement if this machine cannot run the trial; any other error means that the promise is broken
    */
   run(scale: Scale): Promise<string>;
 }
 
-export class CannotRun extends Error {}
+/** Skips a trial. The message states the requirement that the machine does not meet. */
+export class MissingRequirement extends Error {}

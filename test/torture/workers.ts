@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Server, startServer } from '../support/server.ts';
 import { duration, keepSending, type Outcome, prepareAccount, quantile, send } from './load.ts';
-import { CannotRun, type Trial } from './trial.ts';
+import { MissingRequirement, type Trial } from './trial.ts';
 
 const run = promisify(execFile);
 
@@ -18,7 +18,7 @@ export const workers: Trial = {
   async run(scale) {
     const kills = scale === 'full' ? 30 : 3;
     await run('pgrep', ['-V']).catch(() => {
-      throw new CannotRun('needs pgrep');
+      throw new MissingRequirement('needs pgrep');
     });
     const settings = { WORKERS: '2' };
     await using server = await startServer({ ...settings, LOG_LEVEL: 'info' });

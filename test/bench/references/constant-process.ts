@@ -3,15 +3,17 @@ import { pino } from 'pino';
 import { buildApp } from '../../../server/app.ts';
 import { readConfig } from '../../../server/config.ts';
 import { openContext } from '../../../server/context.ts';
-import type { Answer } from './constant.ts';
+import type { CachedResponse } from './constant.ts';
 
-// The same application and hooks, without validation and database for this route.
-const answers: Answer[] = JSON.parse(readFileSync(process.env.ANSWERS as string, 'utf8'));
+// The same application with the same hooks, but this route has no validation and no database query.
+const responses: CachedResponse[] = JSON.parse(
+  readFileSync(process.env.RESPONSES as string, 'utf8'),
+);
 const config = readConfig(process.env);
 const context = await openContext(config, pino({ level: config.logLevel }));
 const app = await buildApp(context);
 app.get<{ Params: { number: string } }>('/constant/:number', (request, reply) => {
-  const { body, link } = answers[Number(request.params.number)] as Answer;
+  const { body, link } = responses[Number(request.params.number)] as CachedResponse;
   if (link) reply.header('link', link);
   return reply.type('application/json').code(200).send(body);
 });

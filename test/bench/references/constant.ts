@@ -5,18 +5,18 @@ import { fileURLToPath } from 'node:url';
 import { type Server, startServer } from '../../support/server.ts';
 
 /** A response of the service. */
-export interface Answer {
+export interface CachedResponse {
   body: string;
   link: string | null;
 }
 
 /** Starts the service with one more route, `/constant/{number}`, which returns these responses from memory. */
-export async function startConstantRoute(answers: readonly Answer[]): Promise<Server> {
+export async function startConstantRoute(responses: readonly CachedResponse[]): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-constant-'));
-  const file = join(folder, 'answers.json');
-  await writeFile(file, JSON.stringify(answers));
+  const file = join(folder, 'responses.json');
+  await writeFile(file, JSON.stringify(responses));
   const script = fileURLToPath(new URL('constant-process.ts', import.meta.url));
-  const server = await startServer({ DATA_DIR: folder, ANSWERS: file }, [], script);
+  const server = await startServer({ DATA_DIR: folder, RESPONSES: file }, [], script);
   return {
     ...server,
     async [Symbol.asyncDispose]() {

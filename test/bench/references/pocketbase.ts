@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { startServer } from '../../support/server.ts';
 import { spaceOf } from '../data.ts';
-import { buildDatabase, chunksOf, settle } from '../database.ts';
-import { deal, startLoadGenerator } from '../load.ts';
+import { buildDatabase, chunksOf, waitUntilIdle } from '../database.ts';
+import { distribute, startLoadGenerator } from '../load.ts';
 import { makeQueries, respelling, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
-import { byTurns, median, quantile } from '../statistics.ts';
+import { alternate, median, quantile } from '../statistics.ts';
 
-// Not part of the run, because PocketBase is not on npm. README.md says how to install it.
+// Not part of `npm run bench`, because PocketBase is not on npm. See README.md for its installation.
 const [program = '', size = '100000'] = process.argv.slice(2);
 const spaces = Number(size);
 const url = 'http://127.0.0.1:8097';
@@ -27,7 +27,7 @@ fill();
 
 await using generator = await startLoadGenerator();
 await using service = await startServer({ DATA_DIR: await buildDatabase(spaces) });
-await settle(service.child);
+await waitUntilIdle(service.child);
 const pocketbase = await serve();
 
 const filter = (query: string) =>
@@ -46,7 +46,7 @@ const rows = { alone: [] as Row[], under: [] as Row[] };
 type Row = { name: string; values: number[] };
 for (const name of classes) {
   const queries = makeQueries(spaces)[name];
-  // Spelled differently each time, so that the service has no cached response.
+  // Each request is spelled differently, so that the service cannot return a cached response.
   const ours = Array.from({ length: 5_000 }, (_, i) =>
     searchPath(respelt.query(queries[i % queries.length] as string)),
   );
@@ -64,9 +64,9 @@ for (const name of classes) {
           warmUp: 0.5,
           duration: 1.5,
           url: to,
-          paths: deal(paths, connections),
+          paths: distribute(paths, connections),
         });
-      const pairs = await byTurns(3, send(service.url, ours), send(url, theirs));
+      const pairs = await alternate(3, send(service.url, ours), send(url, theirs));
       const of = (which: 0 | 1) =>
         kind === 'alone'
           ? median(pairs.map((pair) => quantile(pair[which].latencies, 0.5)))
@@ -107,8 +107,8 @@ async function serve() {
   });
   process.once('exit', () => child.kill());
   for (let i = 0; i < 100; i += 1) {
-    const answer = await fetch(`${url}/api/health`).catch(() => undefined);
-    if (answer?.ok) return child;
+    const response = await fetch(`${url}/api/health`).catch(() => undefined);
+    if (response?.ok) return child;
     await sleep(100);
   }
   throw new Error('PocketBase was not ready after 10 s.');

@@ -10,14 +10,14 @@ import { chunksOf, progress } from '../database.ts';
 /** PostgreSQL's own full-text search on the same spaces. */
 export interface Postgres extends AsyncDisposable {
   version: string;
-  /** Returns the twenty best by `ts_rank`. Every word is a prefix, as in the service. */
+  /** Returns the first twenty rows by `ts_rank`. Every word is a prefix, as in the service. */
   search(query: string): Promise<unknown[]>;
 }
 
-/** The best for this query on this machine; other settings are PostgreSQL's defaults. */
+/** The fastest settings for this query on the machine of the results. All others are PostgreSQL's defaults. */
 const SETTINGS = ['shared_buffers=1GB', 'work_mem=64MB', 'random_page_cost=1.1', 'jit=off'];
 
-/** Starts PostgreSQL on a cluster that is kept in `folder` and filled the first time. */
+/** Starts PostgreSQL with a cluster in `folder`. Creates and fills the cluster the first time. */
 export async function startPostgres(folder: string, spaces: number): Promise<Postgres> {
   const databaseDir = join(folder, `postgres-${spaces}`);
   const filled = join(folder, `postgres-${spaces}.filled`);

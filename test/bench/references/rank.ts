@@ -6,18 +6,18 @@ import type { Engine } from '../../../server/database/engine.ts';
 import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
 import { patternOf, readKeys } from '../keys.ts';
-import { asking, time } from '../latency.ts';
+import { createSearch, timeQueries } from '../latency.ts';
 import { makeQueries } from '../queries.ts';
-import { type Figure, rounded } from '../report.ts';
+import { type Figure, formatNumber } from '../report.ts';
 import { median, rangeOf } from '../statistics.ts';
 
-/** A stock FTS5 table of the same rows, searched by `ORDER BY rank` (bm25). */
+/** A default FTS5 table with the same rows, searched with `ORDER BY rank` (bm25). */
 export interface Ranked extends Disposable {
-  /** Reads the row ids of the twenty best matches of all words of a query, as they are. */
+  /** Returns the row ids of the twenty best matches for all words of a query, without prefixes or corrections. */
   search(query: string): number[];
 }
 
-/** Opens the table beside the service's file. Builds it the first time. */
+/** Opens the table in its own file in the data folder. Builds it the first time. */
 export async function openRanked(dataDir: string): Promise<Ranked> {
   const file = await buildRanked(dataDir);
   keepInMemory(file);
@@ -37,8 +37,8 @@ export async function openRanked(dataDir: string): Promise<Ranked> {
 }
 
 /**
- * Compares common words with the usual way to search in SQLite. Both sides return twenty row ids by a prepared
- * statement. Then ours returns whole results as JSON.
+ * Compares common words with the usual full-text search in SQLite. The first figure compares prepared statements that
+ * return twenty row ids. The second compares our whole page as JSON with the same reference.
  */
 export async function measureRank(
   dataDir: string,
@@ -48,16 +48,16 @@ export async function measureRank(
 ): Promise<Figure[]> {
   const words = makeQueries(spaces)['common word'].slice(0, queries);
   using ranked = await openRanked(dataDir);
-  const theirs = await time(async (word) => ranked.search(word), words);
-  const first = await time((word) => readKeys(engine, patternOf(word)), words);
-  const whole = await time(asking(engine), words);
+  const theirs = await timeQueries(async (word) => ranked.search(word), words);
+  const first = await timeQueries((word) => readKeys(engine, patternOf(word)), words);
+  const whole = await timeQueries(createSearch(engine), words);
 
-  const figure = (what: string, ours: readonly number[]) => {
+  const figure = (name: string, ours: readonly number[]) => {
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
     return {
-      what,
-      ours: `${rounded(1000 * median(ours))} µs`,
-      reference: `${rounded(1000 * median(theirs))} µs`,
+      name,
+      ours: `${formatNumber(1000 * median(ours))} µs`,
+      reference: `${formatNumber(1000 * median(theirs))} µs`,
       value: median(ratios),
       unit: 'x',
       spread: rangeOf(ratios),
@@ -66,7 +66,7 @@ export async function measureRank(
   return [
     {
       ...figure('common words, statement against ORDER BY rank', first),
-      wanted: { least: 2_000 },
+      target: { min: 2_000 },
     },
     {
       ...figure('common words, whole page as JSON against ORDER BY rank', whole),

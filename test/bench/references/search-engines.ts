@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url';
 import { spaceOf } from '../data.ts';
 import { cacheFolder, chunksOf, progress } from '../database.ts';
 
-/** Search engines written in Rust, each a program of its own that reads and writes newline-delimited JSON. */
+/** Search engines in Rust. Each is a separate program that reads and writes newline-delimited JSON. */
 export const ENGINES = ['tantivy', 'milli'] as const;
 export type EngineName = (typeof ENGINES)[number];
 
-/** Where `.cargo/config.toml` has Cargo put programs. */
+/** The output folder of Cargo, set in `.cargo/config.toml`. */
 const PROGRAMS = fileURLToPath(
   new URL('../../../node_modules/.cache/space-service-references/release/', import.meta.url),
 );
@@ -32,7 +32,7 @@ export async function versionOf(name: EngineName): Promise<string> {
   return version ?? 'unknown';
 }
 
-/** Builds the programs with Cargo. Says so if Cargo is not installed. */
+/** Builds the programs with Cargo. Prints a warning if a build fails or Cargo is not installed. */
 export async function buildEngines(): Promise<void> {
   for (const name of ENGINES) {
     console.log(`  building ${name}-reference; the first time takes up to 20 minutes`);
@@ -50,14 +50,14 @@ export async function buildEngines(): Promise<void> {
   }
 }
 
-/** An engine that answers queries about the benchmark's spaces. */
+/** A running search engine with an index of the benchmark's spaces. */
 export interface SearchEngine extends AsyncDisposable {
-  /** Milliseconds inside the engine until it had the ids of the best matches, and how many these are. */
+  /** Returns the number of ids found, and the milliseconds that the engine itself needed to find them. */
   search(query: string, options?: object): Promise<{ ms: number; found: number }>;
 }
 
 /**
- * Starts an engine on an index that is kept between runs and built the first time.
+ * Starts an engine with its index. Builds the index the first time and keeps it between runs.
  * @param rules for milli, the ranking rules
  */
 export async function startEngine(
@@ -121,7 +121,7 @@ function* rowsOf(spaces: number): Generator<string> {
 function run(name: EngineName, ...command: string[]) {
   const child = spawn(programOf(name), command, { stdio: ['pipe', 'pipe', 'inherit'] });
   process.once('exit', () => child.kill());
-  // A write after the program has ended. Its exit code is checked.
+  // A write after the program has exited is not an error here. The exit code is checked instead.
   child.stdin.on('error', () => {});
   return child;
 }

@@ -7,8 +7,8 @@ import { databaseFile } from '../../support/integrity.ts';
 import { startProcess } from '../../support/processes.ts';
 import { startServer } from '../../support/server.ts';
 
-// Writes the database of this version for test/database/upgrade.test.ts: its rows as SQL, and its export. Run it before
-// a release whose last migration has no dump yet:
+// Writes a database of this version for test/database/upgrade.test.ts: its rows as SQL, and its export. Run it before a
+// release if its last migration has no dump yet:
 //   npx node test/database/upgrades/write-dump.ts
 
 /** Tables with rows that the migrations insert. */
@@ -28,9 +28,9 @@ try {
 async function runCommand(command: string, ...args: string[]): Promise<string> {
   const script = `server/commands/${command}.ts`;
   await using running = startProcess(process.execPath, [script, ...args], { DATA_DIR: folder });
-  const { code, output, errors } = await running.ended;
-  if (code !== 0) throw new Error(`${command} failed: ${errors}`);
-  return output;
+  const { code, stdout, stderr } = await running.result;
+  if (code !== 0) throw new Error(`${command} failed: ${stderr}`);
+  return stdout;
 }
 
 /** Fills the tables that the import does not fill. */
@@ -45,7 +45,7 @@ async function fillOtherTables(): Promise<void> {
     if (!login.ok) throw new Error(`The login failed: ${await login.text()}`);
     await server.stop();
   }
-  // The service itself would empty these tables at once, or leaves them empty.
+  // The service leaves these tables empty or empties them immediately, so fill them directly.
   const sqlite = new Sqlite(databaseFile(folder));
   sqlite.exec(`
     INSERT INTO discarded_avatars VALUES ('old-avatar-name-000000.webp', '2026-01-06T00:00:00.000Z');
@@ -83,17 +83,17 @@ function dumpTable(sqlite: Sqlite.Database, table: string): string {
   const values = columns.map(({ name }) => `quote(${name})`).join(` || ', ' || `);
   const rows = sqlite.prepare(`SELECT ${values} FROM ${table}`).pluck().all() as string[];
   if (rows.length === 0) throw new Error(`${table} is empty. Fill it in fillOtherTables().`);
-  const emptying = FILLED_BY_MIGRATIONS.includes(table) ? `DELETE FROM ${table};\n` : '';
-  return `${emptying}INSERT INTO ${table} (${names}) VALUES\n${listOf(rows)};\n`;
+  const deletion = FILLED_BY_MIGRATIONS.includes(table) ? `DELETE FROM ${table};\n` : '';
+  return `${deletion}INSERT INTO ${table} (${names}) VALUES\n${formatRows(rows)};\n`;
 }
 
-/** The migrations insert its row, and triggers change it with every row of public_spaces. */
+/** Returns an UPDATE, because the migrations insert the row and triggers change it. */
 function dumpRevision(sqlite: Sqlite.Database): string {
   const value = sqlite.prepare('SELECT value FROM search_revision').pluck().get();
   return `UPDATE search_revision SET value = ${value};\n`;
 }
 
-/** FTS5 keeps the words of a document without their order. */
+/** Returns the words of each document in alphabetical order, because the index does not store their order. */
 function dumpWordIndex(sqlite: Sqlite.Database): string {
   sqlite.exec('CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, word_index, instance)');
   const rows = sqlite
@@ -103,11 +103,11 @@ function dumpWordIndex(sqlite: Sqlite.Database): string {
     )
     .pluck()
     .all() as string[];
-  return `INSERT INTO word_index (rowid, words) VALUES\n${listOf(rows)};\n`;
+  return `INSERT INTO word_index (rowid, words) VALUES\n${formatRows(rows)};\n`;
 }
 
-/** Rows in parentheses, as many to a line as fit. */
-function listOf(rows: string[]): string {
+/** Formats rows in parentheses, in lines of at most 120 characters. */
+function formatRows(rows: string[]): string {
   return rows
     .map((row) => `(${row})`)
     .reduce((text, row) => {

@@ -1,7 +1,7 @@
 import type { Dictionary } from '../../../server/search/dictionary/dictionary.ts';
 import { buildTrie } from '../../../server/search/dictionary/trie.ts';
 
-/** Makes a dictionary of words with the number of spaces that have each. */
+/** Builds a dictionary from the number of spaces with each word. */
 export async function dictionaryOf(
   documents: Readonly<Record<string, number>>,
   { minDocuments = 1, spaces = 1_000_000 }: Partial<Dictionary> = {},

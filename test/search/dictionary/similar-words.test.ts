@@ -5,7 +5,7 @@ import { buildTrie } from '../../../server/search/dictionary/trie.ts';
 
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), minLength: 1, maxLength: 7 });
 
-/** The optimal string alignment distance with a double cost at the first letter, from its definition. */
+/** Reference implementation of the optimal string alignment distance. Edits of the first letter cost double. */
 function distanceOf(left: string, right: string): number {
   const cells = Array.from({ length: left.length + 1 }, () =>
     new Array<number>(right.length + 1).fill(0),
@@ -30,7 +30,7 @@ function distanceOf(left: string, right: string): number {
   return cell(left.length, right.length);
 }
 
-test('finds exactly the words within the distance', async () => {
+test('finds exactly the words within the maximum distance', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(word),
@@ -60,7 +60,7 @@ test('finds exactly the words within the distance', async () => {
   );
 });
 
-test('counts an edit of the first letter twice, and a swap of two letters once', async () => {
+test('counts an edit of the first letter as two, and a transposition as one', async () => {
   const trie = await buildTrie(
     ['bread', 'dread', 'read'].map((term) => ({ term, documents: 1 })),
     1,
@@ -74,7 +74,7 @@ test('counts an edit of the first letter twice, and a swap of two letters once',
   expect(distances('rbead')).toEqual({ bread: 1, read: 1 });
 });
 
-test('stops after the number of nodes that it may visit', async () => {
+test('stops at the maximum number of visited nodes', async () => {
   const terms = ['aaaa', 'aaab', 'aaba', 'abaa', 'baaa'].map((term) => ({ term, documents: 1 }));
   const trie = await buildTrie(terms, 1);
   expect(similarWords(trie, 'aaaa', 1, 4).found.map(({ word: each }) => each)).toEqual(['aaaa']);

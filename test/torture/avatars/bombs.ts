@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { pngChunk } from '../../support/image-chunks.ts';
 import type { Scale } from '../trial.ts';
 
-/** A file that is built to exhaust or deceive a decoder. */
+/** A file that exhausts or deceives a decoder. */
 export interface Bomb {
   name: string;
   bytes: Buffer;
@@ -11,7 +11,7 @@ export interface Bomb {
   statuses: readonly number[];
 }
 
-/** Text hidden in uploads, which no avatar may contain. */
+/** Text hidden in uploads. Avatars must not contain it. */
 export const PAYLOAD = '<script>alert("from inside the image")</script>';
 
 const MB = 1024 * 1024;

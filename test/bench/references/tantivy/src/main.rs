@@ -91,7 +91,7 @@ fn index(folder: &Path) -> Result<(), Box<dyn Error>> {
         .lines()
         .map(|line| Ok(serde_json::from_str(&line?)?))
         .collect::<Result<Vec<Row>, Box<dyn Error>>>()?;
-    // Among equally popular rows, the last comes first.
+    // Among equally popular rows, the last one is first.
     rows.reverse();
     rows.sort_by_key(|row| std::cmp::Reverse(row.popularity));
 

@@ -1,4 +1,4 @@
-"""Tells Schemathesis what the contract does not: credentials, and the maximum size of a request head."""
+"""Provides credentials to Schemathesis and limits the size of request heads. The contract contains neither."""
 
 import os
 import secrets
@@ -9,8 +9,8 @@ import schemathesis
 URL = os.environ["SERVER_URL"]
 SESSION_ENDING_OPERATIONS = os.environ["SESSION_ENDING_OPERATIONS"].split()
 
-# Maximum size of request line and headers, minus some bytes for headers added on the way. The server rejects longer
-# ones with 431 before it knows the operation, so no operation declares this status.
+# Maximum size of request line and headers, minus some bytes for headers that are added later. The server rejects longer
+# ones with 431 before it determines the operation, so operations do not declare this status.
 MAX_HEAD_BYTES = 16_384 - 512
 
 
@@ -26,11 +26,11 @@ class Account:
 
     def token(self):
         if self.access_token is None:
-            name = f"stranger-{secrets.token_hex(8)}"
+            name = f"schemathesis-{secrets.token_hex(8)}"
             body = {"username": name, "email": f"{name}@example.org", "password": self.password}
-            answer = requests.post(f"{URL}/api/auth/register", json=body, timeout=30)
-            answer.raise_for_status()
-            self.access_token = answer.json()["access_token"]
+            response = requests.post(f"{URL}/api/auth/register", json=body, timeout=30)
+            response.raise_for_status()
+            self.access_token = response.json()["access_token"]
         return self.access_token
 
 
@@ -38,7 +38,7 @@ lasting, leaving = Account(), Account()
 
 
 def account_for(operation):
-    """Operations that end a session use an account of their own."""
+    """Returns a separate account for operations that end the session."""
     operation_id = operation.definition.raw["operationId"]
     return leaving if operation_id in SESSION_ENDING_OPERATIONS else lasting
 
@@ -67,7 +67,7 @@ def after_call(context, case, response):
 
 @schemathesis.hook.apply_to(operation_id="changePassword")
 def map_body(context, body):
-    """Replaces half of the valid passwords by the correct one."""
+    """Replaces half of the valid passwords with the correct one."""
     current = body.get("currentPassword") if isinstance(body, dict) else None
     if isinstance(current, str) and 0 < len(current) <= 256 and len(current) % 2 == 0:
         body["currentPassword"] = lasting.password

@@ -2,14 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KyselyPlugin } from 'kysely';
 import type { Engine } from '../../server/database/engine.ts';
 
-/** An error that a working database raises from some query on. */
 export interface Failure {
   error: Error;
-  /** How many queries succeed first. */
+  /** The number of queries that succeed before the first one fails. */
   after: number;
 }
 
-/** Returns an engine whose queries fail as long as `failure` returns a failure. */
+/**
+ * Wraps an engine so that its queries can fail.
+ * @param failure called before each query; returns the current failure, if any
+ */
 export function failingEngine(real: Engine, failure: () => Failure | undefined): Engine {
   let queries = 0;
   let previous: Failure | undefined;
@@ -26,7 +28,7 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
       counted.add(queryId);
       return node;
     },
-    // A prepared query is transformed only once, so count its other runs by their results.
+    // Kysely transforms a prepared query only once. Count its later runs here.
     async transformResult({ result, queryId }) {
       if (!counted.delete(queryId)) throwIfFailing();
       return result;

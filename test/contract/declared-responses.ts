@@ -3,7 +3,7 @@ import { contractText, type Operation, operations } from '../../server/contract.
 import { parametersOf } from '../support/requests.ts';
 
 /** A response that the contract declares. */
-export interface Answer {
+export interface DeclaredResponse {
   /** `changeUsername 409`, followed by the type or the example if several responses have that status. */
   id: string;
   operation: Operation;
@@ -20,12 +20,12 @@ interface Response {
 
 const contract = parse(contractText, (_key, value) => {
   const { nullable, type } = (value ?? {}) as { nullable?: boolean; type?: string };
-  // JSON Schema has no `nullable`.
+  // JSON Schema expresses `nullable` as another type.
   return nullable ? { ...(value as object), type: [type, 'null'] } : value;
 });
 
-/** Every response in the contract, once per example. */
-export const answers: readonly Answer[] = operations.flatMap((operation) => {
+/** Every response declared in the contract, once per example. */
+export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap((operation) => {
   const { operationId, path, method } = operation;
   const responses: Record<string, Response> = contract.paths[path][method.toLowerCase()].responses;
   return Object.entries(responses).flatMap(([status, response]) => {
@@ -35,10 +35,12 @@ export const answers: readonly Answer[] = operations.flatMap((operation) => {
         id: [operationId, status, nthType > 0 && type, nthExample > 0 && `(${example})`]
           .filter(Boolean)
           .join(' '),
-        ...{ operation, status, type },
+        operation,
+        status,
+        type,
         schema: {
           $schema: 'http://json-schema.org/draft-07/schema#',
-          // The target of the schema's references.
+          // Target of the `$ref`s in the schema.
           components: contract.components,
           ...schema,
         },

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { type Failure, failingEngine } from '../support/failing.ts';
+import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
 
@@ -32,7 +32,7 @@ describe('/openapi.yaml', () => {
 
 describe('/docs', () => {
   test.each(['/docs', '/docs/'])(
-    'serves a page at %s whose assets its Content-Security-Policy allows',
+    'serves a page at %s that complies with its Content-Security-Policy',
     async (path) => {
       const response = await app.fetch(path);
       expect(response.headers.get('content-type')).toMatch(/^text\/html/);
@@ -88,7 +88,7 @@ describe('/healthz and /readyz', () => {
     expect(await response.json()).toEqual(body);
   });
 
-  test('respond with 503 for readiness alone while queries fail', async () => {
+  test('report that the service is alive but not ready while queries fail', async () => {
     let failure: Failure | undefined;
     await using failing = await startApp(
       {},
@@ -157,7 +157,7 @@ describe('/metrics', () => {
       expect(countOf(after, labels) - countOf(before, labels)).toBe(count);
     }
     expect(after).toContain('nodejs_eventloop_lag');
-    // Paths and queries are private, and would make the number of series unbounded.
+    // Labels with paths or queries would reveal private data and make the number of series unbounded.
     expect(after).not.toMatch(/tea|at-all/);
   });
 
@@ -173,14 +173,14 @@ describe('/metrics', () => {
     await app.fetch('/api/spaces/tag/tea');
     await app.fetch('/api/spaces/search?q=tea&limit=1');
     const later = await scrape();
-    const more = (series: string) => later(series) - (earlier(series) || 0);
-    expect(kinds.map(more)).toEqual([2, 1]);
-    expect(more(busy)).toBeGreaterThan(0);
-    expect(more(busy)).toBeLessThan(5);
+    const increase = (series: string) => later(series) - (earlier(series) || 0);
+    expect(kinds.map(increase)).toEqual([2, 1]);
+    expect(increase(busy)).toBeGreaterThan(0);
+    expect(increase(busy)).toBeLessThan(5);
     expect(later('database_write_wait_seconds_total')).toBeGreaterThanOrEqual(0);
     expect(later('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
 
-    // More than are hashed concurrently.
+    // More than the server hashes concurrently.
     const logins = [...'abcdefghijkl'].map((name) =>
       app.fetch('/api/auth/login', {
         method: 'POST',
@@ -192,9 +192,9 @@ describe('/metrics', () => {
       .poll(async () => (await scrape())('queue_length{queue="passwords"}'))
       .toBeGreaterThan(0);
     await Promise.all(logins);
-    const rest = await scrape();
+    const afterwards = await scrape();
     for (const queue of ['passwords', 'pictures', 'writers']) {
-      expect(rest(`queue_length{queue="${queue}"}`)).toBe(0);
+      expect(afterwards(`queue_length{queue="${queue}"}`)).toBe(0);
     }
   });
 
@@ -214,7 +214,7 @@ describe('/avatars', () => {
     expect(response.headers.get('content-type')).toBe('image/webp');
     expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
-    // Not immutable, because another version of the service may have another one.
+    // Not immutable, because a later version of the service may change the default avatar.
     expect(response.headers.get('cache-control')).toBe('public, max-age=86400');
     const bytes = Buffer.from(await response.arrayBuffer());
     expect(bytes.toString('latin1', 0, 4) + bytes.toString('latin1', 8, 12)).toBe('RIFFWEBP');
