@@ -18,10 +18,17 @@ interface Response {
   content: Record<string, { schema: object; examples?: object }>;
 }
 
+interface Schema {
+  type?: string;
+  format?: string;
+  nullable?: boolean;
+}
+
+/** The contract with schemas in JSON Schema, which has neither `nullable` nor formats of integers. */
 const contract = parse(contractText, (_key, value) => {
-  const { nullable, type } = (value ?? {}) as { nullable?: boolean; type?: string };
-  // JSON Schema has no `nullable`.
-  return nullable ? { ...(value as object), type: [type, 'null'] } : value;
+  const schema = value as Schema | null;
+  if (schema?.type === 'integer') delete schema.format;
+  return schema?.nullable ? { ...schema, type: [schema.type, 'null'] } : value;
 });
 
 /** Every response in the contract, once per example. */
