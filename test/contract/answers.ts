@@ -1,5 +1,5 @@
-import { parse } from 'yaml';
-import { contractText, type Operation, operations } from '../../server/contract.ts';
+import { type Operation, operations } from '../../server/contract.ts';
+import { closedContract } from '../support/closed-contract.ts';
 import { parametersOf } from '../support/requests.ts';
 
 /** A response that the contract declares. */
@@ -18,17 +18,10 @@ interface Response {
   content: Record<string, { schema: object; examples?: object }>;
 }
 
-interface Schema {
-  type?: string;
-  format?: string;
-  nullable?: boolean;
-}
-
-/** The contract with schemas in JSON Schema, which has neither `nullable` nor formats of integers. */
-const contract = parse(contractText, (_key, value) => {
-  const schema = value as Schema | null;
-  if (schema?.type === 'integer') delete schema.format;
-  return schema?.nullable ? { ...schema, type: [schema.type, 'null'] } : value;
+/** The closed contract with schemas in JSON Schema, which has neither `nullable` nor formats of integers. */
+const contract = JSON.parse(JSON.stringify(closedContract()), (_key, value) => {
+  if (value?.type === 'integer') delete value.format;
+  return value?.nullable ? { ...value, type: [value.type, 'null'] } : value;
 });
 
 /** Every response in the contract, once per example. */

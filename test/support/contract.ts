@@ -1,8 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { parse } from 'yaml';
-import { contractText } from '../../server/contract.ts';
+import { closedContract } from './closed-contract.ts';
 
 /** A request and its response, as seen by a client. */
 export interface Exchange {
@@ -33,7 +32,7 @@ interface Operation {
 /** Environment variable: the folder in which the processes of a test run record the exchanges they validated. */
 export const NOTES = 'EXCHANGE_NOTES';
 
-const contract = resolveReferences(parse(contractText));
+const contract = resolveReferences(closedContract());
 const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: false });
 (addFormats as unknown as (ajv: Ajv) => void)(ajv);
 ajv.addFormat('binary', true);
