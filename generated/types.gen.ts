@@ -325,7 +325,9 @@ export type Problem = {
      */
     detail: string;
     /**
-     * Kind of error, for programs. The introduction lists all codes.
+     * Kind of error, for programs. Later versions can add codes. The introduction explains all codes, and
+     * `x-problem-codes` lists those of each operation and status.
+     *
      */
     code: string;
     /**
@@ -401,7 +403,7 @@ export type SearchSpacesData = {
 
 export type SearchSpacesErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**
@@ -457,7 +459,7 @@ export type SearchSpacesByTagData = {
 
 export type SearchSpacesByTagErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**
@@ -531,7 +533,7 @@ export type ChangeUsernameData = {
 
 export type ChangeUsernameErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the username breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -588,7 +590,7 @@ export type ChangeBioData = {
 
 export type ChangeBioErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the bio breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -729,7 +731,7 @@ export type ChangePasswordData = {
 
 export type ChangePasswordErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the new password breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -1189,7 +1191,7 @@ export type ListParticipationsData = {
 
 export type ListParticipationsErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**
@@ -1349,7 +1351,7 @@ export type ListMessagesData = {
 
 export type ListMessagesErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**

@@ -15,6 +15,7 @@ export interface Answer {
 
 interface Response {
   $ref?: string;
+  'x-problem-codes'?: string[];
   content: Record<string, { schema: object; examples?: object }>;
 }
 
@@ -29,7 +30,8 @@ export const answers: readonly Answer[] = operations.flatMap((operation) => {
   const { operationId, path, method } = operation;
   const responses: Record<string, Response> = contract.paths[path][method.toLowerCase()].responses;
   return Object.entries(responses).flatMap(([status, response]) => {
-    const { content } = response.$ref ? lookUp(response.$ref) : response;
+    const resolved = response.$ref ? lookUp(response.$ref) : response;
+    const { content, 'x-problem-codes': codes } = resolved;
     return Object.entries(content).flatMap(([type, { schema, examples }], nthType) =>
       Object.keys(examples ?? { only: {} }).map((example, nthExample) => ({
         id: [operationId, status, nthType > 0 && type, nthExample > 0 && `(${example})`]
@@ -40,7 +42,7 @@ export const answers: readonly Answer[] = operations.flatMap((operation) => {
           $schema: 'http://json-schema.org/draft-07/schema#',
           // The target of the schema's references.
           components: contract.components,
-          ...schema,
+          allOf: [schema, ...(codes ? [{ properties: { code: { enum: codes } } }] : [])],
         },
       })),
     );

@@ -57,6 +57,21 @@ describe('validateExchange', () => {
   ])('rejects an undeclared field in %s', (_, invalid) => {
     expect(() => validateExchange(invalid)).toThrow('must NOT have additional properties');
   });
+
+  test.each<[string, Exchange, string]>([
+    [
+      'that is not declared for the operation and status',
+      exchange(404, { ...problem, code: 'space_not_found' }),
+      'the code space_not_found is not declared',
+    ],
+    [
+      'that the contract does not list',
+      exchange(404, { ...problem, code: 'nothing_there' }, '/nowhere'),
+      'the code nothing_there is not declared',
+    ],
+  ])('rejects a code %s', (_, invalid, message) => {
+    expect(() => validateExchange(invalid)).toThrow(message);
+  });
 });
 
 describe('In the contract', () => {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject, Vitest } from 'vitest/node';
 import { parse } from 'yaml';
-import { declaredStatuses, NOTES } from './contract.ts';
+import { declaredCodes, declaredStatuses, NOTES } from './contract.ts';
 
-/** Runs before all tests. The function it returns runs after them and checks which statuses they reached. */
+/** Runs before all tests. The function it returns runs after them and checks which statuses and codes they reached. */
 export default function setup({ vitest }: TestProject): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'exchanges-'));
   process.env[NOTES] = folder;
@@ -26,19 +26,23 @@ export function isWholeRun(vitest: Vitest): boolean {
   return globSync(include, { cwd: root }).every((file) => ran.has(join(root, file)));
 }
 
-/** @throws Error if a declared status was not reached, or is excused although it was */
+/** @throws Error if a declared status or code was not reached, or is excused although it was */
 function judge(notes: string[]): void {
   const reached = new Set(notes);
   const excuses = readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8');
   const excused = Object.keys((parse(excuses) as object | null) ?? {});
-  const declared = declaredStatuses();
+  const statuses = declaredStatuses();
+  const codes = declaredCodes();
+  const declared = [...statuses, ...codes];
   const missing = declared.filter((each) => !reached.has(each) && !excused.includes(each));
   const needless = excused.filter((each) => reached.has(each) || !declared.includes(each));
+  const isReached = (each: string) => reached.has(each);
 
   console.log(
-    `\nContract: ${notes.length} exchanges validated, ` +
-      `${declared.filter((each) => reached.has(each)).length} of ${declared.length} declared ` +
-      `operations and statuses reached, ${excused.length} justified in test/unreached.yaml.`,
+    `\nContract: ${notes.filter((each) => statuses.includes(each)).length} exchanges validated, ` +
+      `${statuses.filter(isReached).length} of ${statuses.length} declared operations and statuses ` +
+      `and ${codes.filter(isReached).length} of ${codes.length} declared codes reached, ` +
+      `${excused.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
   if (needless.length > 0)
