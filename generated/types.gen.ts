@@ -10,7 +10,7 @@ export type ClientOptions = {
 export type Id = string;
 
 /**
- * A public space in a list of search results.
+ * A space in a list of search results. Its `visibility` is always `public`.
  */
 export type SearchResult = {
     /**
@@ -25,11 +25,8 @@ export type SearchResult = {
      * Short description
      */
     description: string;
-    /**
-     * Always `public`
-     */
-    visibility: 'public';
-    creator: Creator;
+    visibility: Visibility;
+    creator: UserSummary;
     /**
      * Number of participants currently in the space
      */
@@ -41,9 +38,9 @@ export type SearchResult = {
 };
 
 /**
- * The user who created a space or wrote a message.
+ * A user, as shown with spaces and messages.
  */
-export type Creator = {
+export type UserSummary = {
     user_id: string;
     username: string;
     profile_picture: string;
@@ -130,8 +127,8 @@ export type Space = {
     space_id: string;
     title: string;
     description: string;
-    visibility: 'public' | 'private';
-    creator: Creator;
+    visibility: Visibility;
+    creator: UserSummary;
     /**
      * Number of participants currently in the space
      */
@@ -155,7 +152,7 @@ export type Participation = {
 export type Message = {
     message_id: string;
     space_id: string;
-    author: Creator;
+    author: UserSummary;
     text: string;
     /**
      * Number of words in the text, by the word boundaries of Unicode (UAX 29)
@@ -229,12 +226,15 @@ export type Credentials = {
     password: Password;
 };
 
+/**
+ * `null` and an empty object mean the same as no body.
+ */
 export type Invitation = {
     /**
      * The invitation code of the space. Required for a private space, ignored for a public one.
      */
-    invitation_code?: string;
-};
+    invitation_code?: string | null;
+} | null;
 
 export type SpaceCreation = {
     title: SpaceTitle;
@@ -267,7 +267,9 @@ export type MessageCreation = {
 export type Username = string;
 
 /**
- * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes
+ * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes. `ada@localhost` is
+ * valid, although it does not match the format `email` of many libraries.
+ *
  */
 export type Email = string;
 
@@ -378,8 +380,8 @@ export type SearchSpacesData = {
     path?: never;
     query: {
         /**
-         * The search text as plain text, at most 200 code points. Percent-encode it once, like any query
-         * parameter; most HTTP clients already do.
+         * The search text, at most 200 code points. Pass plain text to your client, which encodes it for the
+         * URL like any query parameter.
          *
          */
         q: string;
@@ -435,9 +437,9 @@ export type SearchSpacesByTagData = {
     body?: never;
     path: {
         /**
-         * The tag name as plain text, such as `c++` or `a/b`. Percent-encode it once, like any path
-         * parameter (`/` becomes `%2F`); most generated clients already do. The names `.` and `..` cannot
-         * be requested, because URL parsers resolve them as relative path segments.
+         * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
+         * like any path parameter (`/` becomes `%2F`). The names `.` and `..` cannot be requested, because
+         * URL parsers resolve them as relative path segments. The maximum length is that of a request.
          *
          */
         tag: string;

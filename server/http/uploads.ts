@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,8 +18,9 @@ const MAX_PENDING_BYTES = 128 * 1024 * 1024;
 
 let pendingBytes = 0;
 
-/** Options of @fastify/multipart. It stops at a second part. */
+/** Options of @fastify/multipart. It stops at a second part. Clients may omit the file name and the type of a part. */
 export const multipartOptions = {
+  isPartAFile: () => true,
   limits: { fileSize: MAX_AVATAR_BYTES, files: 1, fields: 0, parts: 2, headerPairs: 32 },
   throwFileSizeLimit: false,
 } satisfies FastifyMultipartOptions;
@@ -51,12 +53,18 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
       if (part.type !== 'file' || part.fieldname !== 'avatar') throw missing();
       avatar = await part.toBuffer();
       if (part.file.truncated) throw tooLarge();
+      if (part.filename === undefined && isText(avatar)) throw missing();
     }
   } catch (error) {
     throw error instanceof DomainError ? error : explainParserError(error);
   }
   if (avatar === undefined || avatar.length === 0) throw missing();
   return avatar;
+}
+
+/** Whether the bytes are those of a form field instead of a file. All files of accepted types have other bytes. */
+function isText(bytes: Buffer): boolean {
+  return isUtf8(bytes) && !bytes.includes(0);
 }
 
 /** Rejects when too many bytes arrive. It counts all bytes, because the parser does not limit the preamble. */
@@ -88,7 +96,7 @@ function tooLarge(): DomainError {
 function missing(): DomainError {
   return new DomainError(
     'avatar_missing',
-    'Send exactly one part: a non-empty file named avatar, with a file name.',
+    'Send exactly one part: a non-empty file named avatar.',
     [{ pointer: '/avatar', message: 'must be a non-empty file and the only part' }],
   );
 }

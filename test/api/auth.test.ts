@@ -89,6 +89,13 @@ describe('register', () => {
     });
   });
 
+  test('accepts an email address without a dot in its domain', async () => {
+    const { data } = await register({ username: 'near', email: 'near@localhost' });
+    const client = app.client(data?.access_token);
+    const profile = await api.getProfile({ client, throwOnError: true });
+    expect(profile.data.email).toBe('near@localhost');
+  });
+
   test('rejects an email address that is already taken, in any capitalisation', async () => {
     const { error } = await register({ email: alice.email.toUpperCase() });
     expect(error).toMatchObject({
