@@ -39,6 +39,8 @@ export interface SpaceRecord {
   /** For a private space only. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
+  /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
+  tag_ids?: number[];
   created_at?: string;
 }
 
@@ -77,6 +79,9 @@ function textOf(schema: string, property: string): object {
   return { type: 'string', maxLength };
 }
 
+/** Half of the ids stay free for tags that are added later. They must be safe integers. */
+const MAX_TAG_ID = 2 ** 52;
+
 const tagNames = componentSchema('SpaceCreation', 'tags');
 
 function record(type: string, required: string[], properties: Record<string, object>): object {
@@ -111,6 +116,11 @@ const schemas = {
       type: 'array',
       maxItems: tagNames.maxItems,
       items: { type: 'string', maxLength: tagNames.items?.maxLength },
+    },
+    tag_ids: {
+      type: 'array',
+      maxItems: tagNames.maxItems,
+      items: { type: 'integer', minimum: 1, maximum: MAX_TAG_ID },
     },
     created_at: time,
   }),
