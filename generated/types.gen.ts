@@ -359,8 +359,8 @@ export type Problem = {
 export type Limit = number;
 
 /**
- * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
- * of building one.
+ * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+ * Omit it to request the first page.
  *
  */
 export type Cursor = string;
@@ -394,8 +394,8 @@ export type SearchSpacesData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -450,8 +450,8 @@ export type SearchSpacesByTagData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1182,8 +1182,8 @@ export type ListParticipationsData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1342,8 +1342,8 @@ export type ListMessagesData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
