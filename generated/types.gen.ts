@@ -413,6 +413,10 @@ export type SearchSpacesErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * The server failed.
      */
     500: Problem;
@@ -472,6 +476,10 @@ export type SearchSpacesByTagErrors = {
      * A rate limit is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * The server failed.
      */

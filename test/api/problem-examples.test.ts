@@ -9,6 +9,7 @@ import { contractText } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { type Failure, failingEngine } from '../support/failing.ts';
+import { head, sendRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, send as sendMessage } from '../support/spaces.ts';
 
 interface ResponseObject {
@@ -127,6 +128,11 @@ const requests: Record<string, () => Promise<Response>> = {
   TooManyRequests: async () => {
     await limitedApp.fetch('/api/spaces/search?q=tea');
     return limitedApp.fetch('/api/spaces/search?q=tea');
+  },
+  HeadersTooLarge: async () => {
+    const path = `/api/spaces/tag/${'x'.repeat(16_384)}`;
+    const response = validateRaw('GET', app.url + path, await sendRaw(app.url, head('GET', path)));
+    return new Response(response.body, { status: response.status });
   },
   Internal: () => sendWithFailure('SQLITE_ERROR'),
   Unavailable: () => sendWithFailure('SQLITE_BUSY'),

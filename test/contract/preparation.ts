@@ -13,6 +13,7 @@ const changesByStatus: Record<string, Change> = {
   401: (t) => setToken(t, 'of-nobody'),
   413: (t) => setBody(t, { padding: 'x'.repeat(32_768) }),
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
+  431: (t) => setPath(t, '?', `?${'x'.repeat(16_384)}=&`),
 };
 
 /** Without changes, the creator of the space and the message sends the request. */
@@ -110,7 +111,7 @@ export function isProvoked({ id, operation, status }: Answer): boolean {
     case '429':
       return operation.isPublicRead;
     default:
-      return ['200', '201', '401', '408', '500', '503'].includes(status);
+      return ['200', '201', '401', '408', '431', '500', '503'].includes(status);
   }
 }
 
