@@ -121,6 +121,11 @@ describe('register', () => {
       { password: 'long '.repeat(51).padEnd(257) },
       'invalid_request',
     ],
+    [
+      'a password of 8 characters that NFC composes to 7',
+      { password: '7 char\u0065\u0301' },
+      'password_invalid',
+    ],
     ['a common password', { password: 'Password1' }, 'password_too_common'],
     [
       'the username as the password',
