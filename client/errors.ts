@@ -64,3 +64,10 @@ function describeFailure(response: Response | undefined, cause: unknown): string
   }
   return `No response: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
+
+/** For React Native, which has no DOMException and whose signals have no reason. */
+export function createAbortError(): Error {
+  const error = new Error('The request was aborted.');
+  error.name = 'AbortError';
+  return error;
+}

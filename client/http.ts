@@ -13,7 +13,11 @@ export interface ApiOptions {
 export type AccessToken = string | (() => string | Promise<string>);
 
 /** A response as the generated client returns it. */
-type ClientResponse<T> = Promise<{ data: T | undefined; error: unknown; response?: Response }>;
+export type ClientResponse<T> = Promise<{
+  data: T | undefined;
+  error: unknown;
+  response?: Response;
+}>;
 
 /** Creates a client for one API object. Other objects do not share its token or base URL. */
 export function createApiClient({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {

@@ -3,5 +3,6 @@ export { client } from '../generated/client.gen.ts';
 export * from '../generated/index.ts';
 export { ApiError, SearchError } from './errors.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
+export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';
 export { type CombinedSearchResults, SearchAPI, type SearchOptions } from './search.ts';

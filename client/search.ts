@@ -1,7 +1,7 @@
 import type { Client } from '../generated/client/index.ts';
 import { searchSpaces, searchSpacesByTag } from '../generated/sdk.gen.ts';
 import type { SearchResult } from '../generated/types.gen.ts';
-import { SearchError } from './errors.ts';
+import { createAbortError, SearchError } from './errors.ts';
 import { type ApiOptions, createApiClient, receiveArray } from './http.ts';
 
 /** The contract's limit for a text search. Tags have at most 64 code points. */
@@ -110,11 +110,4 @@ function decodeAnsweredQuery(response: Response | undefined): string | null {
 
 function isPublic({ visibility }: SearchResult): boolean {
   return visibility === 'public';
-}
-
-/** For React Native: its signals have no `reason`, and it has no DOMException. */
-function createAbortError(): Error {
-  const error = new Error('The search was aborted.');
-  error.name = 'AbortError';
-  return error;
 }

@@ -9,7 +9,7 @@ for (const change of changes) console.error(`breaking: ${change}`);
 if (changes.length > 0) {
   console.error(
     `openapi.yaml breaks clients of codegen/released.yaml (${changes.length}). Apply the remedy in each line, or ` +
-      'release a new major version and copy openapi.yaml to codegen/released.yaml.',
+      'release a new major version (before 1.0, a minor one) and copy openapi.yaml to codegen/released.yaml.',
   );
   process.exitCode = 1;
 }

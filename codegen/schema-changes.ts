@@ -34,6 +34,8 @@ const COMPARED_SEPARATELY = [
   ...['properties', 'required', 'items', 'additionalProperties', 'default'],
 ];
 
+const INTEGER_BITS: Record<string, number> = { int32: 32, int64: 64 };
+
 const REMEDIES = {
   request: 'Accept every value that the released contract accepts.',
   response: 'Return only values that the released contract declares.',
@@ -131,7 +133,10 @@ function compareKeywords(
   const compatible: Effect = direction === 'request' ? 'wider' : 'narrower';
   for (const keyword of new Set([...Object.keys(old), ...Object.keys(now)])) {
     if (COMPARED_SEPARATELY.includes(keyword) || ANNOTATIONS.test(keyword)) continue;
-    const effect = effectOf(keyword, old[keyword], now[keyword]);
+    const effect =
+      keyword === 'format'
+        ? effectOf(keyword, restrictiveFormat(old), restrictiveFormat(now))
+        : effectOf(keyword, old[keyword], now[keyword]);
     if (effect === undefined || effect === compatible) continue;
     report(place, describeChange(keyword, old[keyword], now[keyword]), REMEDIES[direction]);
   }
@@ -139,6 +144,14 @@ function compareKeywords(
   if (direction === 'request' && old.default !== undefined && !isEqual(old.default, now.default)) {
     report(place, describeChange('default', old.default, now.default), 'Keep the default.');
   }
+}
+
+/** Returns the format of a schema; undefined if the bounds of an integer allow no values outside its format. */
+function restrictiveFormat({ type, format, minimum, maximum }: Schema): unknown {
+  const bits = type === 'integer' ? INTEGER_BITS[String(format)] : undefined;
+  if (bits === undefined) return format;
+  const isWithin = Number(minimum) >= -(2 ** (bits - 1)) && Number(maximum) < 2 ** (bits - 1);
+  return isWithin ? undefined : format;
 }
 
 /** Returns undefined if the keyword allows the same values as before. */
@@ -157,6 +170,8 @@ function effectOf(keyword: string, old: unknown, now: unknown): Effect | undefin
   if (keyword === 'enum') return effectOfEnum(old as unknown[], now as unknown[]);
   if (keyword === 'type' && old === 'number' && now === 'integer') return 'narrower';
   if (keyword === 'type' && old === 'integer' && now === 'number') return 'wider';
+  if (keyword === 'format' && old === 'int64' && now === 'int32') return 'narrower';
+  if (keyword === 'format' && old === 'int32' && now === 'int64') return 'wider';
   const isRaised = Number(now) > Number(old);
   if (keyword.startsWith('max')) return isRaised ? 'wider' : 'narrower';
   if (keyword.startsWith('min')) return isRaised ? 'narrower' : 'wider';

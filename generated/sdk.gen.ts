@@ -120,7 +120,7 @@ export const removeProfilePicture = <ThrowOnError extends boolean = false>(optio
  * It has a new URL, and the old URL stops working.
  *
  * - **Format**: JPEG, PNG, WebP or GIF (first frame). The type is detected from the file content.
- * The declared content type and the file name are ignored.
+ * The declared content type and the file name are ignored and can be missing.
  * - **Size**: 1 to 5,242,880 bytes (5 MiB), at most 64 megapixels (64,000,000 pixels).
  * - **Processing**: the avatar is rotated upright, cropped to a centred square, scaled to 512 x 512
  * pixels, stripped of all metadata and stored as WebP. The uploaded file is not kept.

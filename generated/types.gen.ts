@@ -10,7 +10,7 @@ export type ClientOptions = {
 export type Id = string;
 
 /**
- * A public space in a list of search results.
+ * A space in a list of search results. Its `visibility` is always `public`.
  */
 export type SearchResult = {
     /**
@@ -25,11 +25,8 @@ export type SearchResult = {
      * Short description
      */
     description: string;
-    /**
-     * Always `public`
-     */
-    visibility: 'public';
-    creator: Creator;
+    visibility: Visibility;
+    creator: UserSummary;
     /**
      * Number of participants currently in the space
      */
@@ -41,9 +38,9 @@ export type SearchResult = {
 };
 
 /**
- * The user who created a space or wrote a message.
+ * A user, as shown with spaces and messages.
  */
-export type Creator = {
+export type UserSummary = {
     user_id: string;
     username: string;
     profile_picture: string;
@@ -130,8 +127,8 @@ export type Space = {
     space_id: string;
     title: string;
     description: string;
-    visibility: 'public' | 'private';
-    creator: Creator;
+    visibility: Visibility;
+    creator: UserSummary;
     /**
      * Number of participants currently in the space
      */
@@ -155,7 +152,7 @@ export type Participation = {
 export type Message = {
     message_id: string;
     space_id: string;
-    author: Creator;
+    author: UserSummary;
     text: string;
     /**
      * Number of words in the text, by the word boundaries of Unicode (UAX 29)
@@ -229,12 +226,15 @@ export type Credentials = {
     password: Password;
 };
 
+/**
+ * `null` and an empty object mean the same as no body.
+ */
 export type Invitation = {
     /**
      * The invitation code of the space. Required for a private space, ignored for a public one.
      */
-    invitation_code?: string;
-};
+    invitation_code?: string | null;
+} | null;
 
 export type SpaceCreation = {
     title: SpaceTitle;
@@ -267,7 +267,9 @@ export type MessageCreation = {
 export type Username = string;
 
 /**
- * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes
+ * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes. `ada@localhost` is
+ * valid, although it does not match the format `email` of many libraries.
+ *
  */
 export type Email = string;
 
@@ -325,7 +327,9 @@ export type Problem = {
      */
     detail: string;
     /**
-     * Kind of error, for programs. The introduction lists all codes.
+     * Kind of error, for programs. Later versions can add codes. The introduction explains all codes, and
+     * `x-problem-codes` lists those of each operation and status.
+     *
      */
     code: string;
     /**
@@ -355,8 +359,8 @@ export type Problem = {
 export type Limit = number;
 
 /**
- * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
- * of building one.
+ * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+ * Omit it to request the first page.
  *
  */
 export type Cursor = string;
@@ -376,8 +380,8 @@ export type SearchSpacesData = {
     path?: never;
     query: {
         /**
-         * The search text as plain text, at most 200 code points. Percent-encode it once, like any query
-         * parameter; most HTTP clients already do.
+         * The search text, at most 200 code points. Pass plain text to your client, which encodes it for the
+         * URL like any query parameter.
          *
          */
         q: string;
@@ -390,8 +394,8 @@ export type SearchSpacesData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -401,13 +405,17 @@ export type SearchSpacesData = {
 
 export type SearchSpacesErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**
      * A rate limit is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * The server failed.
      */
@@ -433,9 +441,9 @@ export type SearchSpacesByTagData = {
     body?: never;
     path: {
         /**
-         * The tag name as plain text, such as `c++` or `a/b`. Percent-encode it once, like any path
-         * parameter (`/` becomes `%2F`); most generated clients already do. The names `.` and `..` cannot
-         * be requested, because URL parsers resolve them as relative path segments.
+         * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
+         * like any path parameter (`/` becomes `%2F`). The names `.` and `..` cannot be requested, because
+         * URL parsers resolve them as relative path segments. The maximum length is that of a request.
          *
          */
         tag: string;
@@ -446,8 +454,8 @@ export type SearchSpacesByTagData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -457,7 +465,7 @@ export type SearchSpacesByTagData = {
 
 export type SearchSpacesByTagErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**
@@ -468,6 +476,10 @@ export type SearchSpacesByTagErrors = {
      * A rate limit is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * The server failed.
      */
@@ -531,7 +543,7 @@ export type ChangeUsernameData = {
 
 export type ChangeUsernameErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the username breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -588,7 +600,7 @@ export type ChangeBioData = {
 
 export type ChangeBioErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the bio breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -729,7 +741,7 @@ export type ChangePasswordData = {
 
 export type ChangePasswordErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the new password breaks a rule in its description.
      */
     400: Problem;
     /**
@@ -1178,8 +1190,8 @@ export type ListParticipationsData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1189,7 +1201,7 @@ export type ListParticipationsData = {
 
 export type ListParticipationsErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**
@@ -1338,8 +1350,8 @@ export type ListMessagesData = {
          */
         limit?: number;
         /**
-         * The position of a page, from the URL in the `Link` header of the previous page. Follow that URL instead
-         * of building one.
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1349,7 +1361,7 @@ export type ListMessagesData = {
 
 export type ListMessagesErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
     /**

@@ -91,7 +91,7 @@ async function serveOperations(api: FastifyInstance, context: Context): Promise<
   const handlers = makeHandlers(context);
 
   await api.register(openapiGlue, {
-    specification: contractWithoutMultipart(),
+    specification: contractForRoutes(),
     operationResolver: (operationId: string) => {
       const operation = operations.find((each) => each.operationId === operationId);
       if (!operation) throw new Error(`The contract has no operation ${operationId}.`);
@@ -112,12 +112,29 @@ async function serveOperations(api: FastifyInstance, context: Context): Promise<
   });
 }
 
-/** The contract without multipart bodies. Handlers read them as streams, so there is no object to validate. */
-function contractWithoutMultipart() {
+/** Schemas whose patterns the router checks. The other patterns repeat rules of domain functions, which explain them. */
+const CHECKED_PATTERNS = ['Id', 'Email'];
+
+/**
+ * Returns the contract with what the router validates. It has no multipart bodies, because handlers read them as
+ * streams.
+ */
+function contractForRoutes() {
   const contract = copyContract();
+  const { parameters, schemas } = contract.components;
+  contract.components.parameters = withoutPatterns(parameters);
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (!CHECKED_PATTERNS.includes(name)) schemas[name] = withoutPatterns(schema);
+  }
   for (const { path, method, bodyType } of operations) {
     if (bodyType !== 'multipart/form-data') continue;
     delete contract.paths[path]?.[method.toLowerCase()]?.requestBody;
   }
   return contract;
+}
+
+function withoutPatterns<T>(schemas: T): T {
+  return JSON.parse(JSON.stringify(schemas), (key, value) =>
+    key === 'pattern' ? undefined : value,
+  );
 }

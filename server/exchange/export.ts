@@ -88,6 +88,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
       rows.map(({ pk }) => pk),
     );
     for (const row of rows) {
+      const spaceTags = tags.get(row.pk) ?? [];
       yield {
         type: 'space',
         space_id: row.space_id,
@@ -96,7 +97,8 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         description: row.description,
         visibility: row.visibility,
         invitation_code: row.invitation_code ?? undefined,
-        tags: (tags.get(row.pk) ?? []).map(({ tag_name }) => tag_name),
+        tags: spaceTags.map(({ tag_name }) => tag_name),
+        tag_ids: spaceTags.map(({ tag_id }) => tag_id),
         created_at: row.created_at,
       };
     }

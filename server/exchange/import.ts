@@ -13,7 +13,7 @@ import { assertMessageText } from '../messages/messages.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
-import { parseTags, setTags } from '../spaces/tags.ts';
+import { addTagWithId, parseTags, setTags } from '../spaces/tags.ts';
 import { countWords } from '../text/word-count.ts';
 import {
   type AppreciationRecord,
@@ -210,7 +210,11 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
   const creatorPk = await findUser(run, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
-  const tags = parseTags(record.tags ?? []);
+  const { tags: tagNames = [], tag_ids: tagIds = [] } = record;
+  const tags = parseTags(tagNames);
+  if (record.tag_ids && tagIds.length !== tagNames.length) {
+    throw new BadLineError('tag_ids must have one id for each tag');
+  }
   const createdAt = timeOrNow(record.created_at);
   const visibility = record.visibility ?? 'public';
   if (visibility === 'public' && record.invitation_code !== undefined) {
@@ -238,6 +242,10 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
     left_at: null,
   };
   await insertParticipation(engine, participation, trx);
+  for (const [i, tagId] of tagIds.entries()) {
+    const [tag] = parseTags(tagNames.slice(i, i + 1));
+    if (tag) await addTagWithId(engine, trx, tag, tagId);
+  }
   await setTags(engine, trx, row.pk, tags);
   await enqueueOnce(run, row.pk);
   return true;

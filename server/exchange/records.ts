@@ -39,6 +39,8 @@ export interface SpaceRecord {
   /** Only for a private space. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
+  /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
+  tag_ids?: number[];
   created_at?: string;
 }
 
@@ -76,6 +78,9 @@ function textSchema(schema: string, property: string): object {
   if (maxLength === undefined) throw new Error(`${schema}.${property} has no maxLength.`);
   return { type: 'string', maxLength };
 }
+
+/** Half of the ids stay free for tags that are added later. They must be safe integers. */
+const MAX_TAG_ID = 2 ** 52;
 
 const tagNames = componentSchema('SpaceCreation', 'tags');
 
@@ -115,6 +120,11 @@ const schemas = {
       type: 'array',
       maxItems: tagNames.maxItems,
       items: { type: 'string', maxLength: tagNames.items?.maxLength },
+    },
+    tag_ids: {
+      type: 'array',
+      maxItems: tagNames.maxItems,
+      items: { type: 'integer', minimum: 1, maximum: MAX_TAG_ID },
     },
     created_at: time,
   }),

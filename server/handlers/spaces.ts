@@ -48,7 +48,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     joinSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const invitation = request.body?.invitation_code;
+      const invitation = request.body?.invitation_code ?? undefined;
       const participation = await joinSpace(context, callerOf(request), space_id, invitation);
       return reply.code(200).send(participation);
     },

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,8 +18,12 @@ const MAX_PENDING_BYTES = 128 * 1024 * 1024;
 
 let pendingBytes = 0;
 
-/** Options of @fastify/multipart. The parser reports an error for a field or a second file. */
+/**
+ * Options of @fastify/multipart. The parser reports an error for a field or a second file. Clients may omit the file name
+ * and the type of a part.
+ */
 export const MULTIPART_OPTIONS = {
+  isPartAFile: () => true,
   limits: { fileSize: MAX_AVATAR_BYTES, files: 1, fields: 0, parts: 2, headerPairs: 32 },
   throwFileSizeLimit: false,
 } satisfies FastifyMultipartOptions;
@@ -51,12 +56,18 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
       if (part.type !== 'file' || part.fieldname !== 'avatar') throw avatarMissing();
       avatar = await part.toBuffer();
       if (part.file.truncated) throw avatarTooLarge();
+      if (part.filename === undefined && isText(avatar)) throw avatarMissing();
     }
   } catch (error) {
     throw error instanceof DomainError ? error : explainParserError(error);
   }
   if (avatar === undefined || avatar.length === 0) throw avatarMissing();
   return avatar;
+}
+
+/** Whether the bytes are those of a form field instead of a file. All files of accepted types have other bytes. */
+function isText(bytes: Buffer): boolean {
+  return isUtf8(bytes) && !bytes.includes(0);
 }
 
 /**
@@ -91,7 +102,7 @@ function avatarTooLarge(): DomainError {
 function avatarMissing(): DomainError {
   return new DomainError(
     'avatar_missing',
-    'Send exactly one part: a non-empty file named avatar, with a file name.',
+    'Send exactly one part: a non-empty file named avatar.',
     [{ pointer: '/avatar', message: 'must be a non-empty file and the only part' }],
   );
 }

@@ -12,7 +12,8 @@ const AJV_OPTIONS: Options = {
   removeAdditional: false,
   useDefaults: true,
   keywords: ['example'],
-  formats: { email: EMAIL_PATTERN },
+  // The formats of integers only choose types in generated clients. Their bounds are keywords of their own.
+  formats: { int32: true, int64: true },
 };
 
 /** JSON has types, so values are not coerced: a number is not a valid username. */
@@ -69,9 +70,10 @@ const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
   minProperties: ({ limit }) => `must have at least ${quantity(limit, 'field')}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
   maximum: ({ limit }) => `must be at most ${limit}`,
-  format: ({ format }) => `must be ${format === 'email' ? 'an email address' : `a ${format}`}`,
-  // The contract has only one pattern, that of ids.
-  pattern: () => 'must contain only letters from A to Z, digits, - and _',
+  pattern: ({ pattern }) =>
+    pattern === EMAIL_PATTERN.source
+      ? 'must be an email address'
+      : 'must contain only letters from A to Z, digits, - and _',
 };
 
 const TYPE_NAMES: Record<string, string> = {

@@ -1,4 +1,4 @@
-import type { Creator } from '../../generated/types.gen.ts';
+import type { UserSummary } from '../../generated/types.gen.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 export function describeCreator(
   avatars: AvatarUrls,
   user: { user_id: string; username: string; avatar: string | null },
-): Creator {
+): UserSummary {
   return {
     user_id: user.user_id,
     username: user.username,

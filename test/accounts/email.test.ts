@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { emailKey, parseEmail } from '../../server/accounts/email.ts';
+import { EMAIL_PATTERN, emailKey, parseEmail } from '../../server/accounts/email.ts';
+import { componentSchema } from '../../server/contract.ts';
 import { DomainError } from '../../server/errors.ts';
 
 const LONGEST_LABEL = 'x'.repeat(63);
@@ -94,4 +95,8 @@ describe('emailKey', () => {
       }),
     );
   });
+});
+
+test('The contract has the same pattern', () => {
+  expect(componentSchema('Email').pattern).toBe(EMAIL_PATTERN.source);
 });

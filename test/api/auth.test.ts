@@ -89,6 +89,13 @@ describe('register', () => {
     });
   });
 
+  test('accepts an email address without a dot in its domain', async () => {
+    const { data } = await register({ username: 'near', email: 'near@localhost' });
+    const client = app.client(data?.access_token);
+    const profile = await api.getProfile({ client, throwOnError: true });
+    expect(profile.data.email).toBe('near@localhost');
+  });
+
   test('rejects an email address that is already taken, in any capitalisation', async () => {
     const { error } = await register({ email: alice.email.toUpperCase() });
     expect(error).toMatchObject({
@@ -113,6 +120,11 @@ describe('register', () => {
       'a password of 257 characters',
       { password: 'long '.repeat(51).padEnd(257) },
       'invalid_request',
+    ],
+    [
+      'a password of 8 characters that NFC composes to 7',
+      { password: '7 char\u0065\u0301' },
+      'password_invalid',
     ],
     ['a common password', { password: 'Password1' }, 'password_too_common'],
     [

@@ -240,6 +240,15 @@ describe('The server', () => {
     });
   });
 
+  test.each(['/api/spaces/search?q=', '/api/spaces/tag/'])(
+    'rejects a URL of 16,384 bytes as the contract declares: %s',
+    async (path) => {
+      const url = path.padEnd(16_384, 'x');
+      const response = validateRaw('GET', app.url + url, await sendRaw(app.url, head('GET', url)));
+      expect(response.status).toBe(431);
+    },
+  );
+
   test('accepts a path of 15,000 bytes', async () => {
     const response = await sendRaw(app.url, head('GET', `/api/spaces/tag/${'x'.repeat(15_000)}`));
     expect(response).toMatchObject({ status: 200, body: '[]' });

@@ -9,6 +9,7 @@ import { contractText } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { head, sendRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
 interface ResponseObject {
@@ -81,6 +82,9 @@ const sendJson = (
     body: JSON.stringify(body),
   });
 
+const changePassword = (currentPassword: string, newPassword: string): Promise<Response> =>
+  sendJson('PUT', '/api/profile/password', { currentPassword, newPassword }, ada.headers);
+
 const uploadAvatar = (avatar?: Blob): Promise<Response> => {
   const body = new FormData();
   if (avatar) body.set('avatar', avatar, 'avatar.png');
@@ -98,7 +102,9 @@ const sendWithFailure = async (code: string): Promise<Response> => {
 
 /** For each example, a request that provokes the response. */
 const requests: Record<string, () => Promise<Response>> = {
-  InvalidRequest: () => app.fetch('/api/spaces/search?q=tea&limit=101'),
+  InvalidRequest: () => sendJson('POST', '/api/auth/login', { email: ada.email }),
+  'InvalidPageRequest invalid_request': () => app.fetch('/api/spaces/search?q=tea&limit=101'),
+  'InvalidPageRequest invalid_cursor': () => app.fetch('/api/spaces/search?q=tea&cursor=x'),
   Unauthenticated: () => app.fetch('/api/profile/me'),
   NotSpaceCreator: () =>
     app.fetch(`/api/spaces/${space.space_id}`, { method: 'DELETE', headers: bob.headers }),
@@ -123,21 +129,33 @@ const requests: Record<string, () => Promise<Response>> = {
     await limitedApp.fetch('/api/spaces/search?q=tea');
     return limitedApp.fetch('/api/spaces/search?q=tea');
   },
+  HeadersTooLarge: async () => {
+    const path = `/api/spaces/tag/${'x'.repeat(16_384)}`;
+    const response = validateRaw('GET', app.url + path, await sendRaw(app.url, head('GET', path)));
+    return new Response(response.body, { status: response.status });
+  },
   Internal: () => sendWithFailure('SQLITE_ERROR'),
   Unavailable: () => sendWithFailure('SQLITE_BUSY'),
 
   'searchSpacesByTag 404': () => app.fetch('/api/spaces/tag/'),
+  'changeUsername 400 invalid_request': () =>
+    sendJson('PUT', '/api/profile/username', { username: 'a' }, ada.headers),
+  'changeUsername 400 username_invalid': () =>
+    sendJson('PUT', '/api/profile/username', { username: 'ada!' }, ada.headers),
+  'changeBio 400 invalid_request': () => sendJson('PUT', '/api/profile/bio', {}, ada.headers),
+  'changeBio 400 bio_invalid': () =>
+    sendJson('PUT', '/api/profile/bio', { bio: 'a'.repeat(501) }, ada.headers),
   'changeProfilePicture 400': () => uploadAvatar(),
   'changeProfilePicture 413': () => uploadAvatar(new Blob([new Uint8Array(5_242_881)])),
   'changeProfilePicture 415': () => uploadAvatar(new Blob(['text'])),
   'changeProfilePicture 422': async () => uploadAvatar((await avatarFile()).slice(0, -40)),
-  'changePassword 403': () =>
-    sendJson(
-      'PUT',
-      '/api/profile/password',
-      { currentPassword: 'wrong', newPassword: 'staple of the north wind' },
-      ada.headers,
-    ),
+  'changePassword 400 invalid_request': () => changePassword(ada.password, 'short'),
+  'changePassword 400 password_too_common': () => changePassword(ada.password, 'password'),
+  'changePassword 403': () => changePassword('wrong', 'staple of the north wind'),
+  'register 400 invalid_request': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, password: 'short' }),
+  'register 400 password_names_you': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, password: newAccount.email }),
   'register 409 username': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, username: 'ada' }),
   'register 409 email': () =>

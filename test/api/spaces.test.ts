@@ -319,8 +319,18 @@ describe('joinSpace', () => {
 
   test('accepts a public space with or without a body or an invitation code', async () => {
     const { client } = carl;
-    for (const body of [undefined, {}, { invitation_code: 'whatever' }]) {
-      const { response } = await api.joinSpace({ client, path: space, ...(body && { body }) });
+    for (const body of [
+      undefined,
+      null,
+      {},
+      { invitation_code: null },
+      { invitation_code: 'whatever' },
+    ]) {
+      const { response } = await api.joinSpace({
+        client,
+        path: space,
+        ...(body !== undefined && { body }),
+      });
       expect(response?.status).toBe(200);
     }
     expect((await getSpace(carl, space)).participant_count).toBe(2);

@@ -59,6 +59,17 @@ describe('readAvatarUpload', () => {
     expect(response).toEqual({ status: 200, bytes: 100_000, sha256: sha256(bytes) });
   });
 
+  test.each([
+    ['a file name', 'Content-Type: image/png\r\n'],
+    ['a file name and a type', ''],
+    ['a file name, of type text/plain', 'Content-Type: text/plain\r\n'],
+  ])('accepts a file without %s', async (_, type) => {
+    const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+    const header = `--${BOUNDARY}\r\n${disposition('name="avatar"')}\r\n${type}\r\n`;
+    const part = Buffer.concat([Buffer.from(header), bytes, Buffer.from('\r\n')]);
+    expect(await send(createBody(part))).toMatchObject({ status: 200, sha256: sha256(bytes) });
+  });
+
   test('accepts content that resembles the boundary', async () => {
     const bytes = Buffer.from(`\r\n--${BOUNDARY.slice(0, -1)}\r\n--\r\n\r\n`.repeat(1000));
     expect(

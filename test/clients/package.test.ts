@@ -58,7 +58,7 @@ describe('the built package', () => {
     'has types that compile in a strict project without Node.js types (%s)',
     async (kind) => {
       const source = `
-      import { type ApiError, createClient, createConfig, ProfileAPI, SearchAPI, searchSpaces } from 'space-service';
+      import { type ApiError, createClient, createConfig, pages, ProfileAPI, SearchAPI, searchSpaces } from 'space-service';
       const baseUrl = 'https://spaces.example.com';
       const { tagSearchResults } = await new SearchAPI({ baseUrl }).search('a', { signal: AbortSignal.timeout(1) });
       export const count: number | undefined = tagSearchResults[0]?.participant_count;
@@ -73,7 +73,9 @@ describe('the built package', () => {
       export const deleted: { message: string } | null = await profile.deleteAccount({ confirm: () => confirm('?') });
       export const status = (error: ApiError): number | null => error.status;
       const client = createClient(createConfig({ baseUrl }));
-      export const { data } = await searchSpaces({ client, query: { q: 'a' } });`;
+      export const { data } = await searchSpaces({ client, query: { q: 'a' } });
+      const request = (cursor?: string) => searchSpaces({ client, query: { q: 'a', cursor } });
+      for await (const results of pages(request)) results satisfies { title: string }[];`;
       const module = kind === 'bundler' ? 'esnext' : kind;
       const compilerOptions = {
         module,

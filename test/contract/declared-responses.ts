@@ -1,5 +1,5 @@
-import { parse } from 'yaml';
-import { contractText, type Operation, operations } from '../../server/contract.ts';
+import { type Operation, operations } from '../../server/contract.ts';
+import { closedContract } from '../support/closed-contract.ts';
 import { parametersOf } from '../support/requests.ts';
 
 /** A response that the contract declares. */
@@ -15,13 +15,14 @@ export interface DeclaredResponse {
 
 interface Response {
   $ref?: string;
+  'x-problem-codes'?: string[];
   content: Record<string, { schema: object; examples?: object }>;
 }
 
-const contract = parse(contractText, (_key, value) => {
-  const { nullable, type } = (value ?? {}) as { nullable?: boolean; type?: string };
-  // JSON Schema expresses `nullable` as another type.
-  return nullable ? { ...(value as object), type: [type, 'null'] } : value;
+/** The closed contract with schemas in JSON Schema, which has neither `nullable` nor formats of integers. */
+const contract = JSON.parse(JSON.stringify(closedContract()), (_key, value) => {
+  if (value?.type === 'integer') delete value.format;
+  return value?.nullable ? { ...value, type: [value.type, 'null'] } : value;
 });
 
 /** Every response declared in the contract, once per example. */
@@ -29,7 +30,8 @@ export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap
   const { operationId, path, method } = operation;
   const responses: Record<string, Response> = contract.paths[path][method.toLowerCase()].responses;
   return Object.entries(responses).flatMap(([status, response]) => {
-    const { content } = response.$ref ? lookUp(response.$ref) : response;
+    const resolved = response.$ref ? lookUp(response.$ref) : response;
+    const { content, 'x-problem-codes': codes } = resolved;
     return Object.entries(content).flatMap(([type, { schema, examples }], nthType) =>
       Object.keys(examples ?? { only: {} }).map((example, nthExample) => ({
         id: [operationId, status, nthType > 0 && type, nthExample > 0 && `(${example})`]
@@ -42,7 +44,7 @@ export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap
           $schema: 'http://json-schema.org/draft-07/schema#',
           // Target of the `$ref`s in the schema.
           components: contract.components,
-          ...schema,
+          allOf: [schema, ...(codes ? [{ properties: { code: { enum: codes } } }] : [])],
         },
       })),
     );

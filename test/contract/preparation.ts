@@ -20,6 +20,7 @@ const changesByStatus: Record<string, Change> = {
   401: (t) => setToken(t, 'unknown'),
   413: (t) => setBody(t, { padding: 'x'.repeat(32_768) }),
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
+  431: (t) => setPath(t, '?', `?${'x'.repeat(16_384)}=&`),
 };
 
 /** `creator` sends the requests by default. */
@@ -120,7 +121,7 @@ export function isProvoked({ id, operation, status }: DeclaredResponse): boolean
     case '429':
       return operation.isPublicRead;
     default:
-      return ['200', '201', '401', '408', '500', '503'].includes(status);
+      return ['200', '201', '401', '408', '431', '500', '503'].includes(status);
   }
 }
 

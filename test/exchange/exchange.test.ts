@@ -110,8 +110,8 @@ describe('exportRecords', () => {
   /** Tables that an export does not contain, with the reason. */
   const notExported: Record<string, string> = {
     sessions: 'Users sign in again.',
-    tags: 'The record of a space contains its tags.',
-    space_tags: 'The record of a space contains its tags.',
+    tags: 'The record of a space contains its tags with their ids.',
+    space_tags: 'The record of a space contains its tags with their ids.',
     public_spaces: 'The import indexes the spaces.',
     tag_hits: 'The import indexes the spaces.',
     dictionary: 'Maintenance builds it from the word index.',
@@ -156,7 +156,7 @@ describe('exportRecords', () => {
         .map(({ name }) => name)
         .filter((name) => !derivedColumns[table]?.includes(name))
         .map((name) => fieldNames[`${table}.${name}`] ?? name);
-      if (table === 'spaces') expected.push('tags');
+      if (table === 'spaces') expected.push('tags', 'tag_ids');
       const exported = [...(fields[table] ?? [])].sort();
       expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
     }
@@ -253,6 +253,19 @@ describe('importRecords', () => {
     ],
     ['an empty tag', { ...bread, space_id: 's', tags: ['#'] }, /tag/],
     [
+      'fewer tag ids than tags',
+      { ...bread, space_id: 's', tags: ['a', 'b'], tag_ids: [1] },
+      /tag_ids/,
+    ],
+    ['tag ids without tags', { ...bread, space_id: 's', tags: undefined, tag_ids: [1] }, /tag_ids/],
+    ['a tag id of 0', { ...bread, space_id: 's', tag_ids: [0] }, /tag_ids\/0 must be >= 1/],
+    ['a tag id that is no integer', { ...bread, space_id: 's', tag_ids: [1.5] }, /tag_ids\/0/],
+    [
+      'a tag id that leaves no room for others',
+      { ...bread, space_id: 's', tag_ids: [Number.MAX_SAFE_INTEGER] },
+      /tag_ids\/0 must be <= 4503599627370496/,
+    ],
+    [
       'a creator who has left',
       { ...joined, user_id: 'ada', left_at: '2026-01-01T00:00:00Z' },
       /cannot leave/,
@@ -324,6 +337,83 @@ describe('importRecords', () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+});
+
+describe('tag ids', () => {
+  /** Returns the tags of each space, as the export contains them: `7 baking, 12 Sourdough`. */
+  const exportedTags = async (engine: Engine) => {
+    const records = (await exportLines(engine)).map((line) => JSON.parse(line));
+    const spaces = records.filter(({ type }) => type === 'space');
+    return Object.fromEntries(
+      spaces.map(({ space_id, tags, tag_ids }) => [
+        space_id,
+        tags.map((name: string, i: number) => `${tag_ids[i]} ${name}`).join(', '),
+      ]),
+    );
+  };
+  const withTags = (space_id: string, tags: string[], tag_ids?: number[]) => ({
+    ...bread,
+    space_id,
+    tags,
+    tag_ids,
+  });
+
+  test('stay the same when an export is imported into an empty database', async () => {
+    await using first = await openEmptyDatabase();
+    const spaces = [withTags('s', ['Rye', 'Baking'], [40, 7]), withTags('t', ['BAKING'], [7])];
+    await importRecords(first, toLines([ada, ...spaces]));
+    const lines = await exportLines(first);
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportedTags(second)).toEqual({ s: '40 Rye, 7 Baking', t: '7 BAKING' });
+    expect(await exportLines(second)).toEqual(lines);
+  });
+
+  test('of existing tags stay the same', async () => {
+    await using engine = await openEmptyDatabase();
+    await importRecords(engine, toLines([ada, withTags('s', ['baking'], [7])]));
+    await importRecords(engine, toLines([withTags('t', ['#Baking'], [9])]));
+    expect(await exportedTags(engine)).toEqual({ s: '7 baking', t: '7 Baking' });
+  });
+
+  test('are free ones if another tag has the id', async () => {
+    await using engine = await openEmptyDatabase();
+    await importRecords(engine, toLines([ada, withTags('s', ['baking'], [7])]));
+    await importRecords(engine, toLines([withTags('t', ['rye', 'oats'], [7, 3])]));
+    expect(await exportedTags(engine)).toEqual({
+      s: '7 baking',
+      t: expect.stringMatching(/^(?!7 |3 )[1-9]\d* rye, 3 oats$/),
+    });
+  });
+
+  test('are assigned to tags without one', async () => {
+    await using engine = await openEmptyDatabase();
+    await importRecords(engine, toLines([ada, withTags('s', ['baking', 'rye'])]));
+    await importRecords(engine, toLines([withTags('t', ['oats'])]));
+    expect(await exportedTags(engine)).toEqual({ s: '1 baking, 2 rye', t: '3 oats' });
+  });
+
+  test('belong to the first of equal tags', async () => {
+    await using engine = await openEmptyDatabase();
+    await importRecords(engine, toLines([ada, withTags('s', ['rye', 'Rye', 'oats'], [5, 6, 7])]));
+    expect(await exportedTags(engine)).toEqual({ s: '5 rye, 7 oats' });
+  });
+
+  test('leave ids for the tags that users add later', async () => {
+    await using target = await startApp();
+    const { engine } = target.context;
+    await importRecords(engine, toLines([ada, withTags('s', ['baking'], [2 ** 52])]));
+    const { client } = await target.register();
+    const { data } = await api.createSpace({
+      client,
+      body: { title: 'Rye', description: '', visibility: 'public', tags: ['rye', 'baking'] },
+      throwOnError: true,
+    });
+    const [rye, baking] = data.tags.map(({ tag_id }) => tag_id);
+    expect(baking).toBe(2 ** 52);
+    expect(rye).toBeGreaterThan(2 ** 52);
+    expect(Number.isSafeInteger(rye)).toBe(true);
   });
 });
 

@@ -1,8 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { parse } from 'yaml';
-import { contractText } from '../../server/contract.ts';
+import { closedContract } from './closed-contract.ts';
 
 /** A request and its response, as seen by a client. */
 export interface Exchange {
@@ -20,6 +19,7 @@ interface Media {
   schema: object;
 }
 interface Response {
+  'x-problem-codes'?: string[];
   headers?: Record<string, { required?: boolean }>;
   content?: Record<string, Media>;
 }
@@ -33,23 +33,39 @@ interface Operation {
 /** Environment variable: the folder in which every process of a test run records the statuses it has validated. */
 export const STATUSES_FOLDER = 'STATUSES_FOLDER';
 
-const contract = resolveReferences(parse(contractText));
+const contract = resolveReferences(closedContract());
 const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: false });
 (addFormats as unknown as (ajv: Ajv) => void)(ajv);
 ajv.addFormat('binary', true);
 const coercingAjv = new Ajv({ strict: false, coerceTypes: true });
 (addFormats as unknown as (ajv: Ajv) => void)(coercingAjv);
+const knownCodes: string[] =
+  contract.components.schemas.Problem.properties.code['x-extensible-enum'];
 const validators = new Map<object, ValidateFunction>();
 const parameterValidators = new Map<object, ValidateFunction>();
 
 /** Returns each declared status with its operation, such as `login 401`. */
 export function declaredStatuses(): string[] {
+  return declaredResponses().map(([status]) => status);
+}
+
+/** Returns every problem code that an operation declares, with its status: `login 401 credentials_incorrect`. */
+export function declaredCodes(): string[] {
+  return declaredResponses().flatMap(([status, { 'x-problem-codes': codes = [] }]) =>
+    codes.map((code) => `${status} ${code}`),
+  );
+}
+
+function declaredResponses(): [string, Response][] {
   return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap(
     (item) =>
       Object.values(item)
         .filter((operation) => operation.operationId)
         .flatMap(({ operationId, responses }) =>
-          Object.keys(responses).map((status) => `${operationId} ${status}`),
+          Object.entries(responses).map(([status, response]): [string, Response] => [
+            `${operationId} ${status}`,
+            response,
+          ]),
         ),
   );
 }
@@ -73,6 +89,8 @@ export function validateExchange(exchange: Exchange): void {
       const error = errorOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
       if (type !== 'application/problem+json' || error)
         throw violation(`not a problem document: ${type} ${error}`);
+      const { code } = JSON.parse(exchange.body);
+      if (!knownCodes.includes(code)) throw violation(`the code ${code} is not declared`);
     }
     return;
   }
@@ -83,17 +101,24 @@ export function validateExchange(exchange: Exchange): void {
   for (const [name, { required }] of Object.entries(response.headers ?? {})) {
     if (required && !exchange.headers.has(name)) throw violation(`the header ${name} is missing`);
   }
+  const { operationId } = operation;
   if (exchange.method !== 'HEAD') {
     const media = response.content?.[type];
     if (!media) throw violation(`the type ${type} is not declared`);
-    const error = errorOf(media.schema, JSON.parse(exchange.body));
+    const body = JSON.parse(exchange.body);
+    const error = errorOf(media.schema, body);
     if (error) throw violation(error);
+    const { 'x-problem-codes': codes } = response;
+    if (exchange.status >= 400) {
+      if (!codes?.includes(body.code)) throw violation(`the code ${body.code} is not declared`);
+      record(`${operationId} ${exchange.status} ${body.code}`);
+    }
   }
   if (exchange.status < 400) {
     const error = requestError(operation, parameters, searchParams, exchange);
     if (error) throw violation(`accepted an invalid request: ${error}`);
   }
-  recordStatus(`${operation.operationId} ${exchange.status}`);
+  record(`${operationId} ${exchange.status}`);
 }
 
 function requestError(
@@ -168,7 +193,7 @@ function parameterValidator(schema: object): ValidateFunction {
   return validate;
 }
 
-function recordStatus(line: string): void {
+function record(line: string): void {
   const folder = process.env[STATUSES_FOLDER];
   if (folder) appendFileSync(`${folder}/${process.pid}`, `${line}\n`);
 }

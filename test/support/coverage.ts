@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject, Vitest } from 'vitest/node';
 import { parse } from 'yaml';
-import { declaredStatuses, STATUSES_FOLDER } from './contract.ts';
+import { declaredCodes, declaredStatuses, STATUSES_FOLDER } from './contract.ts';
 
 /** Vitest calls this before all tests, and the returned teardown function after them. */
 export default function setup({ vitest }: TestProject): () => void {
@@ -27,21 +27,26 @@ export function isWholeRun(vitest: Vitest): boolean {
 }
 
 /**
- * @param recorded one entry per validated exchange
- * @throws Error if a declared status is neither reached nor listed in test/unreached.yaml, or listed there without need
+ * @param recorded one entry per validated exchange, and one per problem code in it
+ * @throws Error if a declared status or code is neither reached nor listed in test/unreached.yaml, or listed there
+ *   without need
  */
 function checkCoverage(recorded: string[]): void {
   const reached = new Set(recorded);
   const exceptions = readFileSync(new URL('../unreached.yaml', import.meta.url), 'utf8');
   const excepted = Object.keys((parse(exceptions) as object | null) ?? {});
-  const declared = declaredStatuses();
+  const statuses = declaredStatuses();
+  const codes = declaredCodes();
+  const declared = [...statuses, ...codes];
   const missing = declared.filter((each) => !reached.has(each) && !excepted.includes(each));
   const unneeded = excepted.filter((each) => reached.has(each) || !declared.includes(each));
+  const isReached = (each: string) => reached.has(each);
 
   console.log(
-    `\nContract: ${recorded.length} exchanges validated, ` +
-      `${declared.filter((each) => reached.has(each)).length} of ${declared.length} declared ` +
-      `statuses reached, ${excepted.length} justified in test/unreached.yaml.`,
+    `\nContract: ${recorded.filter((each) => statuses.includes(each)).length} exchanges validated, ` +
+      `${statuses.filter(isReached).length} of ${statuses.length} declared statuses ` +
+      `and ${codes.filter(isReached).length} of ${codes.length} declared codes reached, ` +
+      `${excepted.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
   if (unneeded.length > 0)

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseBio } from '../../server/accounts/bio.ts';
+import { parseEmail } from '../../server/accounts/email.ts';
+import { normalizePassword } from '../../server/accounts/password.ts';
+import { parseUsername } from '../../server/accounts/username.ts';
+import { componentSchema, contractText } from '../../server/contract.ts';
+import { openCursor, sealCursor } from '../../server/http/cursors.ts';
+import { assertMessageText } from '../../server/messages/messages.ts';
+import { newInvitationCode, parseDescription, parseTitle } from '../../server/spaces/spaces.ts';
+import { parseTags } from '../../server/spaces/tags.ts';
+import { isStorable } from '../../server/text/characters.ts';
+
+type TextSchema = ReturnType<typeof componentSchema>;
+const contract = parse(contractText);
+const KEY = new Uint8Array(32);
+
+const passwordRule = (text: string) => {
+  if (normalizePassword(text) === undefined || !isStorable(text)) throw new Error('rejected');
+};
+
+/** A text, its schema, the rule that accepts or rejects it, and texts that only the pattern rejects. */
+const texts: [string, TextSchema | undefined, (text: string) => unknown, string[]][] = [
+  [
+    'a username',
+    componentSchema('Username'),
+    parseUsername,
+    ['a!', ' ada', 'a  b', 'a\tb', 'a\xa0b'],
+  ],
+  ['an email address', componentSchema('Email'), parseEmail, ['ada', 'a b@c', 'a@b.', 'é@b.c']],
+  ['a bio', componentSchema('BioChange', 'bio'), parseBio, ['a\0', 'a\tb', 'a\rb', '\x9f']],
+  ['a title', componentSchema('SpaceTitle'), parseTitle, ['a\0b', ' ', 'a\x1bb', '\n\t']],
+  ['a description', componentSchema('SpaceDescription'), parseDescription, ['\0', 'a\x7f']],
+  ['a tag', componentSchema('TagNames').items, (text) => parseTags([text]), ['#', ' ', 'a\x01']],
+  [
+    'a message',
+    componentSchema('MessageCreation', 'text'),
+    assertMessageText,
+    [' ', '\n', 'a\vb', 'a\0'],
+  ],
+  ['a password', componentSchema('Password'), passwordRule, ['a\0']],
+  ['a new password', componentSchema('NewPassword'), passwordRule, ['long enough\0']],
+  [
+    'an invitation code',
+    componentSchema('Invitation', 'invitation_code'),
+    // A code that is wrong is ignored by public spaces.
+    (text) => expect(isStorable(text)).toBe(true),
+    ['a\0'],
+  ],
+  [
+    'a cursor',
+    contract.components.parameters.Cursor.schema,
+    (text) => openCursor(KEY, 'list', text),
+    ['', 'a=b', 'a b', 'a%20'],
+  ],
+];
+
+/** Characters that rules and patterns treat in special ways, and some that they do not. */
+const PIECES = [
+  ...Array.from('aZé1Σяप日민😀𝐀<=>;`.,:@[]^_-~/\\#!?*|{}()+$&\'"'),
+  ...Array.from('\0\x01\b\t\n\v\f\r\x1c\x1f \x7f\x80\x85\x9f\xa0\xad'),
+  ...Array.from('\u0301\u0338\u037e\u0387\u1fef\u2000\u200b\u2028\u2029\u3000\ufeff\uff03'),
+  '\r\n',
+  '\ud83d',
+];
+const anyText = fc.oneof(
+  fc.array(fc.constantFrom(...PIECES), { maxLength: 6 }).map((pieces) => pieces.join('')),
+  fc.string({ unit: 'grapheme', maxLength: 12 }),
+  fc.string({ unit: 'binary', maxLength: 4 }),
+  fc.emailAddress(),
+  fc.constant(newInvitationCode()),
+  fc.integer().map((position) => sealCursor(KEY, 'list', [position])),
+);
+
+const isAccepted = (rule: (text: string) => unknown, text: string) => {
+  try {
+    rule(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe.each(texts)('The pattern of %s', (_, schema, rule, rejected) => {
+  const pattern = schema?.pattern as string;
+  const forms = [new RegExp(pattern), new RegExp(pattern, 'u')];
+  const matches = (text: string) => forms.map((form) => form.test(text));
+
+  test('matches all texts that the server accepts', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const length = Array.from(text).length;
+        const { minLength = 0, maxLength = 0 } = schema as TextSchema;
+        if (length < minLength || length > maxLength || !isAccepted(rule, text)) return;
+        accepted += 1;
+        expect(matches(text)).toEqual([true, true]);
+      }),
+      { numRuns: 20_000 },
+    );
+    expect(accepted).toBeGreaterThan(200);
+  });
+
+  test('matches every character that the server accepts, at each position', () => {
+    const wrong: string[] = [];
+    for (let code = 0; code <= 0xffff; code += 1) {
+      const character = String.fromCharCode(code);
+      for (const text of [`${character}aa`, `a${character}a`, `aa${character}`]) {
+        if (isAccepted(rule, text) && matches(text).includes(false)) wrong.push(text);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test.each(rejected)('rejects %j', (text) => {
+    expect(matches(text)).toEqual([false, false]);
+  });
+});
+
+const isIdPattern = (pattern: string) => pattern === componentSchema('Id').pattern;
+
+/** Every pattern of the contract, wherever it is. */
+const patterns = new Set<string>();
+parse(contractText, (key, value) => {
+  if (key === 'pattern') patterns.add(value as string);
+  return value;
+});
+
+test.each([...patterns])('%s has the same meaning in ECMA-262, RE2, Java and Python', (pattern) => {
+  expect(texts.some(([, schema]) => schema?.pattern === pattern) || isIdPattern(pattern)).toBe(
+    true,
+  );
+  // Look-around, back references, Unicode classes and escapes, anchors other than ^ and $, set operations in classes.
+  expect(pattern).not.toMatch(/\(\?(?!:)|\\[1-9pPuUkbBAzZ]|\[\^?\[|&&|--/);
+  // Possessive quantifiers.
+  expect(pattern.replaceAll(/\[.*?\]/g, '')).not.toMatch(/[*+?}]\+/);
+  expect(pattern).toMatch(/^\^.*\$$/);
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Problem } from '../../generated/types.gen.ts';
+import { contractText } from '../../server/contract.ts';
+import { PROBLEM_STATUSES } from '../../server/http/problems.ts';
+
+interface ResponseObject {
+  $ref?: string;
+  'x-problem-codes'?: string[];
+  content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
+}
+interface OperationObject {
+  operationId?: string;
+  responses?: Record<string, ResponseObject>;
+}
+
+const contract: {
+  info: { description: string };
+  paths: Record<string, Record<string, OperationObject>>;
+  components: {
+    responses: Record<string, ResponseObject>;
+    schemas: { Problem: { properties: { code: { 'x-extensible-enum': string[] } } } };
+  };
+} = parse(contractText);
+
+const statuses = Object.entries<number>(PROBLEM_STATUSES);
+
+/** Operation, status and the response with its reference resolved. */
+const errorResponses = Object.values(contract.paths)
+  .flatMap((item) => Object.values(item))
+  .flatMap(({ operationId, responses = {} }) =>
+    Object.entries(responses)
+      .filter(([status]) => Number(status) >= 400)
+      .map(([status, response]): [string, number, ResponseObject] => {
+        const name = response.$ref?.split('/').at(-1);
+        const resolved = name === undefined ? response : contract.components.responses[name];
+        return [`${operationId} ${status}`, Number(status), resolved as ResponseObject];
+      }),
+  );
+
+describe('The codes of the contract', () => {
+  test('are the codes of the server', () => {
+    const known = contract.components.schemas.Problem.properties.code['x-extensible-enum'];
+    expect(known).toEqual(statuses.map(([code]) => code));
+  });
+
+  test('are explained in its introduction, with the statuses of the server', () => {
+    const rows = contract.info.description.matchAll(/^\| (`[a-z_`, ]+`) \| ([\d, ]+) \|/gm);
+    const explained = [...rows].flatMap(([, codes = '', status = '']) => {
+      const statusList = status.split(', ').map(Number);
+      return codes
+        .replaceAll('`', '')
+        .split(', ')
+        .map((code, i): [string, number] => [code, statusList[i] ?? (statusList[0] as number)]);
+    });
+    const byCode = ([a]: [string, number], [b]: [string, number]) => (a < b ? -1 : 1);
+    expect(explained.sort(byCode)).toEqual([...statuses].sort(byCode));
+  });
+
+  test.each(errorResponses)('of %s have that status', (_, status, response) => {
+    const codes = response['x-problem-codes'] ?? [];
+    expect(codes).not.toEqual([]);
+    expect(new Set(codes).size).toBe(codes.length);
+    for (const code of codes) expect({ code, status }).toEqual({ code, status: statusOf(code) });
+  });
+
+  test.each(errorResponses)('of %s include those of its examples', (_, _status, response) => {
+    const { example, examples = {} } = response.content?.['application/problem+json'] ?? {};
+    const values = [example, ...Object.values(examples).map(({ value }) => value)];
+    const shown = values.filter((each) => each !== undefined).map(({ code }) => code);
+    expect(shown).not.toEqual([]);
+    expect(response['x-problem-codes']).toEqual(expect.arrayContaining(shown));
+  });
+});
+
+function statusOf(code: string): number | undefined {
+  return statuses.find(([each]) => each === code)?.[1];
+}
