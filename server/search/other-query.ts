@@ -127,10 +127,11 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
     .sort((a, b) => a.documents - b.documents);
   for (const { word, i, documents } of byRarity) {
     const maxDistance = word.length >= MIN_LENGTH_FOR_TWO_EDITS ? 2 : 1;
-    const { found, visited } = similarWords(dictionary.trie, word, maxDistance, nodes);
+    const minTotal = documents * MIN_FREQUENCY_RATIO;
+    const { found, visited } = similarWords(dictionary.trie, word, maxDistance, minTotal, nodes);
     nodes -= visited;
     const [best, ...others] = found
-      .filter(({ distance, total }) => distance > 0 && total >= documents * MIN_FREQUENCY_RATIO)
+      .filter(({ distance }) => distance > 0)
       .sort((a, b) => a.distance - b.distance || b.total - a.total || (a.word < b.word ? -1 : 1));
     if (!best) continue;
     const ties = others.filter(

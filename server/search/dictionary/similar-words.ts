@@ -20,6 +20,7 @@ const FIRST_LETTER_COST = 2;
  * Returns the words within an edit distance, in the order of the trie. The distance is the optimal string alignment
  * distance over UTF-16 code units, computed row by row while walking the trie.
  * @param maxDistance at most 2
+ * @param minTotal    minimum `total` of a word, which excludes whole subtrees of rare words
  * @param maxNodes    maximum number of nodes to visit, which bounds the time of a call
  * @returns `visited` is the number of nodes visited
  */
@@ -27,6 +28,7 @@ export function similarWords(
   { unit, end, documents, total }: Trie,
   word: string,
   maxDistance: number,
+  minTotal: number,
   maxNodes: number,
 ): { found: SimilarWord[]; visited: number } {
   const length = word.length;
@@ -48,6 +50,10 @@ export function similarWords(
     while (ends.length > 0 && node >= (ends.at(-1) as number)) {
       ends.pop();
       path.pop();
+    }
+    if ((total[node] as number) < minTotal) {
+      node = end[node] as number;
+      continue;
     }
     const depth = path.length;
     const letter = unit[node] as number;

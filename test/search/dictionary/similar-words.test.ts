@@ -30,30 +30,30 @@ function distanceOf(left: string, right: string): number {
   return cell(left.length, right.length);
 }
 
-test('finds exactly the words within the maximum distance', async () => {
+test('finds exactly the words within the maximum distance that are frequent enough', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(word),
       word,
       fc.integer({ min: 0, max: 2 }),
-      async (words, typed, maxDistance) => {
+      fc.integer({ min: 0, max: 30 }),
+      async (words, typed, maxDistance, minTotal) => {
         const terms = words.sort().map((term, i) => ({ term, documents: i + 1 }));
         const trie = await buildTrie(terms, 1);
+        const totalOf = (prefix: string) =>
+          terms
+            .filter(({ term }) => term.startsWith(prefix))
+            .reduce((sum, { documents }) => sum + documents, 0);
         const expected = terms
           .map(({ term, documents }) => ({
             word: term,
-            documents,
             distance: distanceOf(term, typed),
-          }))
-          .filter(({ distance }) => distance <= maxDistance);
-        const { found } = similarWords(trie, typed, maxDistance, Infinity);
-        expect(found.map(({ total: _, ...rest }) => rest)).toEqual(
-          expected.map(({ word: each, distance, documents }) => ({
-            word: each,
-            distance,
             documents,
-          })),
-        );
+            total: totalOf(term),
+          }))
+          .filter(({ distance, total }) => distance <= maxDistance && total >= minTotal);
+        const { found } = similarWords(trie, typed, maxDistance, minTotal, Infinity);
+        expect(found).toEqual(expected);
       },
     ),
     { numRuns: 300 },
@@ -67,7 +67,7 @@ test('counts an edit of the first letter as two, and a transposition as one', as
   );
   const distances = (typed: string) =>
     Object.fromEntries(
-      similarWords(trie, typed, 2, Infinity).found.map((each) => [each.word, each.distance]),
+      similarWords(trie, typed, 2, 0, Infinity).found.map((each) => [each.word, each.distance]),
     );
   expect(distances('bread')).toEqual({ bread: 0, dread: 2, read: 2 });
   expect(distances('braed')).toEqual({ bread: 1 });
@@ -77,5 +77,5 @@ test('counts an edit of the first letter as two, and a transposition as one', as
 test('stops at the maximum number of visited nodes', async () => {
   const terms = ['aaaa', 'aaab', 'aaba', 'abaa', 'baaa'].map((term) => ({ term, documents: 1 }));
   const trie = await buildTrie(terms, 1);
-  expect(similarWords(trie, 'aaaa', 1, 4).found.map(({ word: each }) => each)).toEqual(['aaaa']);
+  expect(similarWords(trie, 'aaaa', 1, 0, 4).found.map(({ word: each }) => each)).toEqual(['aaaa']);
 });
