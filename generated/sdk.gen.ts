@@ -28,17 +28,18 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
  * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter and a leading
  * dot are part of a word: `c++`, `c#`, `.net`. Adjacent words are also found as one word: `sour dough`
- * finds *sourdough*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is
+ * finds *sourdough*. Other forms of an English or Russian word are found as well: `libraries` finds
+ * *library*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is
  * found by any part of it. Simplified and traditional Chinese characters match each other.
  *
  * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query
- * follow. It corrects probable misspellings, splits compound words, includes inflected forms and leaves
- * out stop words. If nothing is found at all, it also leaves out the words that distinguish least. The
- * response header `Answered-Query` contains this other query. With `as_typed=true`, there is none.
+ * follow. It corrects probable misspellings, splits compound words and leaves out stop words. If there
+ * are still no results, it also leaves out the least informative words. The response header
+ * `Answered-Query` contains it. `as_typed=true` disables it, and the other forms of words as well.
  *
- * **Order**: first spaces whose title equals `q`, then the other matches of `q`, then those of the
- * other query. Within each group, spaces are sorted by popularity (number of participants in
- * logarithmic steps), where a match in the title counts as six steps, then newest first.
+ * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
+ * other query. Each group is sorted by popularity, then newest first. Popularity is the number of
+ * participants in logarithmic steps; a match in the title adds six steps.
  *
  */
 export const searchSpaces = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesData, ThrowOnError>): RequestResult<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError>({ url: '/api/spaces/search', ...options });
@@ -167,8 +168,8 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
  * Permanently deletes the caller's account. This cannot be undone, so ask the user for confirmation
  * first.
  *
- * Deleted with the account: its sessions, messages, participations and avatar, the appreciations it
- * gave and received, and the spaces it created with all messages in them. The username and the email
+ * This also deletes the account's sessions, messages, participations and avatar, the appreciations it
+ * gave and received, and the spaces it created with all their messages. The username and the email
  * address become available again.
  *
  */
@@ -199,8 +200,8 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
 /**
  * Sign in
  *
- * Starts a session. An unknown email address and a wrong password cannot be told apart: both get the
- * same response in the same time.
+ * Starts a session. The response and its time are the same for an unknown email address and a wrong
+ * password.
  *
  * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address.
  *

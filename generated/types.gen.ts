@@ -261,7 +261,7 @@ export type MessageCreation = {
 /**
  * 2 to 64 code points: letters, combining marks, digits, `.`, `_`, `-` and single inner spaces. All
  * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
- * or Korean (UTS 39, Highly Restrictive).
+ * or Korean (UTS 39, Highly Restrictive). At most 4 nonspacing marks in a row, and no mark twice in a row.
  *
  */
 export type Username = string;
@@ -300,8 +300,8 @@ export type SpaceDescription = string;
 export type Visibility = 'public' | 'private';
 
 /**
- * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. Of
- * tags that differ only in case, accents or character width, the first is kept.
+ * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. If
+ * tags differ only in case, accents or character width, only the first is kept.
  *
  */
 export type TagNames = Array<string>;
@@ -311,7 +311,7 @@ export type TagNames = Array<string>;
  */
 export type Problem = {
     /**
-     * Always `about:blank`. Use `code` to tell errors apart.
+     * Always `about:blank`. Use `code` to distinguish errors.
      */
     type: string;
     /**
@@ -386,7 +386,7 @@ export type SearchSpacesData = {
          */
         q: string;
         /**
-         * Whether to return only spaces that match `q` as typed.
+         * Whether to return only spaces that match the words of `q` as typed.
          */
         as_typed?: boolean;
         /**
@@ -417,7 +417,7 @@ export type SearchSpacesErrors = {
      */
     431: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -481,7 +481,7 @@ export type SearchSpacesByTagErrors = {
      */
     431: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -514,7 +514,7 @@ export type GetProfileErrors = {
      */
     401: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -571,7 +571,7 @@ export type ChangeUsernameErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -620,7 +620,7 @@ export type ChangeBioErrors = {
      */
     415: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -653,7 +653,7 @@ export type RemoveProfilePictureErrors = {
      */
     401: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -696,7 +696,7 @@ export type ChangeProfilePictureErrors = {
      */
     408: Problem;
     /**
-     * The avatar is larger than 5,242,880 bytes.
+     * The avatar is larger than 5,242,880 bytes, or the form around it is larger than 65,536 bytes.
      */
     413: Problem;
     /**
@@ -712,7 +712,7 @@ export type ChangeProfilePictureErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -769,7 +769,7 @@ export type ChangePasswordErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -802,7 +802,7 @@ export type DeleteAccountErrors = {
      */
     401: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -855,7 +855,7 @@ export type RegisterErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -908,7 +908,7 @@ export type LoginErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -950,7 +950,7 @@ export type LogoutErrors = {
      */
     401: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -999,7 +999,7 @@ export type CreateSpaceErrors = {
      */
     415: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1049,7 +1049,7 @@ export type DeleteSpaceErrors = {
      */
     404: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1099,7 +1099,7 @@ export type GetSpaceErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1161,7 +1161,7 @@ export type UpdateSpaceErrors = {
      */
     415: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1209,7 +1209,7 @@ export type ListParticipationsErrors = {
      */
     401: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1259,7 +1259,7 @@ export type LeaveSpaceErrors = {
      */
     409: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1317,7 +1317,7 @@ export type JoinSpaceErrors = {
      */
     415: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1377,7 +1377,7 @@ export type ListMessagesErrors = {
      */
     429: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1434,7 +1434,7 @@ export type SendMessageErrors = {
      */
     415: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1484,7 +1484,7 @@ export type DeleteMessageErrors = {
      */
     404: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1530,7 +1530,7 @@ export type WithdrawAppreciationErrors = {
      */
     404: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1580,7 +1580,7 @@ export type AppreciateMessageErrors = {
      */
     404: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
@@ -1626,7 +1626,7 @@ export type GetUserErrors = {
      */
     404: Problem;
     /**
-     * The server failed.
+     * An internal error occurred.
      */
     500: Problem;
     /**
