@@ -41,7 +41,10 @@ const RARE =
   );
 const REVISION = 1e9;
 
-/** Spaces over a hundred blocks and twenty steps of popularity. Most have most of the frequent words. */
+/**
+ * Returns spaces in a hundred slices and twenty popularity steps. Most have most of the frequent words. Derive further
+ * fields from `i`: another call of `random` changes all data.
+ */
 function generateSpaces(count: number) {
   const random = randomNumbers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
