@@ -42,7 +42,7 @@ const RARE =
 const REVISION = 1e9;
 
 /**
- * Returns spaces in a hundred slices and twenty popularity steps. Most have most of the frequent words. Derive further
+ * Returns spaces in about a hundred blocks of keys and twenty popularity steps. Most have most of the frequent words. Derive further
  * fields from `i`: another call of `random` changes all data.
  */
 function generateSpaces(count: number) {
@@ -242,7 +242,7 @@ describe('The cost of a page', () => {
     const { page } = await observe('oven', 100);
     expect(page.items).toHaveLength(20);
     const spent = budget.spent.map(({ entries }) => realBudget().entries - entries);
-    // The word index reads only the entries of one page, not those of all spaces with the word.
+    // Reading every space with the word would cost more than twice as much as a statement may.
     const documents = documentsWithPrefix(scaleDictionary(index.dictionary, 100), 'oven');
     expect(documents).toBeGreaterThan(2 * MAX_ENTRIES_OF_STATEMENT);
     expect(spent).toEqual([expect.any(Number)]);
