@@ -25,8 +25,20 @@ const bodyValidator = new Ajv({ ...AJV_OPTIONS, coerceTypes: false });
  */
 const parameterValidator = new Ajv({ ...AJV_OPTIONS, coerceTypes: true, strictNumbers: false });
 
-export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
-  (httpPart === 'body' ? bodyValidator : parameterValidator).compile(schema);
+/** @throws Error if the schema has a pattern without a message in `PATTERN_MESSAGES` */
+export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  assertPatternsHaveMessages(schema);
+  return (httpPart === 'body' ? bodyValidator : parameterValidator).compile(schema);
+};
+
+function assertPatternsHaveMessages(schema: object): void {
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'pattern' && typeof value === 'string' && !PATTERN_MESSAGES.has(value)) {
+      throw new Error(`Add a message for the pattern ${value} to server/http/validation.ts.`);
+    }
+    if (typeof value === 'object' && value !== null) assertPatternsHaveMessages(value);
+  }
+}
 
 /** Returns a problem that points at each invalid value, or undefined if the error is not a validation error. */
 export function explainValidation(error: unknown): HttpProblem | undefined {
@@ -70,11 +82,14 @@ const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
   minProperties: ({ limit }) => `must have at least ${quantity(limit, 'field')}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
   maximum: ({ limit }) => `must be at most ${limit}`,
-  pattern: ({ pattern }) =>
-    pattern === EMAIL_PATTERN.source
-      ? 'must be an email address'
-      : 'must contain only letters from A to Z, digits, - and _',
+  pattern: ({ pattern }) => PATTERN_MESSAGES.get(pattern) ?? 'is invalid',
 };
+
+/** One message for each pattern that the server checks. */
+const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
+  ['^[A-Za-z0-9_-]+$', 'must contain only letters from A to Z, digits, - and _'],
+  [EMAIL_PATTERN.source, 'must be an email address'],
+]);
 
 const TYPE_NAMES: Record<string, string> = {
   string: 'a string',

@@ -229,7 +229,8 @@ async function readExactTitles(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  // Later pages read more rows, because those that changed after the first page are omitted.
+  // Later pages read more rows, because those that changed after the first page are omitted. The first page omits none,
+  // so it reads no more rows than it needs. A filter must add `rejectedRows` there, too.
   const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
   const rows = await readRowsByTitle(stores, titleKey(query), Math.max(-1, after), limit);
   const hits = rows

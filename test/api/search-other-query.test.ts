@@ -38,14 +38,14 @@ const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title 
 const pathOf = (q: string, parameters: Record<string, string> = {}) =>
   `/api/spaces/search?${new URLSearchParams({ q, ...parameters })}`;
 
-/** The titles found, and the other query. */
+/** Returns the titles of the results, and the other query. */
 const search = async (q: string, parameters: Record<string, string> = {}) => {
   const response = await app.fetch(pathOf(q, { limit: '100', ...parameters }));
   expect(response.status).toBe(200);
   return { found: titles(await response.json()), answered: answeredQuery(response) };
 };
 
-/** The query in the header; null without one. */
+/** Returns the decoded `Answered-Query` header; null without one. */
 const answeredQuery = ({ headers }: Response) => {
   const header = headers.get('answered-query');
   if (header === null) return null;
@@ -63,8 +63,8 @@ const change = ({ space_id }: Space, body: { visibility?: 'public' | 'private'; 
 const astronomy = ['Astronomy club', 'Astronomy for beginners', 'Stars'];
 const nothing = { found: [], answered: null };
 
-describe('Other forms of a word', () => {
-  test('are found like the word as typed, but only whole and if the dictionary has them', async () => {
+describe('Inflected forms of a word', () => {
+  test('are also found, but only as whole words that the dictionary contains', async () => {
     await create('A cherry');
     await create('Two cherries');
     expect(await search('cherries')).toEqual({ found: ['Two cherries'], answered: null });
@@ -79,55 +79,60 @@ describe('Other forms of a word', () => {
 
 describe('Another query', () => {
   test.each([
-    ['a letter left out', 'astronmy', 'astronomy', astronomy],
-    ['a letter added', 'astronoomy', 'astronomy', astronomy],
-    ['a letter changed', 'astronony', 'astronomy', astronomy],
-    ['two letters swapped', 'asrtonomy', 'astronomy', astronomy],
-    ['the last two letters swapped', 'astronoym', 'astronomy', astronomy],
-    ['the first letter changed', 'ostronomy', 'astronomy', astronomy],
-    ['two edits in eight letters and more', 'astrnmmy', 'astronomy', astronomy],
-    ['two edits, far apart', 'adtronomi', 'astronomy', astronomy],
+    ['a missing letter', 'astronmy', 'astronomy', astronomy],
+    ['an extra letter', 'astronoomy', 'astronomy', astronomy],
+    ['a wrong letter', 'astronony', 'astronomy', astronomy],
+    ['two swapped letters', 'asrtonomy', 'astronomy', astronomy],
+    ['two swapped letters at the end', 'astronoym', 'astronomy', astronomy],
+    ['a wrong first letter', 'ostronomy', 'astronomy', astronomy],
+    ['two edits in a word of eight or more letters', 'astrnmmy', 'astronomy', astronomy],
+    ['two edits that are far apart', 'adtronomi', 'astronomy', astronomy],
     ['two swaps', 'satronoym', 'astronomy', astronomy],
-    ['a word of the description', 'photografy', 'photography', ['Stars']],
-    ['capitals and accents', 'ÁSTRONMY', 'astronomy', astronomy],
-    ['a letter changed into a digit', 'astron0my', 'astronomy', astronomy],
+    ['a word in a description', 'photografy', 'photography', ['Stars']],
+    ['a word in capitals with accents', 'ÁSTRONMY', 'astronomy', astronomy],
+    ['a digit instead of a letter', 'astron0my', 'astronomy', astronomy],
     ['a wrong digit', 'mars2021', 'mars2020', ['Mars2020 rover']],
     ['two words', 'astronmy beginers', 'astronomy beginners', ['Astronomy for beginners']],
     ['one of two words', 'club astronmy', 'club astronomy', ['Astronomy club']],
-    ['a word before a beginning', 'astronmy beg', 'astronomy beg', ['Astronomy for beginners']],
-    ['another script', 'астраномия', 'астрономия', ['Астрономия для всех']],
-    ['a script with vowel signs', 'हिन्दुसतानी', 'हिन्दुस्तानी', ['हिन्दुस्तानी संगीत']],
-    ['a folded word', 'ubnug', 'ubung', ['Übung macht den Meister']],
-    ['a word beside a joined one', 'wi-fi meteorolgy', 'wi-fi meteorology', ['Wi Fi meteorology']],
+    [
+      'a word before an incomplete word',
+      'astronmy beg',
+      'astronomy beg',
+      ['Astronomy for beginners'],
+    ],
+    ['a word in another script', 'астраномия', 'астрономия', ['Астрономия для всех']],
+    ['a word in a script with vowel signs', 'हिन्दुसतानी', 'हिन्दुस्तानी', ['हिन्दुस्तानी संगीत']],
+    ['a word with folded letters', 'ubnug', 'ubung', ['Übung macht den Meister']],
+    ['a word next to a joined one', 'wi-fi meteorolgy', 'wi-fi meteorology', ['Wi Fi meteorology']],
   ])('corrects %s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
   });
 
   test.each([
     ['splits a compound word', 'sourdoughbread', 'sourdough bread', ['Sourdough bread']],
-    ['splits a run without spaces', '写真東京', '写真 东京', ['東京駅の写真']],
-    ['leaves out stop words', 'the boots of the paths', 'boots paths', ['Boots']],
-    ['includes other forms of a word', 'the muddy path', 'muddy path', ['Boots']],
-    ['leaves out unknown words', 'astronmy qqqqqq', 'astronomy', astronomy],
-    ['leaves out the most frequent words', 'astronomy boots', 'boots', ['Boots']],
+    ['splits text without spaces', '写真東京', '写真 东京', ['東京駅の写真']],
+    ['drops stop words', 'the boots of the paths', 'boots paths', ['Boots']],
+    ['includes inflected forms', 'the muddy path', 'muddy path', ['Boots']],
+    ['drops unknown words', 'astronmy qqqqqq', 'astronomy', astronomy],
+    ['drops the most frequent words', 'astronomy boots', 'boots', ['Boots']],
   ])('%s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
     expect(await search(q, { as_typed: 'true' })).toEqual(nothing);
   });
 
   test.each([
-    ['two edits in fewer than eight letters', 'astrnmy'],
+    ['two edits in a word of fewer than eight letters', 'astrnmy'],
     ['three edits', 'astrinimi'],
-    ['the first letter and another one', 'ustronomi'],
-    ['the first letter in fewer than eight', 'voats'],
-    ['words of three letters', 'bot'],
-    ['tags', 'malets'],
-    ['words with signs', 'c++lang'],
+    ['the first letter and another letter', 'ustronomi'],
+    ['the first letter of a word of fewer than eight letters', 'voats'],
+    ['a word of three letters', 'bot'],
+    ['a misspelled tag', 'malets'],
+    ['a word with symbols', 'c++lang'],
   ])('does not correct %s', async (_, q) => {
     expect(await search(q)).toEqual(nothing);
   });
 
-  test('follows the results of the query as typed', async () => {
+  test('adds its results after those of the query as typed', async () => {
     await create('Fishing for the carp');
     await create('Fishing for carp');
     await waitForDictionary(app);
@@ -141,7 +146,7 @@ describe('Another query', () => {
     });
   });
 
-  test('is the word of most spaces, of those equally near', async () => {
+  test('uses the correction in most spaces among those with equally many edits', async () => {
     expect((await search('boets')).found).toEqual(['Boats of the world', 'Boats']);
     await create('Boots again', 3);
     await waitForDictionary(app);
@@ -149,11 +154,11 @@ describe('Another query', () => {
       found: ['Boots again', 'Boots again', 'Boots again', 'Boots'],
       answered: 'boots',
     });
-    // Beside other words, several corrections are tried.
+    // In a query of several words, several corrections are alternatives.
     expect((await search('boets world')).found).toEqual(['Boats of the world']);
   });
 
-  test('corrects a word only to one that 20 times as many spaces have, also in a cached response', async () => {
+  test('corrects a word only if 20 times as many spaces have the correction, also in cached responses', async () => {
     await create('My kettel');
     await create('Kettle', 19);
     await waitForDictionary(app);
@@ -165,7 +170,7 @@ describe('Another query', () => {
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
   });
 
-  test('is chosen only if fewer than ten spaces match as typed, whatever the limit is', async () => {
+  test('is used only if fewer than ten spaces match as typed, for any limit', async () => {
     await create('The library', 9);
     await create('A library', 3);
     await waitForDictionary(app);
@@ -188,7 +193,7 @@ describe('Another query', () => {
     }
   });
 
-  test('stays the same on later pages when the word as typed has appeared', async () => {
+  test('stays the same on later pages after a space with the typed word is created', async () => {
     const first = await app.fetch(pathOf('asttronomy', { limit: '1' }));
     expect(titles(await first.json())).toEqual([astronomy[0]]);
     await create('Asttronomy');
@@ -199,7 +204,7 @@ describe('Another query', () => {
     expect(await search('asttronomy')).toEqual({ found: ['Asttronomy'], answered: null });
   });
 
-  test('never has words that only private spaces have', async () => {
+  test('never contains words that are only in private spaces', async () => {
     const text = { title: 'Xylophones', description: 'Marimbas and vibraphones' };
     const secret = await createSpace(ann, { ...text, visibility: 'private' });
     const answers = async () => [await search('xylophomes'), await search('marimbus')];
@@ -217,7 +222,7 @@ describe('Another query', () => {
     expect(await answers()).toEqual([nothing, nothing]);
   });
 
-  test('never has words that were written over or deleted', async () => {
+  test('never contains former words of changed or deleted spaces', async () => {
     const space = await createSpace(ann, { title: 'Clavichord', description: '' });
     await waitForDictionary(app);
     expect(await search('clavicord')).toEqual({ found: ['Clavichord'], answered: 'clavichord' });
@@ -230,7 +235,7 @@ describe('Another query', () => {
     expect(await search('harpsicord')).toEqual(nothing);
   });
 
-  test('never has words of a deleted account', async () => {
+  test('never contains words of a deleted account', async () => {
     const user = await app.register();
     await createSpace(user, { title: 'Hurdy-gurdies' });
     await waitForDictionary(app);
@@ -241,7 +246,7 @@ describe('Another query', () => {
 });
 
 describe('as_typed', () => {
-  test('returns only spaces that match the query as typed if it is true', async () => {
+  test('returns only spaces that match the query as typed, if true', async () => {
     await create('Gardens of Rome');
     await create('My garden');
     await waitForDictionary(app);
@@ -279,7 +284,7 @@ describe('Answered-Query', () => {
     return headers;
   };
 
-  test('is on every page of a list, also of cached ones', async () => {
+  test('is on every page of a list, also on cached pages', async () => {
     for (const title of ['Watching birds', 'Birds and watching', 'Watching the birds']) {
       await create(title);
     }
@@ -297,7 +302,7 @@ describe('Answered-Query', () => {
     expect(header).toBe('%D0%B0%D1%81%D1%82%D1%80%D0%BE%D0%BD%D0%BE%D0%BC%D0%B8%D1%8F');
   });
 
-  test('is absent if only results of the query as typed are found', async () => {
+  test('is absent if all results match the query as typed', async () => {
     for (const path of [pathOf('sourdough'), pathOf('zzzzzz'), pathOf(''), '/api/spaces/tag/x']) {
       const response = await app.fetch(path);
       expect(response.status).toBe(200);

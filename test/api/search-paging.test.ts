@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
+import { operations } from '../../server/contract.ts';
 import { sealCursor } from '../../server/http/cursors.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
@@ -9,17 +10,31 @@ import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
+import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
-/** All of them, the oldest first. */
+/** All spaces with these titles, the oldest first. */
 const spaces: Space[] = [];
 
 const TITLES = [
-  ...['Tea', 'tea!', 'Green tea', 'Teahouse', 'Tea & cake', 'Cake', 'Coffee', 'Tea tasting'],
-  ...['茶道', '茶道と花道', '道茶', '花道 茶道', 'Teacher’s cake', 'Ｔｅａ'],
-  ...['Tastes', 'House of tea'],
+  'Tea',
+  'tea!',
+  'Green tea',
+  'Teahouse',
+  'Tea & cake',
+  'Cake',
+  'Coffee',
+  'Tea tasting',
+  '茶道',
+  '茶道と花道',
+  '道茶',
+  '花道 茶道',
+  'Teacher’s cake',
+  'Ｔｅａ',
+  'Tastes',
+  'House of tea',
 ];
 const DESCRIPTIONS = ['', 'Tea for everyone.', 'With cake and 茶道.', '道茶道', 'No teabags.'];
 
@@ -33,7 +48,7 @@ beforeAll(async () => {
       description: DESCRIPTIONS[(i * 7) % DESCRIPTIONS.length] as string,
       tags: i % 4 ? ['everything', 'most'] : ['everything'],
     });
-    // Enough for a description to come before some titles.
+    // Some spaces are so popular that they come before others with the word in the title.
     const popularity = i % 9 === 4 ? guests.length : (i * 11) % 6;
     for (const guest of guests.slice(0, popularity)) await joinSpace(guest, space);
     spaces.push(space);
@@ -44,12 +59,11 @@ afterAll(() => app[Symbol.asyncDispose]());
 
 const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) => space_id);
 
-const searchPath = (q: string, limit: number, asTyped = false) =>
-  `/api/spaces/search?${new URLSearchParams({
-    q,
-    limit: String(limit),
-    ...(asTyped && { as_typed: 'true' }),
-  })}`;
+const searchPath = (q: string, limit: number, asTyped = false) => {
+  const parameters = new URLSearchParams({ q, limit: String(limit) });
+  if (asTyped) parameters.set('as_typed', 'true');
+  return `/api/spaces/search?${parameters}`;
+};
 const tagPath = (tag: string, limit: number) =>
   `/api/spaces/tag/${encodeURIComponent(tag)}?limit=${limit}`;
 
@@ -59,33 +73,43 @@ const get = async (path: string) => {
 };
 
 describe('The pages of a search', () => {
-  /** A query, its words with some of them joined, the alternatives of each word of the other query, and other forms. */
-  const queries: [q: string, joined?: string[], other?: string[][], forms?: string[]][] = [
-    ['tea'],
-    ['TEA!'],
-    ['cake tea'],
-    ['t'],
-    ['茶道'],
-    ['茶'],
-    ['茶道 cake'],
-    ['green'],
-    ['tea house', ['teahouse']],
-    ['tasting', [], undefined, ['tastes']],
-    ['teehouse', [], [['teahouse']]],
-    ['green teas', [], undefined, ['green tea']],
-    ['with tea cake', [], [['tea'], ['cake']]],
-    ['the teahouse', [], [['teahouse']]],
-    ['tea qqqq', [], [['tea']]],
-    ['道茶道花', [], [['道'], ['茶道'], ['花']]],
+  interface Query {
+    q: string;
+    /** The query with joined words. */
+    joined?: string;
+    /** The query with an inflected form. */
+    inflected?: string;
+    /** The alternatives of each word of the other query. */
+    other?: string[][];
+  }
+  const queries: Query[] = [
+    { q: 'tea' },
+    { q: 'TEA!' },
+    { q: 'cake tea' },
+    { q: 't' },
+    { q: '茶道' },
+    { q: '茶' },
+    { q: '茶道 cake' },
+    { q: 'green' },
+    { q: 'tea house', joined: 'teahouse' },
+    { q: 'tasting', inflected: 'tastes' },
+    { q: 'teehouse', other: [['teahouse']] },
+    { q: 'green teas', inflected: 'green tea' },
+    { q: 'with tea cake', other: [['tea'], ['cake']] },
+    { q: 'the teahouse', other: [['teahouse']] },
+    { q: 'tea qqqq', other: [['tea']] },
+    { q: '道茶道花', other: [['道'], ['茶道'], ['花']] },
   ];
 
-  /** What the rules make of a query, worked out without an index. */
+  /** Returns the results of a query by the rules in docs/search.md, without an index. */
   const expected = (
-    [q, joined = [], other, forms = []]: (typeof queries)[number],
-    now: SearchResult[],
+    { q, joined, inflected, other }: Query,
+    all: SearchResult[],
     asTyped = false,
-  ) => {
-    const variants = [q, ...joined, ...(asTyped ? [] : forms)].map((each) => queryWords(each));
+  ): SearchResult[] => {
+    const variants = [q, joined, asTyped ? undefined : inflected]
+      .filter((each) => each !== undefined)
+      .map((each) => queryWords(each));
     const isTyped = (text: string) => variants.some((words) => matches(words, text));
     const isOther = (text: string) =>
       other?.every((texts) => texts.some((each) => matches(queryWords(each), text))) ?? false;
@@ -96,11 +120,11 @@ describe('The pages of a search', () => {
       const rank = (space: SearchResult) => steps(space) + (isMatch(space.title) ? 6 : 0);
       return section.toReversed().sort((a, b) => rank(b) - rank(a));
     };
-    const equal = now.filter(({ title }) => titleKey(title) === titleKey(q));
-    const typed = now.filter((space) => !equal.includes(space) && isTyped(textOf(space)));
-    const found = [...order(equal, () => true), ...order(typed, isTyped)];
+    const exactTitles = all.filter(({ title }) => titleKey(title) === titleKey(q));
+    const typed = all.filter((space) => !exactTitles.includes(space) && isTyped(textOf(space)));
+    const found = [...order(exactTitles, () => true), ...order(typed, isTyped)];
     if (found.length >= 10 || asTyped) return found;
-    const rest = now.filter((space) => !found.includes(space) && isOther(textOf(space)));
+    const rest = all.filter((space) => !found.includes(space) && isOther(textOf(space)));
     return [...found, ...order(rest, isOther)];
   };
 
@@ -116,8 +140,8 @@ describe('The pages of a search', () => {
     );
   });
 
-  test.each(queries)('for "%s" follow the rules', async (...query) => {
-    const [q] = query;
+  test.each(queries)('for "$q" follow the documented rules', async (query) => {
+    const { q } = query;
     const { body } = await get(searchPath(q, 100));
     expect(body).toEqual(expected(query, current));
     expect(body.length).toBeGreaterThan(3);
@@ -134,17 +158,19 @@ describe('The pages of a search', () => {
     expect(lengths.some(({ all, typed }) => all > typed && typed > 0)).toBe(true);
     expect(lengths.some(({ all, typed }) => all > typed && typed === 0)).toBe(true);
     expect(lengths.some(({ all, typed }) => all === typed && typed < 10)).toBe(true);
-    const [whole] = [expected(['tea'], current).map(({ title }) => /tea|ｔｅａ/i.test(title))];
-    expect(whole.lastIndexOf(true)).toBeGreaterThan(whole.indexOf(false));
+    const hasTitleMatch = expected({ q: 'tea' }, current).map(({ title }) =>
+      /tea|ｔｅａ/i.test(title),
+    );
+    expect(hasTitleMatch.lastIndexOf(true)).toBeGreaterThan(hasTitleMatch.indexOf(false));
   });
 
-  test.each(queries)('for "%s" are parts of the whole list, without repeats or gaps', async (q) => {
+  test.each(queries)('for "$q" form the whole list, without repeats or gaps', async ({ q }) => {
     for (const asTyped of [false, true]) {
       const whole = (await get(searchPath(q, 100, asTyped))).body;
       for (let limit = 1; limit <= 7; limit += 1) {
         const pages = await readPages<SearchResult>(app, searchPath(q, limit, asTyped));
         expect(pages.flat()).toEqual(whole);
-        // Only the last page may be shorter, and only the first one empty.
+        // Only the last page may be shorter, and a page is empty only if the list is.
         expect(pages.map((page) => page.length)).toEqual(
           pages.map((_, i) => Math.min(limit, whole.length - i * limit)),
         );
@@ -153,16 +179,19 @@ describe('The pages of a search', () => {
     }
   });
 
-  test.each(['everything', 'most'])('for the tag "%s" likewise', async (tag) => {
-    const step = (space: SearchResult) => -Math.floor(2 * Math.log2(1 + space.participant_count));
-    const carrying = current.filter(({ tags }) => tags.some(({ tag_name }) => tag_name === tag));
-    const whole = carrying.toReversed().sort((a, b) => step(a) - step(b));
-    for (let limit = 1; limit <= 7; limit += 1) {
-      const pages = await readPages<SearchResult>(app, tagPath(tag, limit));
-      expect(pages.flat()).toEqual(whole);
-      expect(pages).toHaveLength(Math.ceil(whole.length / limit));
-    }
-  });
+  test.each(['everything', 'most'])(
+    'for the tag "%s" form the whole list in order',
+    async (tag) => {
+      const step = (space: SearchResult) => -Math.floor(2 * Math.log2(1 + space.participant_count));
+      const tagged = current.filter(({ tags }) => tags.some(({ tag_name }) => tag_name === tag));
+      const whole = tagged.toReversed().sort((a, b) => step(a) - step(b));
+      for (let limit = 1; limit <= 7; limit += 1) {
+        const pages = await readPages<SearchResult>(app, tagPath(tag, limit));
+        expect(pages.flat()).toEqual(whole);
+        expect(pages).toHaveLength(Math.ceil(whole.length / limit));
+      }
+    },
+  );
 
   test.each([
     ['text', searchPath('cake', 3)],
@@ -170,7 +199,7 @@ describe('The pages of a search', () => {
     ['text of another query', searchPath('cakke', 3)],
     ['text of both queries', searchPath('tasting', 3)],
     ['tag', tagPath('everything', 3)],
-  ])('do not repeat what was seen when others come and go: %s', async (_, path) => {
+  ])('contain no space twice when other spaces are created meanwhile: %s', async (_, path) => {
     const before = ids((await readPages<SearchResult>(app, path)).flat());
     const first = await get(path);
     const added: Space[] = [];
@@ -190,19 +219,24 @@ describe('The pages of a search', () => {
     expect(ids((await readPages<SearchResult>(app, path)).flat())).toEqual(before);
   });
 
-  test('may end early, and even be empty, where many pairs of characters deceive', async () => {
-    await using deceptive = await startApp();
-    const user = await deceptive.register();
+  test('may be short or empty if many spaces have the pairs of characters but not the word', async () => {
+    await using other = await startApp();
+    const user = await other.register();
     await createSpace(user, { title: '山川町の声' });
-    const { engine } = deceptive.context;
+    const { engine } = other.context;
     const creator = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
     await engine.db.transaction().execute(async (trx) => {
       for (let i = 0; i < 2_500; i += 1) {
         const { pk } = await trx
           .insertInto('spaces')
           .values({
-            ...{ space_id: `s${i}`, creator_pk: creator.pk, title: '川町山川', description: '' },
-            ...{ visibility: 'public', invitation_code: null, participant_count: 1 },
+            space_id: `s${i}`,
+            creator_pk: creator.pk,
+            title: '川町山川',
+            description: '',
+            visibility: 'public',
+            invitation_code: null,
+            participant_count: 1,
             created_at: new Date().toISOString(),
           })
           .returning('pk')
@@ -210,15 +244,15 @@ describe('The pages of a search', () => {
         await indexSpace(engine, trx, pk);
       }
     });
-    const pages = await readPages<SearchResult>(deceptive, searchPath('山川町', 5, true));
+    const pages = await readPages<SearchResult>(other, searchPath('山川町', 5, true));
     expect(pages.flat()).toMatchObject([{ title: '山川町の声' }]);
     expect(pages.length).toBeGreaterThan(1);
-    // Each page rejects 500 rows, and each space is looked at twice, for its title and for all its text.
+    // Each page rejects 500 rows. Each space is read twice: for its title, and for its title with its description.
     expect(pages.length).toBeLessThan(15);
-    // Its words are found in any order otherwise, and then the space is among them.
-    const others = (await readPages<SearchResult>(deceptive, searchPath('山川町', 100))).flat();
-    expect(new Set(ids(others)).size).toBe(2_501);
-    expect(others).toHaveLength(2_501);
+    // The other query finds its parts in any order, and so all spaces.
+    const all = (await readPages<SearchResult>(other, searchPath('山川町', 100))).flat();
+    expect(new Set(ids(all)).size).toBe(2_501);
+    expect(all).toHaveLength(2_501);
   });
 });
 
@@ -227,7 +261,7 @@ describe('The link to the next page', () => {
     for (const _ of [1, 2]) await createSpace(ann, { title: 'Zigzag', tags: ['<zig>&?#%zag'] });
   });
 
-  test('keeps the query to the letter, whatever is in it', async () => {
+  test('contains the unchanged query, for any characters', async () => {
     const sign = fc.constantFrom(...'&=#%+?;/"<>\\\'!*()[]{}|^`~:@$, \n\0–…');
     await fc.assert(
       fc.asyncProperty(fc.array(sign, { maxLength: 20 }), async (signs) => {
@@ -245,7 +279,7 @@ describe('The link to the next page', () => {
     );
   });
 
-  test('leads through the folder that a proxy takes off', async () => {
+  test('contains the path prefix that a proxy removes', async () => {
     await using behind = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
     const user = await behind.register('behind');
     for (const title of ['Zag', 'Zag too']) await createSpace(user, { title });
@@ -255,7 +289,7 @@ describe('The link to the next page', () => {
     expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
   });
 
-  test('keeps the tag as it was sent', async () => {
+  test('contains the unchanged tag', async () => {
     const { body, next } = await get(tagPath('<zig>&?#%zag', 1));
     expect(next).toMatch(/^\/api\/spaces\/tag\/%3Czig%3E%26%3F%23%25zag\?limit=1&cursor=/);
     const last = await get(next as string);
@@ -263,7 +297,7 @@ describe('The link to the next page', () => {
     expect(last.next).toBeUndefined();
   });
 
-  test('stands for the default limit too, and replaces a cursor', async () => {
+  test('works without a limit, and replaces the cursor', async () => {
     for (let i = 0; i < 45; i += 1) await createSpace(ann, { title: 'Numerous' });
     const pages = await readPages<SearchResult>(app, '/api/spaces/search?q=numerous');
     expect(pages.map((page) => page.length)).toEqual([20, 20, 5]);
@@ -271,11 +305,14 @@ describe('The link to the next page', () => {
 });
 
 describe('A cursor', () => {
-  const TYPING_ERROR = 'teehouse';
+  const MISSPELLING = 'teehouse';
+  const listOperations = operations.filter((each) => inputNamesOf(each).includes('limit'));
+  /** The lists of all operations, and two other lists of searchSpaces. */
+  const lists = [...listOperations.map(({ operationId }) => operationId), 'corrected', 'as typed'];
+  /** The path of each list. */
   const paths: Record<string, string> = {};
-  /** One that each list has issued. */
+  /** The cursor on the first page of each list. */
   const issued: Record<string, string> = {};
-  const lists = ['search', 'corrected', 'as typed', 'tag', 'messages', 'participations'];
 
   const cursorOf = (path: string | undefined) =>
     new URL(path as string, app.url).searchParams.get('cursor') as string;
@@ -286,20 +323,27 @@ describe('A cursor', () => {
       await joinSpace(ann, each);
       for (const text of ['one', 'two']) await sendMessage(ann, each, text);
     }
-    Object.assign(paths, {
-      search: searchPath('tea', 1),
-      corrected: searchPath(TYPING_ERROR, 1),
-      'as typed': searchPath('tea', 1, true),
-      tag: tagPath('everything', 1),
-      messages: `/api/messages?space_id=${space.space_id}&limit=1`,
-      participations: '/api/participations?limit=1',
-    });
-    for (const list of lists) issued[list] = cursorOf((await read(list)).next);
+    for (const operation of listOperations) {
+      const values = { q: 'tea', tag: 'everything', space_id: space.space_id };
+      const { url } = exampleRequest(operation, values);
+      paths[operation.operationId] = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
+    }
+    paths.corrected = searchPath(MISSPELLING, 1);
+    paths['as typed'] = searchPath('tea', 1, true);
+    for (const list of lists) {
+      const { status, next } = await read(list);
+      expect({ list, status, next }).toEqual({ list, status: 200, next: expect.any(String) });
+      issued[list] = cursorOf(next);
+    }
   });
 
-  /** Requests a list, with the token that it needs. */
+  const operationOf = (list: string) =>
+    listOperations.find(({ operationId }) => operationId === list);
+
+  /** Requests a list, with a token if it requires one. */
   const read = async (list: string, path = paths[list] as string) => {
-    const response = await app.fetch(path, list === 'participations' ? ann : {});
+    const needsToken = operationOf(list)?.authentication === 'required';
+    const response = await app.fetch(path, needsToken ? ann : {});
     return { status: response.status, body: await response.json(), next: nextPage(response) };
   };
   const at = (list: string, cursor: string, path = paths[list] as string) =>
@@ -313,7 +357,7 @@ describe('A cursor', () => {
     });
   };
 
-  test.each(lists)('of the list "%s" belongs to no other list', async (from) => {
+  test.each(lists)('of the list "%s" is rejected by all other lists', async (from) => {
     const cursor = issued[from] as string;
     for (const to of lists) {
       const answer = await at(to, cursor);
@@ -322,29 +366,29 @@ describe('A cursor', () => {
     }
   });
 
-  test('belongs to the parameters that choose the list', async () => {
+  test('is rejected with other parameters', async () => {
     const [, other] = spaces as [Space, Space];
     for (const [list, path] of [
-      ['search', searchPath('cake', 1)],
-      ['search', searchPath('TEA', 1)],
-      ['search', searchPath('tea ', 1)],
-      ['search', searchPath('tea', 1, true)],
+      ['searchSpaces', searchPath('cake', 1)],
+      ['searchSpaces', searchPath('TEA', 1)],
+      ['searchSpaces', searchPath('tea ', 1)],
+      ['searchSpaces', searchPath('tea', 1, true)],
       ['corrected', searchPath('teahouse', 1)],
-      ['corrected', searchPath(TYPING_ERROR, 1, true)],
+      ['corrected', searchPath(MISSPELLING, 1, true)],
       ['as typed', searchPath('tea', 1)],
       ['as typed', `${searchPath('tea', 1)}&as_typed=false`],
-      ['tag', tagPath('most', 1)],
-      ['tag', tagPath('Everything', 1)],
-      ['messages', `/api/messages?space_id=${other.space_id}&limit=1`],
+      ['searchSpacesByTag', tagPath('most', 1)],
+      ['searchSpacesByTag', tagPath('Everything', 1)],
+      ['listMessages', `/api/messages?space_id=${other.space_id}&limit=1`],
     ] as const) {
       expect((await read(list, path)).status).toBe(200);
       expectRejected(await at(list, issued[list] as string, path));
     }
   });
 
-  test('does not depend on limit, the order of parameters, or a default that is spelled out', async () => {
+  test('does not depend on the limit, the order of parameters, or explicit defaults', async () => {
     const second = (await get(searchPath('tea', 2))).body[1];
-    const encoded = encodeURIComponent(issued.search as string);
+    const encoded = encodeURIComponent(issued.searchSpaces as string);
     for (const parameters of [
       `q=tea&limit=1&cursor=${encoded}`,
       `limit=1&cursor=${encoded}&q=tea`,
@@ -357,11 +401,11 @@ describe('A cursor', () => {
       expect(status).toBe(200);
       expect(body[0]).toEqual(second);
     }
-    const { body } = await get(`${tagPath('everything', 3)}&cursor=${issued.tag}`);
+    const { body } = await get(`${tagPath('everything', 3)}&cursor=${issued.searchSpacesByTag}`);
     expect(body).toHaveLength(3);
   });
 
-  test.each(lists)('of the list "%s" is accepted only as it was issued', async (list) => {
+  test.each(lists)('of the list "%s" is rejected after any change', async (list) => {
     const cursor = issued[list] as string;
     const bytes = Buffer.from(cursor, 'base64url');
     const altered = Array.from(bytes, (_, i) => {
@@ -370,9 +414,17 @@ describe('A cursor', () => {
       return copy;
     });
     for (const other of [
-      ...[`${cursor}=`, `${cursor} `, ` ${cursor}`, `${cursor}A`, `${cursor}.`, cursor.slice(1)],
-      ...[cursor.slice(0, -1), cursor.toUpperCase(), encodeURIComponent(`${cursor}\n`)],
-      ...[Buffer.from(` ${cursor}`).toString('base64url'), `${cursor}${cursor}`],
+      `${cursor}=`,
+      `${cursor} `,
+      ` ${cursor}`,
+      `${cursor}A`,
+      `${cursor}.`,
+      cursor.slice(1),
+      cursor.slice(0, -1),
+      cursor.toUpperCase(),
+      encodeURIComponent(`${cursor}\n`),
+      Buffer.from(` ${cursor}`).toString('base64url'),
+      `${cursor}${cursor}`,
       bytes.toString('base64').padEnd(cursor.length + 1, '='),
       ...altered.map((each) => each.toString('base64url')),
     ]) {
@@ -381,15 +433,23 @@ describe('A cursor', () => {
   });
 
   test.each([
-    ...[[], [1], ['a'], [null], [0, 1], [0, 1, 1], [0, 1, 1, []], [0, 1, 1, [], []], [2, 0, 1e9]],
+    [],
+    [1],
+    ['a'],
+    [null],
+    [0, 1],
+    [0, 1, 1],
+    [0, 1, 1, []],
+    [0, 1, 1, [], []],
+    [2, 0, 1e9],
     [1, -1, 1e9, [0], [['tea']]],
     ['2026-01-01T00:00:00.000Z', 1],
     ['2026-01-01T00:00:00.000Z', 0.1],
-  ])('is not a position that a client wrote: %j', async (...position) => {
+  ])('is rejected if a client made it from the position %j', async (...position) => {
     const text = JSON.stringify(position);
     const unsealed = [text, Buffer.from(text).toString('base64url')];
     for (const list of lists) {
-      const operation = list === 'tag' ? 'searchSpacesByTag' : 'searchSpaces';
+      const operation = operationOf(list)?.operationId ?? 'searchSpaces';
       const sealed = ['', operation, paths[list] as string].map((each) =>
         sealCursor(new Uint8Array(32), each, position as string[]),
       );
@@ -401,7 +461,7 @@ describe('A cursor', () => {
     await using foreign = await startApp();
     const user = await foreign.register();
     for (const _ of [1, 2]) await createSpace(user, { title: 'Tea', tags: ['everything'] });
-    for (const list of ['search', 'tag']) {
+    for (const list of ['searchSpaces', 'searchSpacesByTag']) {
       const response = await foreign.fetch(paths[list] as string);
       const cursor = cursorOf(nextPage(response));
       const own = await foreign.fetch(`${paths[list]}&cursor=${cursor}`);
@@ -410,7 +470,7 @@ describe('A cursor', () => {
     }
   });
 
-  test('tells nothing about what is inside', async () => {
+  test('contains no readable data', async () => {
     const { db } = app.context.engine;
     const rows = await db.selectFrom('public_spaces').select(['key', 'space_pk']).execute();
     const messages = await db.selectFrom('messages').select('created_at').execute();
@@ -437,7 +497,7 @@ describe('A cursor', () => {
     ];
     for (const cursor of cursors) {
       const bytes = Buffer.from(cursor, 'base64url');
-      // Single characters may be anywhere in random bytes, but hardly at the place of JSON.
+      // Short texts occur in random bytes by chance, so they are only searched at the beginning of the content.
       expect(bytes.subarray(12, 14).toString('latin1')).not.toMatch(/^\[[\d"-]/);
       for (const secret of secrets.filter(({ length }) => length > 3)) {
         expect(bytes.includes(secret)).toBe(false);
@@ -455,7 +515,7 @@ describe('A cursor', () => {
     }
   });
 
-  test.each(lists)('has a length, in the list "%s"', async (list) => {
+  test.each(lists)('of the list "%s" has a minimum and a maximum length', async (list) => {
     for (const cursor of ['', 'a'.repeat(4097)]) {
       const { status, body } = await at(list, cursor);
       expect(status).toBe(400);
@@ -475,18 +535,18 @@ describe('A cursor', () => {
     fc
       .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.array(fc.maxSafeInteger()))
       .map(([key, position]) => sealCursor(key, '["searchSpaces",[["q","tea"]]]', position)),
-    // One that was issued, with a character changed.
+    // An issued cursor with one changed character.
     fc
       .tuple(fc.nat(), fc.constantFrom(...'Aa0_-=+/ '), fc.constantFrom(...lists))
-      .map(([i, sign, list]) => {
+      .map(([i, character, list]) => {
         const cursor = issued[list] as string;
         const place = i % cursor.length;
-        return cursor.slice(0, place) + sign + cursor.slice(place + 1);
+        return cursor.slice(0, place) + character + cursor.slice(place + 1);
       })
       .filter((cursor) => !Object.values(issued).includes(cursor)),
   );
 
-  test.each(lists)('of any other kind is rejected by the list "%s"', async (list) => {
+  test.each(lists)('is rejected by the list "%s" if it is forged', async (list) => {
     await fc.assert(
       fc.asyncProperty(forged, async (cursor) => {
         const { status, body } = await at(list, cursor);
@@ -497,13 +557,14 @@ describe('A cursor', () => {
   });
 });
 
-describe('Whatever is searched for', () => {
-  /** Well-formed text of at most 200 code points, with what has a meaning somewhere. */
+describe('Any text', () => {
+  /** Texts that have a meaning in SQL, FTS5, JSON, URLs or Unicode. */
   const piece = fc.constantFrom(
-    ...['"', "'", '*', '-', '^', '(', ')', ':', '+', '#', '.', '%', '_', '\\', '\0', '\n', ' '],
-    ...['AND', 'OR', 'NOT', 'NEAR(', 'words:', '""', 'tea', 'c++', '.net', '茶道', '🫖', '👩‍💻'],
-    ...['\u200D', '\u0301', '\uFE0F', '\u{E0041}', 'ß', 'İ', 'ﷺ', '\uFFFF', '\u{10FFFF}', '½', 'ｱ'],
+    ...'"\'*-^():+#.%_\\\0\n ',
+    ...'\u200D\u0301\uFE0F\u{E0041}ßİﷺ\uFFFF\u{10FFFF}½ｱ',
+    ...'AND OR NOT NEAR( words: "" tea c++ .net 茶道 🫖 👩‍💻'.split(' '),
   );
+  /** Well-formed text of at most 200 code points. */
   const text = fc
     .oneof(
       fc.string({ unit: 'binary', maxLength: 200 }),
@@ -512,7 +573,7 @@ describe('Whatever is searched for', () => {
     )
     .map((string) => Array.from(string).slice(0, 200).join(''));
 
-  test('is answered with results, as text', async () => {
+  test('gets 200 from the text search', async () => {
     await fc.assert(
       fc.asyncProperty(text, async (q) => {
         const { status, next } = await get(searchPath(q, 3));
@@ -523,10 +584,10 @@ describe('Whatever is searched for', () => {
     );
   });
 
-  test('is answered with results, as a tag', async () => {
+  test('gets 200 from the tag search', async () => {
     await fc.assert(
       fc.asyncProperty(text, async (tag) => {
-        // A client takes these for steps in the path.
+        // URL parsers resolve these as relative path segments.
         fc.pre(!['', '.', '..'].includes(tag));
         expect((await get(tagPath(tag, 3))).status).toBe(200);
       }),
@@ -534,10 +595,10 @@ describe('Whatever is searched for', () => {
     );
   });
 
-  test('is answered with results, or with 400 if it is not encoded well', async () => {
+  test('gets 200, or 400 if it is not percent-encoded UTF-8', async () => {
     const encodedPart = fc.constantFrom(
-      ...['%', '%2', '%zz', '%00', '%FF', '%C0%80', '%ED%A0%80', '%ED%B0%80', '%F4%90%80%80'],
-      ...['%E6%9D%B1', '%F0%9F%AB%96', '%E6%9D', '%25', '%2F', '%26', 'tea', '+', '.', '~'],
+      ...'% %2 %zz %00 %FF %C0%80 %ED%A0%80 %ED%B0%80 %F4%90%80%80'.split(' '),
+      ...'%E6%9D%B1 %F0%9F%AB%96 %E6%9D %25 %2F %26 tea + . ~'.split(' '),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(encodedPart, { minLength: 1, maxLength: 8 }), async (parts) => {

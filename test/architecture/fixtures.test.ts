@@ -8,7 +8,7 @@ import { notRebuilt, readIndexes } from '../support/integrity.ts';
 import { parametersOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { notInFacts, readFacts } from '../torture/ledger.ts';
-import { isRead, neverDrawn, writeShares } from '../torture/traffic.ts';
+import { isRead, neverDrawn, unknownInputsOf, writeShares } from '../torture/traffic.ts';
 
 // A new operation or column needs entries in several test fixtures. Without these tests, a missing entry would only show
 // in `npm run contract` or in a torture trial.
@@ -24,8 +24,19 @@ test('every operation is in the traffic of the torture trials', () => {
   const writes = Object.keys(writeShares);
   const excluded = Object.keys(neverDrawn);
   const reads = operations.filter(isRead).map(({ operationId }) => operationId);
-  const missing = ids.filter((id) => ![...writes, ...excluded, ...reads].includes(id));
-  expect(missing.map((id) => `Add ${id} to test/torture/traffic.ts`)).toEqual([]);
+  const missing = operations.filter(
+    ({ operationId }) => ![...writes, ...excluded, ...reads].includes(operationId),
+  );
+  expect(
+    missing.flatMap((operation) =>
+      operation.method === 'GET'
+        ? unknownInputsOf(operation).map(
+            (name) =>
+              `${operation.operationId} has the unknown input ${name}: add it to READ_INPUTS in test/torture/traffic.ts`,
+          )
+        : [`Add ${operation.operationId} to test/torture/traffic.ts`],
+    ),
+  ).toEqual([]);
   const unneeded = [...writes, ...excluded].filter((id) => !ids.includes(id) || reads.includes(id));
   expect(unneeded.map((id) => `Remove ${id} from test/torture/traffic.ts`)).toEqual([]);
 });
@@ -36,7 +47,11 @@ test('the contract check can provoke every declared response', () => {
     (response) => !response.id.includes('(') && !isProvoked(response),
   );
   expect(
-    missing.map(({ id }) => `Add '${id}' to the changes in test/contract/preparation.ts`),
+    missing.map(
+      ({ id }) =>
+        `'${id}' does not occur with the example request. If the operation cannot return this status, remove it from ` +
+        'openapi.yaml. Otherwise add a change to test/contract/preparation.ts.',
+    ),
   ).toEqual([]);
 });
 

@@ -330,8 +330,8 @@ describe('The check of the service’s contract', () => {
     [
       'another field of search results',
       ({ components: { schemas } }) => {
-        schemas.SearchResult.properties.language = { type: 'string' };
-        schemas.SearchResult.required.push('language');
+        schemas.SearchResult.properties.another_field = { type: 'string' };
+        schemas.SearchResult.required.push('another_field');
       },
     ],
     [

@@ -84,6 +84,9 @@ function describe({ transaction, errors }: Result): string {
     ...errors.split('\n'),
     `request   ${request.method} ${fullPath} ${request.body}`,
     `response  ${real ? `${real.statusCode} ${real.body}` : 'none'}`,
+    ...(real?.body === '[]'
+      ? ['hint      nothing in openWorld (test/contract/world.ts) matches this request']
+      : []),
   ];
   return [`FAILED  ${id}`, ...lines.map((line) => `        ${line.slice(0, 500)}`), ''].join('\n');
 }

@@ -15,7 +15,10 @@ export interface World {
   creator: Account;
   space: Space;
   message: Message;
-  /** The creator of `otherSpace`. Not a participant of `space`. */
+  /**
+   * The creator of `otherSpace`, at first not a participant of `space`. Requests of the check make this user join and
+   * leave `space`, so no list may depend on that participation.
+   */
   other: Account;
   otherSpace: Space;
   register(): Promise<Account>;

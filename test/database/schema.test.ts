@@ -82,7 +82,7 @@ function dump(file: string): string {
     );
     const statements = schema
       .filter(isInSchema)
-      .map(({ sql }) => `\n${sql.replace(/^ {2}/gm, '')};\n`);
+      .map(({ sql }) => `\n${sql.trim().replace(/^ {2}/gm, '')};\n`);
     return [...statements, '\n', ...settings].join('');
   } finally {
     sqlite.close();

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
+import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 
 const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
 
@@ -22,11 +24,11 @@ describe('The mock server', () => {
     return { status: response.status, next, body: await response.json() };
   };
 
+  const lists = operations.filter((operation) => inputNamesOf(operation).includes('limit'));
   test.each([
+    ...lists.map((operation) => exampleRequest(operation).url),
     '/api/spaces/search?q=tea&limit=5',
     '/api/spaces/tag/a%2Fb',
-    '/api/participations',
-    '/api/messages?space_id=any',
   ])('serves two pages of %s', async (path) => {
     const first = await request(path);
     expect(first.status).toBe(200);

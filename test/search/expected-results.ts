@@ -18,13 +18,14 @@ import { titleKey } from '../../server/text/words/tokenize.ts';
 import type { IndexedSpace } from './generated-index.ts';
 
 export interface Expected {
-  /** The ids of the spaces as typed, and after them those of the other query. */
+  /** The ids of the spaces that match the query as typed. */
   typed: string[];
+  /** The ids of the results of the other query, which follow. */
   other: string[];
   answeredQuery: string | null;
 }
 
-/** What a search finds by its documented rules, from looking at every space. */
+/** Returns the results of a search by the rules in docs/search.md, without an index: it reads every space. */
 export function expectedResults(
   spaces: readonly IndexedSpace[],
   dictionary: Dictionary,
@@ -34,26 +35,27 @@ export function expectedResults(
   const words = queryWords(query);
   if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
-  const equal = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
+  const exactTitles = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
   const inflections = asTyped ? [] : findInflections(dictionary, words);
-  const typedOne = typedMatcher(words, { joins: findJoins(dictionary, words), inflections });
-  const matched = spaces.filter((space) => typedOne.matches(textOf(space)));
-  const rest = matched.filter((space) => !equal.includes(space));
+  const typedQuery = typedMatcher(words, { joins: findJoins(dictionary, words), inflections });
+  const matched = spaces.filter((space) => typedQuery.matches(textOf(space)));
+  const rest = matched.filter((space) => !exactTitles.includes(space));
   const typed = [
-    ...inOrder(equal, () => false),
-    ...inOrder(rest, (title) => typedOne.matches(title)),
+    ...inOrder(exactTitles, () => false),
+    ...inOrder(rest, (title) => typedQuery.matches(title)),
   ];
   const none = { typed, other: [], answeredQuery: null };
   if (asTyped || typed.length >= 10) return none;
 
   const find = (alternatives: Alternatives): Expected => {
-    const one = alternativesMatcher(alternatives);
+    const matcher = alternativesMatcher(alternatives);
     const others = spaces.filter(
-      (space) => one.matches(textOf(space)) && !matched.includes(space) && !equal.includes(space),
+      (space) =>
+        matcher.matches(textOf(space)) && !matched.includes(space) && !exactTitles.includes(space),
     );
     return {
       typed,
-      other: inOrder(others, (title) => one.matches(title)),
+      other: inOrder(others, (title) => matcher.matches(title)),
       answeredQuery: alternatives.map(([[text]]) => text).join(' '),
     };
   };
@@ -61,18 +63,18 @@ export function expectedResults(
   const base = other ?? words.map(({ word }, i): Alternative => [[word], inflections[i] ?? []]);
   const documents = base.map((each) => {
     const known = Math.max(...each.flat().map((text) => estimateDocuments(dictionary, text)));
-    // Of words that the dictionary lacks, it counts only whether there is a space with them.
+    // For words that are not in the dictionary, only whether a space has them matters.
     const isFound = spaces.some((space) => alternativesMatcher([each]).matches(textOf(space)));
     return known > 0 ? known : Number(isFound);
   });
-  const tries = [
+  const candidates = [
     ...(other ? [other] : []),
     ...(typed.length > 0 ? [] : dropWords(base, documents)),
   ];
-  return tries.map(find).find((found) => found.other.length > 0) ?? none;
+  return candidates.map(find).find((found) => found.other.length > 0) ?? none;
 }
 
-/** The ids of spaces, popular ones first, and of those as popular the newest first. A title counts as six steps. */
+/** Returns the ids of spaces by popularity step, then newest first. A match in the title counts as six steps. */
 function inOrder(spaces: IndexedSpace[], isTitleMatch: (title: string) => boolean): string[] {
   const rankOf = ({ pk, participants, title }: IndexedSpace) =>
     documentKey(pk, participants) - (isTitleMatch(title) ? 6 * KEYS_PER_STEP : 0);

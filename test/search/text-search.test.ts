@@ -12,7 +12,7 @@ import { randomNumbers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
 import { type GeneratedIndex, generateIndex, scaleDictionary } from './generated-index.ts';
 
-/** What each new budget allows, and the budgets of the searches so far. */
+/** The initial value of each budget, and the budgets that the current test has used. */
 const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, spent: [] as Budget[] }));
 
 vi.mock(import('../../server/search/budget.ts'), async (load) => {
@@ -41,7 +41,10 @@ const RARE =
   );
 const REVISION = 1e9;
 
-/** Spaces over a hundred blocks and twenty steps of popularity. Most have most of the frequent words. */
+/**
+ * Returns spaces in about a hundred blocks of keys and twenty popularity steps. Most have most of the frequent words. Derive further
+ * fields from `i`: another call of `random` changes all data.
+ */
 function generateSpaces(count: number) {
   const random = randomNumbers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
@@ -77,7 +80,8 @@ async function readPages(
     pages.push(page.items.map((item) => JSON.parse(item).space_id));
     answeredQuery = page.answeredQuery;
     position = page.next ? JSON.stringify(page.next) : undefined;
-    if (position && positions.has(position)) throw new Error(`Back at ${position}`);
+    if (position && positions.has(position))
+      throw new Error(`The position ${position} is repeated.`);
     if (position) positions.add(position);
   } while (position !== undefined);
   return { ids: pages.flat(), pages, answeredQuery };
@@ -90,7 +94,7 @@ const word = fc.oneof(
 const query = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
 
 describe('A text search', () => {
-  test('finds what its rules say, in their order', async () => {
+  test('returns the results of the documented rules in their order', async () => {
     const limit = fc.integer({ min: 5, max: 100 });
     await fc.assert(
       fc.asyncProperty(query, fc.boolean(), limit, async (text, asTyped, pageSize) => {
@@ -104,7 +108,7 @@ describe('A text search', () => {
   }, 60_000);
 
   test.each([10, 100, 1_000])(
-    'finds the same on more pages if its words are %i times as frequent and its budget is small',
+    'returns the same results on more pages if its words are %i times as frequent and its budget is small',
     async (factor) => {
       const dictionary = scaleDictionary(index.dictionary, factor);
       const rejectedRows = fc.constantFrom(3, 50, 500);
@@ -122,7 +126,7 @@ describe('A text search', () => {
   );
 
   test.each([10, 100, 1_000])(
-    'finds no space twice and leaves out no match as typed, with words %i times as frequent and a small budget',
+    'returns no space twice and every match as typed, with words %i times as frequent and a small budget',
     async (factor) => {
       const dictionary = scaleDictionary(index.dictionary, factor);
       const rejectedRows = fc.constantFrom(3, 50, 500);
@@ -143,7 +147,7 @@ describe('A text search', () => {
 
 const MAX_ENTRIES_OF_STATEMENT = 100_000;
 
-/** Returns how many spaces a search of the word index has looked at: those of the range up to the last key found. */
+/** Returns the number of spaces that a search of the word index reads: those in the range up to the last key found. */
 function documentsIn({ after, limit, within }: WordRange, keys: readonly number[]): number {
   const end = keys.length === limit ? (keys.at(-1) as number) : Infinity;
   return spaces
@@ -156,7 +160,7 @@ describe('The cost of a page', () => {
   const TWELVE = FREQUENT.join(' ');
   const FACTORS = [1, 10, 100, 1_000];
 
-  /** Runs a search, and returns its page with the searches of the word index that it made. */
+  /** Runs a search. Returns its page and its searches of the word index. */
   async function observe(
     text: string,
     factor: number,
@@ -172,8 +176,8 @@ describe('The cost of a page', () => {
     };
     const stores = { avatars, engine: { ...engine, wordIndex: { ...engine.wordIndex, find } } };
     const dictionary = scaleDictionary(index.dictionary, factor);
-    const asked = { query: text, asTyped: false };
-    const page = await searchText(stores, dictionary, asked, REVISION, {
+    const textQuery = { query: text, asTyped: false };
+    const page = await searchText(stores, dictionary, textQuery, REVISION, {
       limit: 20,
       position,
     });
@@ -181,7 +185,7 @@ describe('The cost of a page', () => {
   }
 
   test.each(FACTORS)(
-    'is at most the budget of each of two queries, for twelve words in most of %i times 3,000 spaces',
+    'is at most the budget of two queries, for twelve words in most of %i times 3,000 spaces',
     async (factor) => {
       const { statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
@@ -202,7 +206,7 @@ describe('The cost of a page', () => {
     [100, 12],
     [1_000, 2],
   ])(
-    'leaves twelve words in most of %i times 3,000 spaces their first result, on one of the first %i pages',
+    'allows a result for twelve words in most of %i times 3,000 spaces, on one of the first %i pages',
     async (factor, maxPages) => {
       let page = (await observe(TWELVE, factor)).page;
       for (let pages = 1; page.items.length === 0; pages += 1) {
@@ -214,7 +218,7 @@ describe('The cost of a page', () => {
   );
 
   test.each(FACTORS)(
-    'is counted in entries, of which at most two statements may overdraw it, for %i times as many spaces',
+    'exceeds the budget by at most two statements, for %i times as many spaces',
     async (factor) => {
       for (const text of [TWELVE, 'bread', 'bread oven', '東京都', 'the bread and the oven']) {
         budget.spent.length = 0;
@@ -227,17 +231,18 @@ describe('The cost of a page', () => {
     },
   );
 
-  test('does not depend on the time that it takes', async () => {
-    const [quick, slow] = [await observe(TWELVE, 100), await observe(TWELVE, 100, { delayMs: 20 })];
+  test('does not depend on the duration of its statements', async () => {
+    const quick = await observe(TWELVE, 100);
+    const slow = await observe(TWELVE, 100, { delayMs: 20 });
     expect(slow.page).toEqual(quick.page);
     expect(slow.statements).toEqual(quick.statements);
   });
 
-  test('of one word is that of the page, however many spaces have it', async () => {
+  test('of a search for one word does not depend on the number of spaces with the word', async () => {
     const { page } = await observe('oven', 100);
     expect(page.items).toHaveLength(20);
     const spent = budget.spent.map(({ entries }) => realBudget().entries - entries);
-    // All but the title matches are found by a look-up for each space with the word. Title matches cost a page.
+    // Reading every space with the word would cost more than twice as much as a statement may.
     const documents = documentsWithPrefix(scaleDictionary(index.dictionary, 100), 'oven');
     expect(documents).toBeGreaterThan(2 * MAX_ENTRIES_OF_STATEMENT);
     expect(spent).toEqual([expect.any(Number)]);

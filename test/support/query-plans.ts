@@ -31,7 +31,12 @@ export default function setup({ vitest }: TestProject): () => Promise<void> {
       await (await openSqlite(database, { runsMaintenance: false, migrate: true })).close();
       const text = readFileSync(new URL('../query-plans.yaml', import.meta.url), 'utf8');
       const errors = checkPlans(database, statements, parse(text), isWholeRun(vitest));
-      if (errors.length > 0) throw new Error(errors.join('\n\n'));
+      // Vitest prints the error after the summary of the tests, which does not count it.
+      if (errors.length > 0) {
+        throw new Error(
+          `The check of the query plans after the tests failed:\n\n${errors.join('\n\n')}`,
+        );
+      }
     } finally {
       rmSync(folder, { recursive: true });
     }

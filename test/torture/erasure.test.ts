@@ -32,7 +32,8 @@ test('the erasure trial writes a canary of the deleted account to every text col
     const justified = Object.values(withoutCanary).flat();
     expect(
       unmarked.filter((column) => !justified.includes(column)),
-      'importAccount or useAccount in test/torture/erasure.ts writes no canary to these columns',
+      'these columns have no canary: write one in importAccount or useAccount (test/torture/erasure.ts), ' +
+        'or list the column in withoutCanary there with the reason',
     ).toEqual([]);
     expect(
       justified.filter((column) => !unmarked.includes(column)),

@@ -87,7 +87,7 @@ export const neverDrawn: Readonly<Record<string, string>> = {
   changePassword: 'The ledger does not compare its effects.',
 };
 
-/** Inputs that reads can have. */
+/** Known inputs of reads. The traffic sends only the required ones. */
 const READ_INPUTS = [
   'q',
   'tag',
@@ -99,12 +99,13 @@ const READ_INPUTS = [
   'cursor',
 ];
 
+export function unknownInputsOf(operation: Operation): string[] {
+  return inputNamesOf(operation).filter((name) => !READ_INPUTS.includes(name));
+}
+
 /** Returns whether the traffic sends this operation as a read: a `GET` without unknown inputs. */
 export function isRead(operation: Operation): boolean {
-  return (
-    operation.method === 'GET' &&
-    inputNamesOf(operation).every((name) => READ_INPUTS.includes(name))
-  );
+  return operation.method === 'GET' && unknownInputsOf(operation).length === 0;
 }
 
 const declared = new Set(declaredStatuses());

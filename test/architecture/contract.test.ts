@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { contractText, operations } from '../../server/contract.ts';
+import { inputNamesOf, parametersOf } from '../support/requests.ts';
+
+// Rules for openapi.yaml that its linters cannot express.
+
+const contract = parse(contractText);
+const lists = operations.filter((operation) => inputNamesOf(operation).includes('limit'));
+
+test('every required parameter has an example', () => {
+  const missing = operations.flatMap((operation) =>
+    parametersOf(operation)
+      .filter(({ required, example }) => required && example === undefined)
+      .map(({ name }) => `${operation.operationId}: the parameter ${name} needs an example`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('the contract has lists', () => {
+  expect(lists.map(({ operationId }) => operationId)).toContain('listMessages');
+});
+
+test.each(lists)('$operationId has the parameter cursor and the header Link', (operation) => {
+  expect(inputNamesOf(operation)).toContain('cursor');
+  const { path, method } = operation;
+  const declared = contract.paths[path][method.toLowerCase()].responses['200'];
+  const response =
+    '$ref' in declared ? contract.components.responses[declared.$ref.split('/').at(-1)] : declared;
+  expect(Object.keys(response.headers ?? {})).toContain('Link');
+});
