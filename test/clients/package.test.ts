@@ -248,7 +248,8 @@ test('another server implements operations with the contract and the handler typ
     import Fastify from 'fastify';
     import openapiGlue from 'fastify-openapi-glue';
     import type { SearchResult } from 'space-service';
-    import type { RouteHandlers } from 'space-service/handlers';
+    // Node.js loads the module, because only the name is marked as a type.
+    import { type RouteHandlers } from 'space-service/handlers';
     import contract from 'space-service/openapi.json' with { type: 'json' };
 
     const creator = { user_id: 'u1', username: 'Ada', profile_picture: 'https://example.org/ada.webp' };
