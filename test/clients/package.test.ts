@@ -1,24 +1,65 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { ProfileAPI, SearchAPI } from '../../client/index.ts';
 import { startApp } from '../support/app.ts';
+import { startProcess } from '../support/processes.ts';
+
+const MAX_API_GZIP_BYTES = 6_000;
 
 const run = promisify(execFile);
 const tsc = 'node_modules/typescript/bin/tsc';
+/** Outside the repository, so that projects in it cannot use the repository's packages. */
+let folder: string;
+let built: string;
+let tarball: string;
 let project: string;
 let installed: string;
 
-/** Creates a project outside the repository with the built package in its node_modules. */
 beforeAll(async () => {
-  project = await mkdtemp(join(tmpdir(), 'space-client-'));
+  folder = await mkdtemp(join(tmpdir(), 'space-client-'));
+  built = join(folder, 'package');
+  await run(process.execPath, ['codegen/package.ts', built]);
+  const { stdout } = await run('npm', ['pack', built, '--pack-destination', folder, '--silent']);
+  tarball = join(folder, stdout.trim());
+  project = await createProject('client');
   installed = join(project, 'node_modules/space-service');
-  await run(process.execPath, ['codegen/package.ts', installed]);
-  await writeFile(join(project, 'package.json'), '{"type":"module"}');
 }, 60_000);
-afterAll(() => rm(project, { recursive: true }));
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Installs the packed package in an empty project. Offline, which fails if the package has dependencies. */
+async function createProject(name: string): Promise<string> {
+  const path = join(folder, name);
+  await mkdir(path);
+  await writeFile(join(path, 'package.json'), '{"type":"module"}');
+  const options = ['--offline', '--no-audit', '--no-fund'];
+  await run('npm', ['install', tarball, ...options], { cwd: path });
+  return path;
+}
+
+/** Type-checks one file of a project, the declarations of its packages included. */
+async function checkTypes(path: string, file: string, options: object): Promise<void> {
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    types: [],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    noEmit: true,
+    ...options,
+  };
+  await writeFile(join(path, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }));
+  await run(process.execPath, [tsc, '-p', path]).catch(({ stdout }) => expect.fail(stdout));
+}
 
 describe('the built package', () => {
   test('imports only its own files and uses no Node.js API', async () => {
@@ -54,6 +95,30 @@ describe('the built package', () => {
     });
   });
 
+  test('can be loaded with require, with types', async () => {
+    await using app = await startApp();
+    const path = await createProject('require');
+    const script = `
+      const { SearchAPI } = require('space-service');
+      const contract = require('space-service/openapi.json');
+      const search = new SearchAPI({ baseUrl: /** @type {string} */ (process.argv[2]) });
+      search.search('anything').then(({ tagSearchResults }) => {
+        /** @type {number | undefined} */
+        const count = tagSearchResults[0]?.participant_count;
+        console.log(contract.openapi, tagSearchResults.length, count);
+      });`;
+    await writeFile(join(path, 'run.cjs'), script);
+    const { stdout } = await run(process.execPath, [join(path, 'run.cjs'), app.url]);
+    expect(stdout).toBe('3.0.3 0 undefined\n');
+    const nodeTypes = resolve('node_modules/@types/node');
+    await checkTypes(path, 'run.cjs', {
+      module: 'nodenext',
+      checkJs: true,
+      resolveJsonModule: true,
+      types: [nodeTypes],
+    });
+  }, 60_000);
+
   test.each(['nodenext', 'bundler'])(
     'has types that compile in a strict project without Node.js types (%s)',
     async (kind) => {
@@ -76,38 +141,193 @@ describe('the built package', () => {
       export const { data } = await searchSpaces({ client, query: { q: 'a' } });
       const request = (cursor?: string) => searchSpaces({ client, query: { q: 'a', cursor } });
       for await (const results of pages(request)) results satisfies { title: string }[];`;
+      const path = await createProject(kind);
+      await writeFile(join(path, 'app.ts'), source);
       const module = kind === 'bundler' ? 'esnext' : kind;
-      const compilerOptions = {
-        module,
-        moduleResolution: kind,
-        target: 'es2022',
-        lib: ['es2022', 'dom'],
-        types: [],
-        strict: true,
-        noUncheckedIndexedAccess: true,
-        skipLibCheck: false,
-        noEmit: true,
-      };
-      await writeFile(join(project, 'app.ts'), source);
-      await writeFile(
-        join(project, 'tsconfig.json'),
-        JSON.stringify({ compilerOptions, files: ['app.ts'] }),
-      );
-      await run(process.execPath, [tsc, '-p', project]).catch(({ stdout }) => expect.fail(stdout));
+      await checkTypes(path, 'app.ts', { module, moduleResolution: kind });
     },
+    60_000,
   );
+
+  test('contains the contract as YAML and JSON', async () => {
+    const script = `
+      import { readFileSync } from 'node:fs';
+      import contract from 'space-service/openapi.json' with { type: 'json' };
+      const yaml = readFileSync(new URL(import.meta.resolve('space-service/openapi.yaml')), 'utf8');
+      console.log(JSON.stringify({ contract, yaml }));`;
+    await writeFile(join(project, 'contract.js'), script);
+    const options = { maxBuffer: 10_000_000 };
+    const { stdout } = await run(process.execPath, [join(project, 'contract.js')], options);
+    const yaml = await readFile('openapi.yaml', 'utf8');
+    expect(JSON.parse(stdout)).toEqual({ contract: parse(yaml), yaml });
+  });
+
+  test('has no dependencies, and Fastify as an optional peer dependency', async () => {
+    expect(await readdir(join(project, 'node_modules'))).toEqual([
+      '.package-lock.json',
+      'space-service',
+    ]);
+    const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+    expect(manifest).not.toHaveProperty('dependencies');
+    expect(manifest.peerDependencies).toEqual({ fastify: '^5.0.0' });
+    expect(manifest.peerDependenciesMeta).toEqual({ fastify: { optional: true } });
+  });
+
+  test('has a source map with the source of every module', async () => {
+    const entries = await readdir(installed, { recursive: true });
+    const files = entries.filter((file) => file.endsWith('.js'));
+    for (const file of files) {
+      const code = await readFile(join(installed, file), 'utf8');
+      expect(code).toMatch(/\n\/\/# sourceMappingURL=[\w.]+\.js\.map$/);
+      const map = JSON.parse(await readFile(join(installed, `${file}.map`), 'utf8'));
+      const source = file.replace(/\.js$/, '.ts');
+      expect(map.sources).toEqual([source]);
+      expect(map.sourcesContent).toEqual([await readFile(source, 'utf8')]);
+    }
+  });
+
+  test('shows TypeScript lines in stack traces', async () => {
+    const script = `
+      import { ProfileAPI } from 'space-service';
+      const fetch = async () => new Response('', { status: 500 });
+      const profile = new ProfileAPI({ baseUrl: 'http://127.0.0.1', token: 't', fetch });
+      await profile.getProfile().catch(({ stack }) => console.log(stack));`;
+    await writeFile(join(project, 'stack.js'), script);
+    const args = ['--enable-source-maps', join(project, 'stack.js')];
+    const { stdout } = await run(process.execPath, args);
+    const [, number] = stdout.match(/space-service:\/\/\/client\/http\.ts:(\d+)/) ?? [];
+    const lines = (await readFile('client/http.ts', 'utf8')).split('\n');
+    expect(lines[Number(number) - 1]).toContain('throw new ApiError');
+  });
+
+  test('passes publint', async () => {
+    const { buffer } = new Uint8Array(await readFile(tarball));
+    const { messages } = await publint({ pack: { tarball: buffer }, level: 'suggestion' });
+    expect(messages).toEqual([]);
+  });
+
+  test('passes arethetypeswrong for ES modules', async () => {
+    const contents = new Uint8Array(await readFile(tarball));
+    // TypeScript cannot import YAML.
+    const options = { excludeEntrypoints: ['./openapi.yaml'] };
+    const analysis = await checkPackage(createPackageFromTarballData(contents), options);
+    if (!analysis.types) expect.fail('The package has no types.');
+    expect(Object.keys(analysis.entrypoints)).toEqual([
+      '.',
+      './handlers',
+      './openapi.json',
+      './package.json',
+    ]);
+    // As with the profile `esm-only`, because the package has no CommonJS build.
+    const ignored = ['node10', 'node16-cjs'];
+    const problems = analysis.problems.filter(
+      (problem) => !('resolutionKind' in problem && ignored.includes(problem.resolutionKind)),
+    );
+    expect(problems).toEqual([]);
+  }, 60_000);
+
+  test('adds at most 6 KB to a bundle with SearchAPI and ProfileAPI', async () => {
+    const input = join(project, 'bundled.js');
+    await writeFile(input, "export { ProfileAPI, SearchAPI } from 'space-service';");
+    await using bundle = await rolldown({ input, platform: 'browser' });
+    const { output } = await bundle.generate({ minify: true });
+    expect(output).toHaveLength(1);
+    expect(output[0].exports).toEqual(['ProfileAPI', 'SearchAPI']);
+    expect(output[0].imports).toEqual([]);
+    expect(gzipSync(output[0].code).length).toBeLessThanOrEqual(MAX_API_GZIP_BYTES);
+  });
 });
 
+test('another server implements operations with the contract and the handler types', async () => {
+  const path = await createProject('server');
+  await mkdir(join(path, 'node_modules/@types'));
+  for (const name of ['fastify', 'fastify-openapi-glue', '@types/node']) {
+    await symlink(resolve('node_modules', name), join(path, 'node_modules', name));
+  }
+  const source = `
+    import Fastify from 'fastify';
+    import openapiGlue from 'fastify-openapi-glue';
+    import type { SearchResult } from 'space-service';
+    // Node.js loads the module, because only the name is marked as a type.
+    import { type RouteHandlers } from 'space-service/handlers';
+    import contract from 'space-service/openapi.json' with { type: 'json' };
+
+    const creator = { user_id: 'u1', username: 'Ada', profile_picture: 'https://example.org/ada.webp' };
+    const spaces: SearchResult[] = ['Bread', 'Cakes'].map((title, index) => ({
+      space_id: 's' + index,
+      title,
+      description: '',
+      visibility: 'public',
+      creator,
+      participant_count: 1,
+      tags: [{ tag_id: 1, tag_name: 'baking' }],
+    }));
+    let bio = '';
+    const serviceHandlers: Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag' | 'changeBio'> = {
+      searchSpaces: async (request, reply) => {
+        const found = spaces.filter(({ title }) => title.includes(request.query.q));
+        return reply.code(200).send(found);
+      },
+      searchSpacesByTag: async (request, reply) => {
+        const { tag } = request.params;
+        const found = spaces.filter(({ tags }) => tags.some(({ tag_name }) => tag_name === tag));
+        return reply.code(200).send(found);
+      },
+      changeBio: async (request, reply) => {
+        bio = request.body.bio;
+        return reply.code(200).send({ message: 'Your bio is ' + bio });
+      },
+    };
+    export const incomplete: Pick<RouteHandlers, 'changeBio'> = {
+      // @ts-expect-error the response requires a message
+      changeBio: async (_request, reply) => reply.code(200).send({}),
+    };
+    export const undeclared: Pick<RouteHandlers, 'changeBio'> = {
+      // @ts-expect-error the contract does not declare this status
+      changeBio: async (_request, reply) => reply.code(201).send({ message: bio }),
+    };
+
+    const app = Fastify({ ajv: { customOptions: { strict: false, removeAdditional: false } } });
+    const securityHandlers = {
+      bearer: async ({ headers }: { headers: { authorization?: string } }) => {
+        if (headers.authorization !== 'Bearer t') throw new Error('The access token is invalid.');
+      },
+    };
+    await app.register(openapiGlue, { specification: contract, serviceHandlers, securityHandlers });
+    console.log(await app.listen({ host: '127.0.0.1', port: 0 }));`;
+  await writeFile(join(path, 'server.ts'), source);
+  await checkTypes(path, 'server.ts', {
+    module: 'nodenext',
+    resolveJsonModule: true,
+    types: ['node'],
+  });
+  await using server = startProcess(process.execPath, [join(path, 'server.ts')]);
+  await expect.poll(server.output, { timeout: 20_000 }).toMatch(/^http:\S+\n$/);
+  const baseUrl = server.stdout().trim();
+
+  const search = new SearchAPI({ baseUrl });
+  const byText = await search.search('Bread');
+  expect(byText.tagSearchResults).toEqual([]);
+  expect(byText.generalSearchResults).toEqual([expect.objectContaining({ title: 'Bread' })]);
+  const byTag = await search.search('baking');
+  expect(byTag.tagSearchResults.map(({ title }) => title)).toEqual(['Bread', 'Cakes']);
+  const profile = new ProfileAPI({ baseUrl, token: 't' });
+  expect(await profile.changeBio('Baker')).toEqual({ message: 'Your bio is Baker' });
+  await expect(profile.changeBio('a'.repeat(10_000))).rejects.toMatchObject({ status: 400 });
+  const stranger = new ProfileAPI({ baseUrl, token: 'other' });
+  await expect(stranger.changeBio('Baker')).rejects.toMatchObject({ status: 401 });
+}, 60_000);
+
 test('the build replaces an earlier build and keeps any other folder', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'space-client-'));
-  await writeFile(join(folder, 'other-file'), 'kept');
-  const attempt = run(process.execPath, ['codegen/package.ts', folder]);
+  const other = await mkdtemp(join(tmpdir(), 'space-client-'));
+  await writeFile(join(other, 'other-file'), 'kept');
+  const attempt = run(process.execPath, ['codegen/package.ts', other]);
   await expect(attempt).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringContaining('contains other files'),
   });
-  expect(await readdir(folder)).toEqual(['other-file']);
-  await rm(folder, { recursive: true });
-  await run(process.execPath, ['codegen/package.ts', installed]);
-  expect(await readdir(installed)).toContain('README.md');
+  expect(await readdir(other)).toEqual(['other-file']);
+  await rm(other, { recursive: true });
+  await run(process.execPath, ['codegen/package.ts', built]);
+  expect(await readdir(built)).toContain('README.md');
 }, 60_000);
