@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 
-/** FTS5 has up to 31 prefix indexes. Words have up to 30 characters. */
-const INDEXED_PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');
-
 /**
  * Replaces the tables of words for corrections, which grew with every new word, by a dictionary of shared words that is
  * rebuilt in the background. The next start rebuilds the word index, because the version in `search_index` is 0.
@@ -18,18 +15,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const statements = [
   'DROP TABLE known_word_deletions',
   'DROP TABLE known_words',
-  'DROP TABLE word_index',
-  // Prefixes of every length a word can have are indexed, with the sign of title words, so that the most frequent word
-  // costs as little as a rare one: the matches of any other prefix would be collected and sorted for each query.
-  `CREATE VIRTUAL TABLE word_index USING fts5(
-    words, content='', contentless_delete=1, detail=none, prefix='${INDEXED_PREFIX_LENGTHS}',
-    tokenize="ascii tokenchars '=+#.'"
-  )`,
-  // For the settings, see the first migration.
-  "INSERT INTO word_index (word_index, rank) VALUES ('pgsz', 500)",
-  "INSERT INTO word_index (word_index, rank) VALUES ('automerge', 0)",
-  "INSERT INTO word_index (word_index, rank) VALUES ('crisismerge', 256)",
-  "INSERT INTO word_index (word_index, rank) VALUES ('deletemerge', 0)",
   // Returns the number of documents of each term in the word index.
   "CREATE VIRTUAL TABLE word_index_terms USING fts5vocab('word_index', 'row')",
   `CREATE TABLE dictionary (
