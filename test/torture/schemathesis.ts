@@ -137,7 +137,7 @@ async function runSchemathesis(
     const report = join(folder, 'report.json');
     const values: Record<string, unknown> = {
       space: space.space_id,
-      elsewhere: otherSpace.space_id,
+      otherSpace: otherSpace.space_id,
       message: message.message_id,
       user: creator.userId,
       stricterThanSchema: idsOf(isStricterThanSchema),
