@@ -8,7 +8,11 @@ import type { RateLimits } from './rate-limits/rate-limits.ts';
 
 const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
 
-/** Deletes expired data. Its functions never reject: failures are logged, and the work is retried at the next run. */
+/**
+ * Deletes expired data. Runs in every process that serves requests, unlike the maintenance of the database files.
+ *
+ * Its functions never reject: failures are logged, and the work is retried at the next run.
+ */
 export interface Housekeeping {
   /** Removes discarded avatars, expired sessions and expired rate-limit counters. */
   run(): Promise<void>;

@@ -17,6 +17,7 @@ const PASSWORD = 'correct horse battery';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
+// Exits at once, also while the demo is being prepared. `serve` would finish requests first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 await runProgram(async () => {

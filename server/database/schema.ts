@@ -166,7 +166,7 @@ interface DiscardedAvatars {
   remove_after: string;
 }
 
-/** Requests to overwrite deleted content in the word index and the WAL, one for each deleted account. */
+/** Requests to overwrite deleted content in the database files, one for each deleted account. */
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;

@@ -54,7 +54,8 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return {
         code: 'request_timeout',
-        detail: 'The request did not arrive within 30 seconds.',
+        detail:
+          'The headers must arrive within 10 seconds, and the whole request within 30 seconds.',
       };
     case 'HPE_HEADER_OVERFLOW':
       return {
