@@ -38,7 +38,7 @@ const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an 
  * count against the limit.
  */
 const changes: Record<string, Change> = {
-  // The search drops the stop word and returns the executed query in Answered-Query.
+  // The other query has no stop word, and the response returns it in Answered-Query.
   'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
   'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
 

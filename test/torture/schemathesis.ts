@@ -151,6 +151,7 @@ async function runSchemathesis(
       '--url': url,
       '--phases': round === 1 ? phases : phases.replace('examples,coverage,', ''),
       '--max-examples': String(maxExamples),
+      // Different for each run and round, and the same in every trial. The names of the runs differ in length.
       '--seed': String(round * 100 + name.length),
       '--report-json-path': report,
     };
