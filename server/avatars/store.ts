@@ -18,7 +18,7 @@ export interface AvatarStore extends AvatarUrls {
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Resolves once the avatar is deleted. Does nothing if it does not exist. */
   remove(name: string): Promise<void>;
-  /** Whether the store is full or unreachable, so that a later retry may succeed. */
+  /** Whether the error means that the store is full or unreachable. A later retry may succeed. */
   isUnavailable(error: unknown): boolean;
 }
 
@@ -35,7 +35,7 @@ export function isAvatarName(name: string): boolean {
 }
 
 /**
- * Rejects any other file name, such as a path out of the folder.
+ * Rejects a name that is not from `newAvatarName`, such as a path out of the folder.
  * @throws RangeError
  */
 export function assertAvatarName(name: string): void {

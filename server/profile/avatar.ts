@@ -6,8 +6,8 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import type { Stores } from '../stores.ts';
 
-/** Maximum time between recording the new avatar's name and committing the change. */
-const CLAIM_TIMEOUT_MS = 60 * 60 * 1000;
+/** Maximum time between recording the new avatar's name and committing the change. After it, the file is removed. */
+const CHANGE_TIMEOUT_MS = 60 * 60 * 1000;
 
 /**
  * Renders an uploaded file as the caller's avatar.
@@ -25,10 +25,10 @@ export async function changeAvatar(
 ): Promise<string> {
   const bytes = await renderAvatar(file);
   const avatar = newAvatarName();
-  const claimUntil = new Date(Date.now() + CLAIM_TIMEOUT_MS).toISOString();
+  const removeAfter = new Date(Date.now() + CHANGE_TIMEOUT_MS).toISOString();
   await engine.db
     .insertInto('discarded_avatars')
-    .values({ avatar, remove_after: claimUntil })
+    .values({ avatar, remove_after: removeAfter })
     .execute();
   await avatars.put(avatar, bytes);
   try {
