@@ -352,9 +352,10 @@ async function readMatches(
       const mayOverdraw = reached === after;
       const isRead = await readKeys(search, lagging, limit, mayOverdraw);
       if (!isRead) return { hits, resumeAt: { section, after: reached } };
-      // Nothing has been read from `others` yet, so title matches can be left out of it by their keys.
+      // Nothing has been read from `others` or merged yet, so title matches can be left out of it by their keys.
+      const isMerged = hits.length > 0 || rejected > 0;
       const hasAllTitles = after === -Infinity && others.reached < 0 && titles.reached === Infinity;
-      if (hasAllTitles && !matcher.mustVerify) omitKeys(others, titles.keys);
+      if (hasAllTitles && !isMerged && !matcher.mustVerify) omitKeys(others, titles.keys);
       continue;
     }
     const rows = await readRows(
