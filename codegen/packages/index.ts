@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { normalize } from 'node:path';
 import { parse } from 'yaml';
-import { lockFileOf } from './lock-file.ts';
 
 /** An npm package that `npm run build` makes from this repository. */
 export interface Package {
@@ -51,8 +50,7 @@ export const packages: Package[] = [
 ];
 
 /**
- * Returns a package of programs. Its lock file makes npm install the same dependencies as in this repository, because
- * only these have been tested.
+ * Returns a package of programs.
  * @param program.bin compiled modules by the name of their command
  * @param program.dependencies exact versions, as in the repository's package.json
  * @param program.assets files that the programs read, as paths or glob patterns
@@ -90,10 +88,7 @@ function programs(program: {
     readme,
     projects,
     files: [...assets, 'LICENSE'],
-    json: {
-      'package.json': () => manifest,
-      'npm-shrinkwrap.json': () => lockFileOf(manifest),
-    },
+    json: { 'package.json': () => manifest },
   };
 }
 
