@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { login } from '../auth/login.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
+import { readArguments } from '../command-line.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
 import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
@@ -14,6 +15,8 @@ import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
 
 /** The password in the examples of the contract, so that they work with the demo. */
 const PASSWORD = 'correct horse battery';
+
+readArguments('demo');
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { openExistingDatabase } from '../database/open.ts';
@@ -9,18 +10,12 @@ import { writeOutputFile } from './output-file.ts';
 /** Minimum number of characters per write, except for the last one. */
 const MIN_CHUNK_LENGTH = 65_536;
 
-const [file, ...rest] = process.argv.slice(2);
-if (rest.length > 0) {
-  console.error(
-    'Usage: npm run export -- FILE.ndjson   or   npm run --silent export > FILE.ndjson',
-  );
-  process.exit(1);
-}
+const { argument: file } = readArguments('export');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
   let count = 0;
-  if (file === undefined) count = await write(engine, toStandardOutput);
+  if (file === '') count = await write(engine, toStandardOutput);
   else {
     await writeOutputFile(file, async (path) => {
       await using output = await open(path, 'w');
