@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { declaredResponses } from './declared-responses.ts';
+import { declaredResponses } from '../../verification/declared-responses.ts';
 
 const schemaOf = (id: string) => declaredResponses.find((each) => each.id === id)?.schema ?? false;
 
