@@ -34,7 +34,8 @@ async function requireApi(url: string): Promise<void> {
   await response.body?.cancel();
   const { status, headers } = response;
   const location = headers.get('location');
-  if (location !== null) throw new Obstacle(`${url} redirects to ${location}. Pass that URL.`);
+  if (location !== null)
+    throw new Obstacle(`${url} redirects to ${location}. Pass the URL of that server.`);
   const type = headers.get('content-type') ?? 'no content type';
   // The contract declares 401. A faulty implementation of the API returns at least JSON.
   if (status !== 401 && !type.includes('json'))

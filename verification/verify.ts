@@ -1,5 +1,5 @@
 import { checkBehaviour } from './behaviour.ts';
-import { type Check, checkOf } from './checks.ts';
+import { type Check, checkOf, failedCheck } from './checks.ts';
 import { declaredResponses } from './declared-responses.ts';
 import { runDredd } from './dredd.ts';
 import { prepareWith } from './preparation.ts';
@@ -19,13 +19,25 @@ export interface Verification {
   omitted: Map<string, string>;
 }
 
-/** Checks every declared response that requests can provoke, and behaviour that the contract describes. */
-export async function verify(servers: Servers): Promise<Verification> {
+/**
+ * Checks every declared response that requests can provoke, and behaviour that the contract describes.
+ * @param cleanup deletes the test data, or stops the servers
+ */
+export async function verify(
+  servers: Servers,
+  cleanup: AsyncDisposableStack,
+): Promise<Verification> {
   const omitted = new Map<string, string>();
   for (const { id } of declaredResponses)
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
   const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason));
   const results = await runDredd(servers.world.url, prepare);
   for (const { transaction } of results) omitted.delete(transaction.id);
-  return { checks: [...results.map(checkOf), ...(await checkBehaviour(servers.world))], omitted };
+  const checks = [...results.map(checkOf), ...(await checkBehaviour(servers.world))];
+  try {
+    await cleanup.disposeAsync();
+  } catch (error) {
+    checks.push(failedCheck('deleteAccount deletes the accounts of this run', error));
+  }
+  return { checks, omitted };
 }

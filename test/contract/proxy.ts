@@ -8,6 +8,7 @@ export interface ProxiedExchange {
   method: string;
   /** Path and query. */
   path: string;
+  authorization: string;
   requestBody: string;
   status: number;
   headers: Headers;
@@ -46,6 +47,7 @@ export async function startProxy(
     return {
       method,
       path,
+      authorization: headers.get('authorization') ?? '',
       requestBody: body.toString(),
       status: response.status,
       headers: new Headers(response.headers),
