@@ -1,9 +1,7 @@
 import { declaredResponses } from './declared-responses.ts';
 import type { Difference, Result, Transaction } from './dredd.ts';
-import { explainNetworkError, UnexpectedResponse } from './exchange.ts';
-
-/** Maximum length of the text of a request or a response. */
-const MAX_TEXT_LENGTH = 2_000;
+import { explainNetworkError, MAX_TEXT_LENGTH, UnexpectedResponse } from './exchange.ts';
+import { shorten } from './text.ts';
 
 /** The result of checking a declared response, or a behaviour that the contract describes. */
 export interface Check {
@@ -12,9 +10,9 @@ export interface Check {
   /** Why the check failed; empty if it passed. */
   causes: Cause[];
   /** The request: method, path and body. */
-  request?: string;
-  /** Its response: status, content type and body. */
-  response?: string;
+  request?: string | undefined;
+  /** Its response: status, content type and body; undefined if there was none. */
+  response?: string | undefined;
 }
 
 export interface Cause {
@@ -40,16 +38,14 @@ export function checkOf(result: Result): Check {
   return {
     name,
     causes: error ? [{ text: explainNetworkError(error) }] : causesOf(result),
-    request: shorten(`${request.method} ${fullPath} ${request.body}`),
+    request: shorten(`${request.method} ${fullPath} ${request.body}`, MAX_TEXT_LENGTH),
     response: real
-      ? shorten(`${real.statusCode} ${real.headers['content-type'] ?? ''} ${real.body}`)
-      : 'none',
+      ? shorten(
+          `${real.statusCode} ${real.headers['content-type'] ?? ''} ${real.body}`,
+          MAX_TEXT_LENGTH,
+        )
+      : undefined,
   };
-}
-
-/** Some requests are too large on purpose. */
-function shorten(text: string): string {
-  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
 }
 
 function causesOf({ transaction, differences }: Result): Cause[] {
@@ -79,12 +75,13 @@ const phrases: [RegExp, string][] = [
   [/^should NOT have additional properties$/, 'is not declared'],
 ];
 
-function explainField({ message, location }: Difference, { id, real }: Transaction): Cause {
+function explainField({ message, location }: Difference, { id }: Transaction): Cause {
   if (!location) return { text: 'The body is not JSON' };
   const { pointer } = location;
   const code = declaredResponses.find((each) => each.id === id)?.code;
-  if (pointer === '/code' && code !== undefined)
-    return { text: `Wrong code: "${JSON.parse(real?.body ?? '').code}" instead of "${code}"` };
+  const [, value] = /No enum match for: (.+)$/.exec(message) ?? [];
+  if (pointer === '/code' && code !== undefined && value !== undefined)
+    return { text: `Wrong code: ${value} instead of "${code}"` };
   // The message repeats the pointer at its beginning.
   let text = message.replace(/^(At '[^']*'|data\S*) /, '');
   for (const [pattern, replacement] of phrases) text = text.replace(pattern, replacement);

@@ -52,6 +52,7 @@ export interface Parameter {
 }
 
 export interface Response {
+  'x-problem-codes'?: string[];
   content: Record<string, Media>;
 }
 

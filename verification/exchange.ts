@@ -1,3 +1,8 @@
+import { shorten } from './text.ts';
+
+/** Maximum length of a request or a response in results. Some requests are too large on purpose. */
+export const MAX_TEXT_LENGTH = 2_000;
+
 /** The longest wait for a response. */
 export const REQUEST_TIMEOUT_MS = 30_000;
 
@@ -13,8 +18,8 @@ export interface Exchange<T> {
 export class UnexpectedResponse extends Error {
   /** Method and path. */
   readonly request: string;
-  /** Status, content type and body. */
-  readonly response: string;
+  /** Status, content type and body; undefined if there was no response. */
+  readonly response: string | undefined;
 
   /** @param expectation completes the sentence "GET /api/… does not return the new space" */
   constructor({ data, error, request, response }: Exchange<unknown>, expectation: string) {
@@ -25,8 +30,11 @@ export class UnexpectedResponse extends Error {
     const body = data ?? error;
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     this.response = response
-      ? `${response.status} ${response.headers.get('content-type') ?? ''} ${text}`
-      : 'none';
+      ? shorten(
+          `${response.status} ${response.headers.get('content-type') ?? ''} ${text}`,
+          MAX_TEXT_LENGTH,
+        )
+      : undefined;
   }
 }
 

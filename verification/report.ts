@@ -1,4 +1,5 @@
 import type { Check } from './checks.ts';
+import { shorten, toOneLine } from './text.ts';
 import type { Verification } from './verify.ts';
 
 const LINE_LENGTH = 80;
@@ -31,9 +32,7 @@ interface Failure {
 }
 
 function formatGroup(group: Failure[], checks: Check[], isVerbose: boolean): string[] {
-  // A single check is no shorter than its example.
-  const isShort = isVerbose || group.length === MAX_EXAMPLES + 1;
-  const examples = isShort ? group : group.slice(0, MAX_EXAMPLES);
+  const examples = isVerbose ? group : group.slice(0, MAX_EXAMPLES);
   const others = group.slice(examples.length).map(({ check }) => check.name);
   const title = `FAILED  ${group[0]?.text}${formatExtent(group, checks)}`;
   return [
@@ -59,7 +58,7 @@ function formatExample({ pointer, check }: Failure, isVerbose: boolean): string[
   const { name, request, response } = check;
   const maxLength = isVerbose ? Number.POSITIVE_INFINITY : MAX_TEXT_LENGTH;
   const format = (sign: string, text: string | undefined) =>
-    text === undefined ? [] : wrap(`    ${sign} ${toOneLine(text, maxLength)}`, '      ');
+    text === undefined ? [] : wrap(`    ${sign} ${shorten(compact(text), maxLength)}`, '      ');
   return [
     `  ${name}${pointer ? ` at ${pointer}` : ''}`,
     ...format('>', request),
@@ -94,14 +93,9 @@ function statusOf(name: string): string | undefined {
   return /^\w+ (\d{3})\b/.exec(name)?.[1];
 }
 
-function toOneLine(text: string, maxLength: number): string {
-  const line = text
-    .trim()
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/\p{Cc}/gu, '\ufffd')
-    // The padding of requests that are too large.
-    .replaceAll(/x{20,}/g, 'xxx…');
-  return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line;
+/** Returns the text in one line, without the padding of requests that are too large. */
+function compact(text: string): string {
+  return toOneLine(text).replaceAll(/x{20,}/g, 'xxx…');
 }
 
 /** Splits a text into lines, at spaces where possible. */

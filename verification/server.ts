@@ -1,6 +1,10 @@
 import { explainNetworkError, REQUEST_TIMEOUT_MS, UnexpectedResponse } from './exchange.ts';
+import { shorten, toOneLine } from './text.ts';
 import type { Servers } from './verify.ts';
 import { type Credentials, openWorld } from './world.ts';
+
+/** Maximum length of a message with a response. */
+const MAX_MESSAGE_LENGTH = 400;
 
 /** An error that prevents the verification and that the person at the terminal can fix. */
 export class Obstacle extends Error {}
@@ -47,6 +51,7 @@ async function requireApi(url: string): Promise<void> {
 function explain(error: unknown): string {
   if (error instanceof SuppressedError)
     return `${explain(error.suppressed)} ${(error.error as Error).message}`;
-  if (error instanceof UnexpectedResponse) return `${error.message}: ${error.response}`;
+  if (error instanceof UnexpectedResponse && error.response !== undefined)
+    return shorten(toOneLine(`${error.request} returned ${error.response}`), MAX_MESSAGE_LENGTH);
   return explainNetworkError(error);
 }
