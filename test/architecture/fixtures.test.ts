@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { afterAll, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
-import { declaredResponses } from '../contract/declared-responses.ts';
-import { existingIds, isProvoked, literalParameters } from '../contract/preparation.ts';
+import { declaredResponses } from '../../verification/declared-responses.ts';
+import { existingIds, isProvoked, literalParameters } from '../../verification/preparation.ts';
 import { notRebuilt, readIndexes } from '../support/integrity.ts';
 import { parametersOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
@@ -50,7 +50,7 @@ test('the contract check can provoke every declared response', () => {
     missing.map(
       ({ id }) =>
         `'${id}' does not occur with the example request. If the operation cannot return this status, remove it from ` +
-        'openapi.yaml. Otherwise add a change to test/contract/preparation.ts.',
+        'openapi.yaml. Otherwise add a change to verification/preparation.ts.',
     ),
   ).toEqual([]);
 });
@@ -65,7 +65,7 @@ test('the contract check has a value for every required parameter', () => {
   expect(
     missing.map(
       (each) =>
-        `${each}: create it in openWorld (test/contract/world.ts) and add it to existingIds (test/contract/preparation.ts)`,
+        `${each}: create it in openWorld (verification/world.ts) and add it to existingIds (verification/preparation.ts)`,
     ),
   ).toEqual([]);
 });

@@ -13,7 +13,15 @@ export interface Source {
 }
 
 /** All TypeScript and JavaScript files of the repository. */
-export const sources: Source[] = ['client', 'codegen', 'generated', 'mock', 'server', 'test']
+export const sources: Source[] = [
+  'client',
+  'codegen',
+  'generated',
+  'mock',
+  'server',
+  'test',
+  'verification',
+]
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
       join(folder, name),

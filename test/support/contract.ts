@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { closedContract } from './closed-contract.ts';
+import { closedContract } from '../../verification/contract.ts';
 
 /** A request and its response, as seen by a client. */
 export interface Exchange {

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Operation, operations } from '../../server/contract.ts';
-import { openWorld, type World } from '../contract/world.ts';
+import { openWorld, type World } from '../../verification/world.ts';
 import { inputNamesOf, sessionEndingOperations } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { MissingRequirement, type Scale, type Trial } from './trial.ts';
