@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildApp } from '../server/app.ts';
+import { readConfig } from '../server/config.ts';
+import { openContext } from '../server/context.ts';
+import { openLog } from '../server/process/log.ts';
+import { importSample } from '../server/sample/import-sample.ts';
+
+/** The server with sample data in a temporary folder. Disposing of it deletes the data. */
+export interface Application extends AsyncDisposable {
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Replaces all data with the sample data. */
+  reset(): Promise<void>;
+}
+
+/** @param publicUrl the URL at which clients reach the server */
+export async function openApplication(publicUrl: string): Promise<Application> {
+  const folder = mkdtempSync(join(tmpdir(), 'space-service-mock-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  let current = await openInstance(folder, publicUrl);
+  return {
+    handle: (incoming, outgoing) => current.handle(incoming, outgoing),
+    async reset() {
+      const next = await openInstance(folder, publicUrl);
+      const previous = current;
+      current = next;
+      await previous[Symbol.asyncDispose]();
+    },
+    [Symbol.asyncDispose]: () => current[Symbol.asyncDispose](),
+  };
+}
+
+async function openInstance(
+  folder: string,
+  publicUrl: string,
+): Promise<Omit<Application, 'reset'>> {
+  const dataDir = mkdtempSync(join(folder, 'data-'));
+  const config = readConfig({
+    DATA_DIR: dataDir,
+    PUBLIC_URL: publicUrl,
+    DRAIN_SECONDS: '0',
+    // Tests of a front end send more requests than a person.
+    RATE_LIMITS: 'off',
+    LOG_LEVEL: 'warn',
+  });
+  await importSample(dataDir);
+  const context = await openContext(config, openLog(config));
+  const app = await buildApp(context);
+  await app.ready();
+
+  const pending = new Set<ServerResponse>();
+  return {
+    handle(incoming, outgoing) {
+      pending.add(outgoing);
+      outgoing.once('close', () => pending.delete(outgoing));
+      app.routing(incoming, outgoing);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...pending].map((response) => once(response, 'close')));
+      await app.close();
+      await context[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
