@@ -81,7 +81,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
    * Adapts an example to the request:
    *
    * - The `Link` header points to a second page of the same list, which is the last one.
-   * - A search with `as_typed=true` has no `Answered-Query`.
+   * - A search with `as_typed=true` has no `Answered-Query`. A search with a blank `q` has no results.
    * - `WWW-Authenticate` reports whether the request had a token.
    * - `Cache-Control` is that of the server.
    * - URLs use the mock's address.
@@ -101,7 +101,9 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
       if (isLastPage) headers.delete('link');
       else headers.set('link', `<${pathname}?${searchParams}>; rel="next"`);
     }
-    if (searchParams.get('as_typed') === 'true') headers.delete('answered-query');
+    const isBlankSearch = status === 200 && searchParams.get('q')?.trim() === '';
+    if (isBlankSearch) headers.delete('link');
+    if (isBlankSearch || searchParams.get('as_typed') === 'true') headers.delete('answered-query');
     const code = (body as { code?: ProblemCode }).code;
     if (code === 'unauthenticated' && /^bearer +\S/i.test(authorization)) {
       headers.set('www-authenticate', 'Bearer error="invalid_token"');
@@ -113,7 +115,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     return {
       status,
       headers: Object.fromEntries(headers),
-      body: JSON.stringify(body).replaceAll(EXAMPLE_BASE_URL, baseUrl),
+      body: isBlankSearch ? '[]' : JSON.stringify(body).replaceAll(EXAMPLE_BASE_URL, baseUrl),
     };
   }
 }
@@ -146,6 +148,7 @@ function cursorIn(link: string | null): string | undefined {
 const CODES_BY_PATTERN: Readonly<Record<string, ProblemCode>> = {
   '/username': 'username_invalid',
   '/bio': 'bio_invalid',
+  '?cursor': 'invalid_cursor',
 };
 
 function explainViolations(violations: readonly Violation[]): HttpProblem {

@@ -96,8 +96,11 @@ export async function openPrism() {
 }
 
 function valuesByName(query: URLSearchParams): Record<string, string | string[]> {
-  const entries = [...new Set(query.keys())].map((name) => {
-    const values = query.getAll(name);
+  // Prism ignores the case of names. The names in the contract are in lower case.
+  const names = new Set([...query.keys()].filter((name) => name === name.toLowerCase()));
+  const entries = [...names].map((name) => {
+    // Prism ignores empty values. A space is also blank, and is no number or boolean either.
+    const values = query.getAll(name).map((value) => value || ' ');
     return [name, values.length > 1 ? values : values[0]];
   });
   return Object.fromEntries(entries);
