@@ -6,6 +6,7 @@ import { HttpProblem, type ProblemCode } from '../server/http/problems.ts';
 import { checkAvatar, readJson } from './bodies.ts';
 import { isPercentEncodedUtf8 } from './paths.ts';
 import { type ExampleResponse, openPrism, type Selection, type Violation } from './prism.ts';
+import { checkRules } from './rules.ts';
 
 /** A response to send. */
 export interface MockResponse {
@@ -18,7 +19,7 @@ export interface MockResponse {
 export interface Examples {
   /**
    * Responds as the server does, as far as this requires no state.
-   * @throws HttpProblem if the contract has no example for the response
+   * @throws HttpProblem or DomainError if the request is invalid
    */
   respond(operation: Operation, incoming: IncomingMessage): Promise<MockResponse>;
   /**
@@ -58,10 +59,13 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     const url = urlOf(incoming);
     const isJson = operation.bodyType !== null && hasBody(incoming.headers);
     const body = isJson ? await readJson(incoming) : undefined;
-    // The schema allows an empty tag, so that clients do not have to check its length.
+    // Prism would report an empty tag as missing.
     if (url.pathname.endsWith('/tag/')) return select(operation, incoming, { code: 404 });
     const response = await askPrism(operation, url, { body });
-    if (response.violations.length > 0) throw explainViolations(response.violations);
+    const { violations } = response;
+    // The server checks most patterns after the schema, as part of its rules.
+    if (violations.every(({ code }) => code === 'pattern')) checkRules(operation, body);
+    if (violations.length > 0) throw explainViolations(violations);
     if (hasUnknownCursor(url, response)) {
       return select(operation, incoming, { code: 400, example: 'invalid_cursor' });
     }
@@ -144,23 +148,14 @@ function cursorIn(link: string | null): string | undefined {
   return /[?&]cursor=([^&>]+)/.exec(link ?? '')?.[1];
 }
 
-/** The server checks these patterns after the schema, and rejects them with their own codes. */
-const CODES_BY_PATTERN: Readonly<Record<string, ProblemCode>> = {
-  '/username': 'username_invalid',
-  '/bio': 'bio_invalid',
-  '?cursor': 'invalid_cursor',
-};
-
 function explainViolations(violations: readonly Violation[]): HttpProblem {
   const pointers = violations.slice(0, MAX_REPORTED_ERRORS).map(explainViolation);
   const summary = pointers
     .map(({ pointer, message }) => `${pointer.replace(/^[/?{]|\}$/g, '') || 'the body'} ${message}`)
     .join('; ');
-  const isPattern = violations.every(({ code }) => code === 'pattern');
-  const code = isPattern ? CODES_BY_PATTERN[pointers[0]?.pointer ?? ''] : undefined;
-  return new HttpProblem(code ?? 'invalid_request', `The request is invalid: ${summary}.`, {
-    pointers,
-  });
+  const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
+  const code = isCursor ? 'invalid_cursor' : 'invalid_request';
+  return new HttpProblem(code, `The request is invalid: ${summary}.`, { pointers });
 }
 
 function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DomainError } from '../server/errors.ts';
 import { clientErrorHandler, rejectUnsupportedExpectations } from '../server/http/client-errors.ts';
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
@@ -90,6 +91,8 @@ async function handle(
   const { method = '', url = '', headers } = incoming;
   const { selection, delayMs } = readPreferences(headers.prefer?.toString());
   await sleep(delayMs);
+  // The client has not waited.
+  if (incoming.socket.destroyed) return;
   if (application && method === 'POST' && url === '/__reset') {
     await application.reset();
     return send(outgoing, { status: 204, headers: {}, body: '' });
@@ -111,8 +114,7 @@ function send(outgoing: ServerResponse, { status, headers, body }: MockResponse)
 }
 
 function problemResponse(error: unknown): MockResponse {
-  const { code, message, pointers, headers } =
-    error instanceof HttpProblem ? error : explainBug(error);
+  const { code, message, pointers, headers } = problemOf(error);
   const problem = problemDocument(code, message, randomUUID(), pointers);
   return {
     status: problem.status,
@@ -125,7 +127,11 @@ function problemResponse(error: unknown): MockResponse {
   };
 }
 
-function explainBug(error: unknown): HttpProblem {
+function problemOf(error: unknown): HttpProblem {
+  if (error instanceof HttpProblem) return error;
+  if (error instanceof DomainError) {
+    return new HttpProblem(error.code, error.message, { pointers: error.pointers });
+  }
   console.error(error);
   return new HttpProblem('internal', 'The mock server failed. Its terminal shows the error.');
 }

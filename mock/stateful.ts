@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp } from '../server/app.ts';
 import { readConfig } from '../server/config.ts';
 import { openContext } from '../server/context.ts';
@@ -15,6 +16,9 @@ export interface Application extends AsyncDisposable {
   /** Replaces all data with the sample data. */
   reset(): Promise<void>;
 }
+
+/** Maximum time for pending requests to finish after a reset. */
+const MAX_PENDING_MS = 5_000;
 
 type Instance = Omit<Application, 'reset'>;
 
@@ -65,7 +69,8 @@ async function serveData(dataDir: string, publicUrl: string): Promise<Instance> 
       app.routing(incoming, outgoing);
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([...pending].map((response) => once(response, 'close')));
+      const finished = Promise.all([...pending].map((response) => once(response, 'close')));
+      await Promise.race([finished, sleep(MAX_PENDING_MS)]);
       await app.close();
       await context[Symbol.asyncDispose]();
       rmSync(dataDir, { recursive: true });

@@ -31,7 +31,7 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   'appreciateMessage 404': UNKNOWN_ID,
   'withdrawAppreciation 404': UNKNOWN_ID,
   'getUser 404': UNKNOWN_ID,
-  409: 'The mock does not know which names and addresses are taken, and who created a space.',
+  409: 'The mock does not know which usernames and email addresses are taken, and who created a space.',
   'changeProfilePicture 422':
     'The mock does not decode avatars, because this requires an image library.',
   429: 'The mock does not count requests.',
@@ -334,6 +334,28 @@ describe('The mock responds like the server to', async () => {
       400,
     ],
     ['POST', '/api/auth/login', '{"email":"@","password":"a"}', 400],
+    ['PUT', '/api/profile/username', '{"username":"p\\u0430ypal"}', 400],
+    ['PUT', '/api/profile/username', '{"username":"Admin"}', 409],
+    ['PUT', '/api/profile/bio', JSON.stringify({ bio: 'ä'.repeat(501) }), 400],
+    ['PUT', '/api/profile/password', '{"currentPassword":"a","newPassword":"password1"}', 400],
+    [
+      'POST',
+      '/api/auth/register',
+      '{"username":"grace","email":"g@example.com","password":"password1"}',
+      400,
+    ],
+    [
+      'POST',
+      '/api/auth/register',
+      '{"username":"grace","email":"g.hopper@example.com","password":"g.hopper"}',
+      400,
+    ],
+    [
+      'POST',
+      '/api/auth/register',
+      '{"username":"moderator","email":"g@example.com","password":"correct horse battery"}',
+      409,
+    ],
     ['POST', '/api/auth/logout?everywhere=perhaps', '', 400],
     ['POST', '/api/spaces', '{"title":" ","description":"","visibility":"public","tags":[]}', 400],
     [
