@@ -6,12 +6,12 @@ import { DomainError } from '../errors.ts';
 import { overloaded } from '../system/concurrency.ts';
 import { drain } from './draining.ts';
 
-const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
+export const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
 
 /** Maximum size of boundaries, part headers and preamble together. */
 const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
 
-const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
+export const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 
 /** Maximum size of all unanswered uploads of this process together. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024;
