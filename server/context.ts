@@ -13,6 +13,9 @@ import { updateSearchIndex } from './search/documents.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { tasksModule } from './tasks.ts';
 
+/** How long a stopping server can use the database after its drain period: for requests in progress and their tasks. */
+const STOP_TIMEOUT_MS = 10_000;
+
 /** The resources of the application. Each process opens one context. Disposing it closes the resources. */
 export interface Context extends AsyncDisposable {
   config: Config;
@@ -70,6 +73,7 @@ export async function openContext(
 
 /**
  * Opens the database for the one process that runs its maintenance. Migrates it, and rebuilds an outdated search index.
+ * Waits for another server on the same data folder as long as it may take to stop, so that a restart succeeds.
  * @throws OperatorError if the database cannot be used
  */
 export async function openMaintainedDatabase(
@@ -77,7 +81,17 @@ export async function openMaintainedDatabase(
   log: FastifyBaseLogger,
 ): Promise<Engine> {
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(await openDatabase(config, { tasksModule }));
+  const engine = opened.use(
+    await openDatabase(config, {
+      tasksModule,
+      lockTimeoutMs: config.drainSeconds * 1000 + STOP_TIMEOUT_MS,
+      onLockWait: () =>
+        log.warn(
+          { dataDir: config.dataDir },
+          'another server or an import uses DATA_DIR, waiting until it has stopped',
+        ),
+    }),
+  );
   await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));
   // Keeps the engine open for the caller.
   opened.move();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { login } from '../auth/login.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { openDatabaseForImport } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, resolvePort } from '../process/port.ts';
@@ -50,7 +50,7 @@ function isFree(address: Address): Promise<boolean> {
 }
 
 async function importSample(config: Config): Promise<void> {
-  await using engine = await openDatabase({ dataDir: config.dataDir });
+  await using engine = await openDatabaseForImport({ dataDir: config.dataDir });
   const passwordHash = await hashPassword(PASSWORD);
   await importRecords(engine, lines());
 

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { configFromEnvironment } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { ImportError, type ImportReport, importRecords } from '../exchange/import.ts';
 import { runProgram } from '../process/program.ts';
@@ -11,7 +11,7 @@ const { file, skipBad } = readArguments();
 
 await runProgram(async () => {
   const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
-  await using engine = await openDatabase(configFromEnvironment());
+  await using engine = await openDatabaseForImport(configFromEnvironment());
   const startedAt = performance.now();
   try {
     const report = await importRecords(engine, linesOf(input), {

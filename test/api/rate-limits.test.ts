@@ -244,7 +244,8 @@ describe('Changing the password', () => {
 });
 
 test('Processes with the same data folder share the counters', async () => {
-  await using second = await startApp({ ...settings, DATA_DIR: app.context.config.dataDir });
+  const shared = { ...settings, DATA_DIR: app.context.config.dataDir };
+  await using second = await startApp(shared, { runsMaintenance: false });
   const headers = from(newClient());
   const body = { email: 'shared@example.com', password: 'a wrong one' };
   const first = await api.login({ client: app.client(), headers, body });

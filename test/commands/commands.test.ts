@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startCommand } from '../support/commands.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
@@ -18,16 +19,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Starts a program of the server like the scripts in package.json. */
+/** Starts a program of the server on the data folder of these tests. */
 function start(
   script: string,
   args: string[] = [],
   settings: Record<string, string> = {},
   input = '',
 ): RunningProcess {
-  const flags = ['--import', './server/process/preload.js', `server/${script}.ts`];
   const env = { TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...settings };
-  return startProcess(process.execPath, [...flags, ...args], env, input);
+  return startCommand(script, args, env, input);
 }
 
 /** Runs a program to its end. */
