@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { openExistingDatabase } from '../database/open.ts';
+import { explainDatabaseError, openExistingDatabase } from '../database/open.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { runProgram } from '../process/program.ts';
 import { writeOutputFile } from './output-file.ts';
@@ -18,14 +18,19 @@ if (rest.length > 0) {
 }
 
 await runProgram(async () => {
-  await using engine = await openExistingDatabase(configFromEnvironment());
+  const config = configFromEnvironment();
+  await using engine = await openExistingDatabase(config);
   let count = 0;
-  if (file === undefined) count = await write(engine, toStandardOutput);
-  else {
-    await writeOutputFile(file, async (path) => {
-      await using output = await open(path, 'w');
-      count = await write(engine, (text) => output.writeFile(text));
-    });
+  try {
+    if (file === undefined) count = await write(engine, toStandardOutput);
+    else {
+      await writeOutputFile(file, { kind: 'export', dataDir: config.dataDir }, async (path) => {
+        await using output = await open(path, 'w');
+        count = await write(engine, (text) => output.writeFile(text));
+      });
+    }
+  } catch (error) {
+    throw explainDatabaseError(config, error);
   }
   console.error(`${count} records written.`);
 });

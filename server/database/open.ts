@@ -3,8 +3,9 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OperatorError } from '../errors.ts';
 import type { Engine } from './engine.ts';
+import { explainFailure } from './sqlite/errors.ts';
 import { acquireFileLock } from './sqlite/file-lock.ts';
-import { compactFile, copyFile } from './sqlite/files.ts';
+import { compactFile, copyFile, isMarkedAsCopy } from './sqlite/files.ts';
 import { openSqlite } from './sqlite/open.ts';
 
 /** The settings that locate the database. */
@@ -28,6 +29,24 @@ const MIN_LOCK_TIMEOUT_MS = 1_000;
 
 export function hasDatabase(location: Location): boolean {
   return existsSync(databaseFile(location));
+}
+
+/** @throws OperatorError if the data folder has no database */
+export function assertDatabaseExists(location: Location): void {
+  if (hasDatabase(location)) return;
+  throw new OperatorError(
+    `DATA_DIR=${location.dataDir} has no database. Set it to the folder of the service's data.`,
+  );
+}
+
+/** Whether a server or an import has used a folder as its data folder. */
+export function isDataFolder(dataDir: string): boolean {
+  return existsSync(lockFile({ dataDir }));
+}
+
+/** Whether a file is a copy by `copyDatabase` that no server or import has used since. */
+export async function isBackup(file: string): Promise<boolean> {
+  return isMarkedAsCopy(file);
 }
 
 /**
@@ -108,6 +127,11 @@ export async function compactDatabase(location: Location): Promise<void> {
   await compactFile(existingFile(location));
 }
 
+/** Converts an error of the configured database to an OperatorError that says what to do, if it is a known one. */
+export function explainDatabaseError(location: Location, error: unknown): unknown {
+  return explainFailure(error, databaseFile(location));
+}
+
 /** Opens a database that releases the lock after it has closed. */
 async function openLocked(lock: Disposable, open: () => Promise<Engine>): Promise<Engine> {
   using held = new DisposableStack();
@@ -131,8 +155,6 @@ function databaseFile({ dataDir }: Location): string {
 }
 
 function existingFile(location: Location): string {
-  if (hasDatabase(location)) return databaseFile(location);
-  throw new OperatorError(
-    `DATA_DIR=${location.dataDir} has no database. Set it to the folder of the service's data.`,
-  );
+  assertDatabaseExists(location);
+  return databaseFile(location);
 }
