@@ -51,6 +51,8 @@ async function exportTo(file: string, config: Config): Promise<number> {
 async function exportToPipe(config: Config): Promise<number> {
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await writeTemporaryFile(copy, config);
+  // `writeToStandardOutput` rejects with the same error. Without a listener, the event would end the process.
+  process.stdout.on('error', () => {});
   for await (const chunk of copy.createReadStream({ start: 0, autoClose: false })) {
     await writeToStandardOutput(chunk);
   }
@@ -87,10 +89,6 @@ async function writeRecords(engine: Engine, output: FileHandle): Promise<number>
 
 function writeToStandardOutput(chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.once('error', reject);
-    process.stdout.write(chunk, () => {
-      process.stdout.off('error', reject);
-      resolve();
-    });
+    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
 }

@@ -8,6 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { runCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
+import { startProcess } from '../support/processes.ts';
 
 /** More text than the buffers of a pipe hold. */
 const MESSAGES = 2_000;
@@ -54,4 +55,19 @@ test('An export to a pipe that nobody reads does not hold a snapshot of the data
   const lines = output.trim().split('\n');
   expect(lines).toHaveLength(MESSAGES + 3);
   expect(JSON.parse(lines[0] as string)).toMatchObject({ user_id: 'ada', bio: '' });
+}, 40_000);
+
+test('An export to a closed pipe fails with one line', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'export-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const input = [...records()].map((record) => `${JSON.stringify(record)}\n`).join('');
+  await runCommand('commands/import', ['-'], { DATA_DIR }, input);
+  const script =
+    'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
+  await using running = startProcess('bash', ['-c', script], { DATA_DIR });
+  const { code, stderr } = await running.result;
+  expect(code).toBe(1);
+  expect(stderr.trim().split('\n').at(-1)).toBe('write EPIPE');
+  expect(stderr).not.toContain('    at ');
 }, 40_000);
