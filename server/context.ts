@@ -5,7 +5,7 @@ import type { AvatarStore } from './avatars/store.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
-import { readCursorKey } from './database/secrets.ts';
+import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
@@ -49,7 +49,14 @@ export async function openContext(
   );
   const cursorKey = await readCursorKey(engine);
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBaseUrl);
-  const rateLimits = opened.adopt(await openRateLimits(config), (limits) => limits.close());
+  const rateLimits = opened.adopt(
+    await openRateLimits(config, {
+      secretKey: await readRateLimitKey(engine),
+      onReset: (err) =>
+        log.warn({ err }, 'the counters of rate limits were damaged and have been reset'),
+    }),
+    (limits) => limits.close(),
+  );
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(
     startHousekeeping({ config, log, engine, avatars, rateLimits }),
