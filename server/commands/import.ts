@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { explainDatabaseError, openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { ImportError, type ImportReport, importRecords } from '../exchange/import.ts';
 import { runProgram } from '../process/program.ts';
@@ -11,7 +11,8 @@ const { argument: file, flags } = readArguments('import');
 
 await runProgram(async () => {
   const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
-  await using engine = await openDatabase(configFromEnvironment());
+  const config = configFromEnvironment();
+  await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   try {
     const report = await importRecords(engine, linesOf(input), {
@@ -27,7 +28,7 @@ await runProgram(async () => {
       `${report.added} records added, ${report.unchanged} were there already, ${report.bad.length} bad lines skipped, in ${seconds.toFixed(1)} s.`,
     );
   } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
+    if (!(error instanceof ImportError)) throw explainDatabaseError(config, error);
     listBadLines(error.report);
     throw new OperatorError(
       'Nothing was imported. Correct these lines, or skip them with --skip-bad.',

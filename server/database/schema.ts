@@ -173,7 +173,7 @@ interface PendingPurges {
 }
 
 /** Random keys, shared by all processes. Exports do not contain them. */
-interface Secrets {
-  name: 'cursor key';
+export interface Secrets {
+  name: 'cursor key' | 'rate-limit key';
   value: Uint8Array;
 }

@@ -1,11 +1,11 @@
 import { hashPassword } from '../auth/password-hashing.ts';
-import { openDatabase } from '../database/open.ts';
+import { openDatabaseForImport } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { DEMO_ACCOUNT, sampleRecords } from './sample.ts';
 
 /** Creates a database with the sample data. */
 export async function importSample(dataDir: string): Promise<void> {
-  await using engine = await openDatabase({ dataDir });
+  await using engine = await openDatabaseForImport({ dataDir });
   const passwordHash = await hashPassword(DEMO_ACCOUNT.password);
   await importRecords(engine, lines());
 
