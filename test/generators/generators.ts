@@ -1,0 +1,14 @@
+import type { Generator } from './generator.ts';
+import { oapiCodegen } from './oapi-codegen/generator.ts';
+import { openapiFetch } from './openapi-fetch/generator.ts';
+import { openapiPythonClient } from './openapi-python-client/generator.ts';
+
+/** The generators by name, in the order in which they run. */
+export const generators: Record<string, Generator> = {
+  'openapi-python-client': openapiPythonClient,
+  'oapi-codegen': oapiCodegen,
+  'openapi-fetch': openapiFetch,
+};
+
+/** Run by `npm run clients` without arguments. */
+export const shortSet = ['openapi-python-client', 'oapi-codegen', 'openapi-fetch'];
