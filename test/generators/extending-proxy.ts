@@ -37,7 +37,10 @@ function forward(
   target: string,
   extended: Map<string, number>,
 ): void {
-  const { method, headers } = incoming;
+  const { method } = incoming;
+  const headers = { ...incoming.headers };
+  // These are about one connection. Java asks for HTTP/2.
+  for (const name of ['connection', 'upgrade', 'http2-settings']) delete headers[name];
   const upstream = request(target + incoming.url, { method, headers });
   upstream.on('response', async (response) => {
     const mediaType = response.headers['content-type'] ?? '';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -102,6 +102,8 @@ export interface Workspace {
    * @throws Error with the command and its output
    */
   run(command: string, env?: Record<string, string>): Promise<string>;
+  /** Returns the paths, relative to `folder`, of the files below a folder in it whose names end with a text. */
+  listFiles(below: string, ending: string): Promise<string[]>;
   /** Prepends a folder to the PATH of later commands. */
   addToPath(folder: string): void;
 }
@@ -117,6 +119,10 @@ export async function openWorkspace(generator: Generator): Promise<Workspace> {
   return {
     cache,
     folder,
+    async listFiles(below, ending) {
+      const names = await readdir(join(folder, below), { recursive: true });
+      return names.filter((name) => name.endsWith(ending)).map((name) => join(below, name));
+    },
     addToPath(added) {
       path = added + delimiter + path;
     },
@@ -167,6 +173,18 @@ export async function installNodePackages(workspace: Workspace): Promise<void> {
     await workspace.run(`npm ci --prefix ${workspace.cache} --no-audit --no-fund`);
   });
   workspace.addToPath(join(packages, '.bin'));
+}
+
+const MAVEN_DEPENDENCY_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
+
+/** Downloads the dependencies in `pom.xml`, with their own dependencies, to `lib` in the cache. */
+export async function installJars(workspace: Workspace): Promise<void> {
+  const target = join(workspace.cache, 'lib');
+  await installOnce(workspace, 'pom.xml', target, async () => {
+    await workspace.run(
+      `mvn --batch-mode --quiet ${MAVEN_DEPENDENCY_PLUGIN}:copy-dependencies -DoutputDirectory=${target}`,
+    );
+  });
 }
 
 /** Calls `install` unless `target` was installed for the same lock file. */

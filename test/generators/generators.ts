@@ -1,6 +1,7 @@
 import type { Generator } from './generator.ts';
 import { oapiCodegen } from './oapi-codegen/generator.ts';
 import { openapiFetch } from './openapi-fetch/generator.ts';
+import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
 
 /** The generators by name, in the order in which they run. */
@@ -8,6 +9,7 @@ export const generators: Record<string, Generator> = {
   'openapi-python-client': openapiPythonClient,
   'oapi-codegen': oapiCodegen,
   'openapi-fetch': openapiFetch,
+  'openapi-generator-java': openapiGeneratorJava,
 };
 
 /** Run by `npm run clients` without arguments. */
