@@ -2,6 +2,7 @@ import type { Generator } from './generator.ts';
 import { oapiCodegen } from './oapi-codegen/generator.ts';
 import { openapiFetch } from './openapi-fetch/generator.ts';
 import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
+import { openapiGeneratorKotlin } from './openapi-generator-kotlin/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
 
 /** The generators by name, in the order in which they run. */
@@ -10,6 +11,7 @@ export const generators: Record<string, Generator> = {
   'oapi-codegen': oapiCodegen,
   'openapi-fetch': openapiFetch,
   'openapi-generator-java': openapiGeneratorJava,
+  'openapi-generator-kotlin': openapiGeneratorKotlin,
 };
 
 /** Run by `npm run clients` without arguments. */
