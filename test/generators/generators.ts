@@ -1,8 +1,10 @@
 import type { Generator } from './generator.ts';
 import { oapiCodegen } from './oapi-codegen/generator.ts';
 import { openapiFetch } from './openapi-fetch/generator.ts';
+import { openapiGeneratorGo } from './openapi-generator-go/generator.ts';
 import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
 import { openapiGeneratorKotlin } from './openapi-generator-kotlin/generator.ts';
+import { openapiGeneratorPython } from './openapi-generator-python/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
 
 /** The generators by name, in the order in which they run. */
@@ -10,6 +12,8 @@ export const generators: Record<string, Generator> = {
   'openapi-python-client': openapiPythonClient,
   'oapi-codegen': oapiCodegen,
   'openapi-fetch': openapiFetch,
+  'openapi-generator-python': openapiGeneratorPython,
+  'openapi-generator-go': openapiGeneratorGo,
   'openapi-generator-java': openapiGeneratorJava,
   'openapi-generator-kotlin': openapiGeneratorKotlin,
 };

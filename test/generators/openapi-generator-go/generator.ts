@@ -1,0 +1,20 @@
+import { type Generator, go } from '../generator.ts';
+import {
+  installOpenapiGenerator,
+  javaRuntime,
+  openapiGeneratorVersion,
+} from '../openapi-generator.ts';
+
+export const openapiGeneratorGo: Generator = {
+  folder: import.meta.dirname,
+  version: openapiGeneratorVersion,
+  toolchains: [javaRuntime, go],
+  install: installOpenapiGenerator,
+  command:
+    'openapi-generator-cli generate -i openapi.yaml -g go -o spaceservice --global-property=apiTests=false --additional-properties=packageName=spaceservice,withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false',
+  async compile({ run }) {
+    await run('go vet ./...');
+    await run('go build -o journey .');
+  },
+  journey: './journey',
+};
