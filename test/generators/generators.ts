@@ -5,6 +5,7 @@ import { openapiGeneratorGo } from './openapi-generator-go/generator.ts';
 import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
 import { openapiGeneratorKotlin } from './openapi-generator-kotlin/generator.ts';
 import { openapiGeneratorPython } from './openapi-generator-python/generator.ts';
+import { openapiGeneratorRust } from './openapi-generator-rust/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
 
 /** The generators by name, in the order in which they run. */
@@ -14,6 +15,7 @@ export const generators: Record<string, Generator> = {
   'openapi-fetch': openapiFetch,
   'openapi-generator-python': openapiGeneratorPython,
   'openapi-generator-go': openapiGeneratorGo,
+  'openapi-generator-rust': openapiGeneratorRust,
   'openapi-generator-java': openapiGeneratorJava,
   'openapi-generator-kotlin': openapiGeneratorKotlin,
 };
