@@ -31,64 +31,70 @@ export interface Generator {
   journey: string;
 }
 
-/** A program that the machine must have. */
+/** A program or library that the machine must have. */
 export interface Toolchain {
-  program: string;
-  /** Makes the program print its version. */
-  versionArgument: string;
+  name: string;
+  /** Prints the version. */
+  command: readonly [string, ...string[]];
   minimumVersion: string;
 }
 
 export const node: Toolchain = {
-  program: 'node',
-  versionArgument: '--version',
+  name: 'Node.js',
+  command: ['node', '--version'],
   minimumVersion: '24',
 };
 
-export const java: Toolchain = {
-  program: 'javac',
-  versionArgument: '-version',
-  minimumVersion: '17',
-};
-
-export const maven: Toolchain = {
-  program: 'mvn',
-  versionArgument: '--version',
-  minimumVersion: '3.8',
-};
-
-export const go: Toolchain = { program: 'go', versionArgument: 'version', minimumVersion: '1.26' };
+export const go: Toolchain = { name: 'Go', command: ['go', 'version'], minimumVersion: '1.26' };
 
 export const python: Toolchain = {
-  program: 'python3',
-  versionArgument: '--version',
+  name: 'Python',
+  command: ['python3', '--version'],
   minimumVersion: '3.11',
 };
 
 export const cargo: Toolchain = {
-  program: 'cargo',
-  versionArgument: '--version',
+  name: 'Cargo',
+  command: ['cargo', '--version'],
   minimumVersion: '1.88',
+};
+
+export const java: Toolchain = {
+  name: 'Java',
+  command: ['java', '-version'],
+  minimumVersion: '11',
+};
+
+export const javac: Toolchain = {
+  name: 'the Java compiler',
+  command: ['javac', '-version'],
+  minimumVersion: '17',
+};
+
+export const maven: Toolchain = {
+  name: 'Maven',
+  command: ['mvn', '--version'],
+  minimumVersion: '3.8',
 };
 
 /** Returns why this machine cannot use the toolchain, or undefined if it can. */
 export async function findProblemWith({
-  program,
-  versionArgument,
+  name,
+  command: [program, ...args],
   minimumVersion,
 }: Toolchain): Promise<string | undefined> {
-  const wanted = `${program} ${minimumVersion} or later`;
+  const wanted = `${name} ${minimumVersion} or later is required`;
   let output: string;
   try {
-    const { stdout, stderr } = await execute(program, [versionArgument]);
+    const { stdout, stderr } = await execute(program, args);
     output = stdout + stderr;
   } catch (error) {
-    return `it requires ${wanted}, which is not installed or does not start: ${(error as Error).message.split('\n')[0]}`;
+    const { code } = error as ExecutionError;
+    return `${wanted}, but ${program} ${code === 'ENOENT' ? 'is not installed' : `fails with ${code}`}`;
   }
-  const version = /\d+(\.\d+)+/.exec(output)?.[0] ?? 'an unknown version';
-  const isEnough =
-    version.localeCompare(minimumVersion, 'en', { numeric: true }) >= 0 && /^\d/.test(version);
-  return isEnough ? undefined : `it requires ${wanted}, and this machine has ${version}`;
+  const version = /\d+(\.\d+)*/.exec(output)?.[0] ?? '0';
+  const isEnough = version.localeCompare(minimumVersion, 'en', { numeric: true }) >= 0;
+  return isEnough ? undefined : `${wanted}, and this machine has ${version}`;
 }
 
 /** Folders and commands of one generator. */

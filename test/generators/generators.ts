@@ -4,6 +4,7 @@ import { openapiFetch } from './openapi-fetch/generator.ts';
 import { openapiGeneratorGo } from './openapi-generator-go/generator.ts';
 import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
 import { openapiGeneratorKotlin } from './openapi-generator-kotlin/generator.ts';
+import { openapiGeneratorPhp } from './openapi-generator-php/generator.ts';
 import { openapiGeneratorPython } from './openapi-generator-python/generator.ts';
 import { openapiGeneratorRust } from './openapi-generator-rust/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
@@ -16,6 +17,7 @@ export const generators: Record<string, Generator> = {
   'openapi-generator-python': openapiGeneratorPython,
   'openapi-generator-go': openapiGeneratorGo,
   'openapi-generator-rust': openapiGeneratorRust,
+  'openapi-generator-php': openapiGeneratorPhp,
   'openapi-generator-java': openapiGeneratorJava,
   'openapi-generator-kotlin': openapiGeneratorKotlin,
 };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheFolder, type Toolchain, type Workspace } from './generator.ts';
+import { cacheFolder, type Workspace } from './generator.ts';
 
 /** The same version generates the clients of several languages. */
 export const openapiGeneratorVersion = '7.25.0';
@@ -10,12 +10,6 @@ const JAR_SHA256 = '41ce4f6b07f196676439d710759fa1ced7a08066d06ff1bf314681470289
 
 const jarName = `openapi-generator-cli-${openapiGeneratorVersion}.jar`;
 export const jarUrl = `https://repo.maven.apache.org/maven2/org/openapitools/openapi-generator-cli/${openapiGeneratorVersion}/${jarName}`;
-
-export const javaRuntime: Toolchain = {
-  program: 'java',
-  versionArgument: '-version',
-  minimumVersion: '11',
-};
 
 /** Puts an executable `openapi-generator-cli` on the PATH, as the npm package of this name does. */
 export async function installOpenapiGenerator(workspace: Workspace): Promise<void> {

@@ -1,14 +1,10 @@
-import { type Generator, go } from '../generator.ts';
-import {
-  installOpenapiGenerator,
-  javaRuntime,
-  openapiGeneratorVersion,
-} from '../openapi-generator.ts';
+import { type Generator, go, java } from '../generator.ts';
+import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
 
 export const openapiGeneratorGo: Generator = {
   folder: import.meta.dirname,
   version: openapiGeneratorVersion,
-  toolchains: [javaRuntime, go],
+  toolchains: [java, go],
   install: installOpenapiGenerator,
   command:
     'openapi-generator-cli generate -i openapi.yaml -g go -o spaceservice --global-property=apiTests=false --additional-properties=packageName=spaceservice,withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false',

@@ -1,10 +1,10 @@
-import { type Generator, installJars, java, maven } from '../generator.ts';
+import { type Generator, installJars, java, javac, maven } from '../generator.ts';
 import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
 
 export const openapiGeneratorJava: Generator = {
   folder: import.meta.dirname,
   version: openapiGeneratorVersion,
-  toolchains: [java, maven],
+  toolchains: [java, javac, maven],
   async install(workspace) {
     await installOpenapiGenerator(workspace);
     await installJars(workspace);

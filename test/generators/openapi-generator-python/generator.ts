@@ -1,14 +1,10 @@
-import { type Generator, installPythonPackages, python } from '../generator.ts';
-import {
-  installOpenapiGenerator,
-  javaRuntime,
-  openapiGeneratorVersion,
-} from '../openapi-generator.ts';
+import { type Generator, installPythonPackages, java, python } from '../generator.ts';
+import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
 
 export const openapiGeneratorPython: Generator = {
   folder: import.meta.dirname,
   version: openapiGeneratorVersion,
-  toolchains: [javaRuntime, python],
+  toolchains: [java, python],
   async install(workspace) {
     await installOpenapiGenerator(workspace);
     await installPythonPackages(workspace);

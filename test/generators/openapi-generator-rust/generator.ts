@@ -1,14 +1,10 @@
-import { cargo, type Generator } from '../generator.ts';
-import {
-  installOpenapiGenerator,
-  javaRuntime,
-  openapiGeneratorVersion,
-} from '../openapi-generator.ts';
+import { cargo, type Generator, java } from '../generator.ts';
+import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
 
 export const openapiGeneratorRust: Generator = {
   folder: import.meta.dirname,
   version: openapiGeneratorVersion,
-  toolchains: [javaRuntime, cargo],
+  toolchains: [java, cargo],
   install: installOpenapiGenerator,
   command:
     'openapi-generator-cli generate -i openapi.yaml -g rust -o client --additional-properties=packageName=space-service,packageVersion=1.0.0',
