@@ -1,4 +1,5 @@
 import type { Generator } from './generator.ts';
+import { heyApi } from './hey-api/generator.ts';
 import { oapiCodegen } from './oapi-codegen/generator.ts';
 import { openapiFetch } from './openapi-fetch/generator.ts';
 import { openapiGeneratorGo } from './openapi-generator-go/generator.ts';
@@ -8,12 +9,15 @@ import { openapiGeneratorPhp } from './openapi-generator-php/generator.ts';
 import { openapiGeneratorPython } from './openapi-generator-python/generator.ts';
 import { openapiGeneratorRust } from './openapi-generator-rust/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
+import { orval } from './orval/generator.ts';
 
 /** The generators by name, in the order in which they run. */
 export const generators: Record<string, Generator> = {
   'openapi-python-client': openapiPythonClient,
   'oapi-codegen': oapiCodegen,
   'openapi-fetch': openapiFetch,
+  orval,
+  'hey-api': heyApi,
   'openapi-generator-python': openapiGeneratorPython,
   'openapi-generator-go': openapiGeneratorGo,
   'openapi-generator-rust': openapiGeneratorRust,
