@@ -7,6 +7,8 @@ export interface DeclaredResponse {
   operation: Operation;
   status: string;
   type: string;
+  /** Dredd sends no requests for the others. */
+  isFirstExample: boolean;
   /** The problem code of the example, for an error. */
   code: string | undefined;
   /** JSON Schema of the body. Accepts only this code. */
@@ -24,6 +26,7 @@ export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap
         operation,
         status,
         type,
+        isFirstExample: nthExample === 0,
         code,
         schema: {
           $schema: 'http://json-schema.org/draft-07/schema#',

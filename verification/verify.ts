@@ -28,12 +28,17 @@ export async function verify(
   cleanup: AsyncDisposableStack,
 ): Promise<Verification> {
   const omitted = new Map<string, string>();
-  for (const { id } of declaredResponses)
+  for (const { id } of declaredResponses.filter(({ isFirstExample }) => !isFirstExample))
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
   const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason));
   const results = await runDredd(servers.world.url, prepare);
-  for (const { transaction } of results) omitted.delete(transaction.id);
-  const checks = [...results.map(checkOf), ...(await checkBehaviour(servers.world))];
+  const checked = new Set(results.map(({ transaction }) => transaction.id));
+  const missing = declaredResponses.filter(({ id }) => !checked.has(id) && !omitted.has(id));
+  const checks = [
+    ...results.map(checkOf),
+    ...missing.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
+    ...(await checkBehaviour(servers.world)),
+  ];
   try {
     await cleanup.disposeAsync();
   } catch (error) {
