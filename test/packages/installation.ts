@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process';
-import { constants, readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { constants, existsSync, readFileSync } from 'node:fs';
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
 
 const run = promisify(execFile);
 
+const BIN_FOLDER = 'node_modules/.bin';
+
 interface LockedPackage {
   dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
+  bin?: Record<string, string>;
 }
 
 const locked: Record<string, LockedPackage | undefined> = JSON.parse(
@@ -18,7 +20,7 @@ const locked: Record<string, LockedPackage | undefined> = JSON.parse(
 ).packages;
 
 /** A built package in a project outside the repository. */
-export interface Installation extends AsyncDisposable {
+export interface Installation {
   project: string;
   /** The installed package, inside the project. */
   path: string;
@@ -40,13 +42,13 @@ export interface Installation extends AsyncDisposable {
  * npm has no network and an empty cache. It finds the dependencies because they are copied from the repository before.
  * The installation fails if the package declares a dependency that is not copied.
  * @param dependencies their names; what they depend on is copied, too
+ * @param folder an empty folder for all files
  */
 export async function installPackage(
   name: string,
   dependencies: readonly string[],
+  folder: string,
 ): Promise<Installation> {
-  // The system's temporary folder can be a symbolic link.
-  const folder = await realpath(await mkdtemp(join(tmpdir(), `${name}-`)));
   await run(process.execPath, ['codegen/package.ts', join(folder, 'built'), name]);
   const source = join(folder, 'built', name);
   const packed = await run('npm', ['pack', source, '--pack-destination', folder, '--silent']);
@@ -60,7 +62,7 @@ export async function installPackage(
 
   const start: Installation['start'] = (command, args, env = {}, input = '') => {
     const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
-    const program = join(project, 'node_modules/.bin', command);
+    const program = join(project, BIN_FOLDER, command);
     return startProcess(program, args, { PATH, TMPDIR: project, ...env }, input, project);
   };
   return {
@@ -72,7 +74,6 @@ export async function installPackage(
       await using running = start(...args);
       return await running.result;
     },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }
 
@@ -88,12 +89,17 @@ async function copyDependencies(names: readonly string[], target: string): Promi
     for (const each of Object.keys(needed)) visit(each, `${path}/`);
   };
   for (const name of names) visit(name, '');
+  const binFolder = join(target, BIN_FOLDER);
+  await mkdir(binFolder, { recursive: true });
   for (const path of paths) {
-    // Packages for other platforms are not installed.
-    await cp(path, join(target, path), {
-      recursive: true,
-      mode: constants.COPYFILE_FICLONE,
-    }).catch(ignoreMissing);
+    // Nested packages are copied with the one that contains them. Packages for other platforms are not installed.
+    if (path.lastIndexOf('node_modules/') > 0 || !existsSync(path)) continue;
+    const mode = constants.COPYFILE_FICLONE;
+    await cp(path, join(target, path), { recursive: true, mode });
+    // npm downloads a package again if the links to its programs are missing.
+    for (const [program, file] of Object.entries(locked[path]?.bin ?? {})) {
+      await symlink(relative(binFolder, join(target, path, file)), join(binFolder, program));
+    }
   }
 }
 
@@ -102,8 +108,4 @@ function resolvePackage(name: string, from: string): string | undefined {
   const path = `${from}node_modules/${name}`;
   if (locked[path] || from === '') return locked[path] && path;
   return resolvePackage(name, from.slice(0, from.lastIndexOf('node_modules/')));
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
 }

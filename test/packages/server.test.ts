@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
@@ -13,18 +14,26 @@ import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { freePort } from '../support/ports.ts';
 import { type Installation, installPackage } from './installation.ts';
 
+/** Makes every process and thread print the flags of Node.js that it runs with. */
+const PRINT_FLAGS =
+  "--import=data:text/javascript,console.error('flags',process.pid,process.execArgv.join())";
+
 const START_TIMEOUT = { timeout: 30_000 };
 
-let installation: Installation;
 let folder: string;
+let installation: Installation;
+let project: string;
 let dataDir: string;
 
 beforeAll(async () => {
-  installation = await installPackage('space-service-server', Object.keys(manifest.dependencies));
-  folder = installation.project;
-  dataDir = join(folder, 'data');
+  // The system's temporary folder can be a symbolic link.
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'space-server-')));
+  const dependencies = Object.keys(manifest.dependencies);
+  installation = await installPackage('space-service-server', dependencies, folder);
+  project = installation.project;
+  dataDir = join(project, 'data');
 }, 90_000);
-afterAll(() => installation[Symbol.asyncDispose]());
+afterAll(() => rm(folder, { recursive: true }));
 
 /** Starts a command of the installed program. */
 const start = (args: string[], env?: Record<string, string>, input?: string) =>
@@ -39,8 +48,11 @@ async function startServer(env: Record<string, string> = {}) {
   const port = String(await freePort());
   const server = start(['start'], { PORT: port, RATE_LIMITS: 'off', ...env });
   const url = `http://127.0.0.1:${port}`;
-  const isReady = async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok;
-  await expect.poll(isReady, START_TIMEOUT).toBe(true);
+  const status = async () => {
+    if (!server.isRunning()) return server.output();
+    return (await fetch(`${url}/readyz`).catch(() => undefined))?.status;
+  };
+  await expect.poll(status, START_TIMEOUT).toBe(200);
   return {
     url,
     output: server.output,
@@ -71,7 +83,7 @@ describe('the program of the package', () => {
     expect(await contract.text()).toContain('operationId: searchSpaces');
 
     const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.stdout())?.[1] ?? '';
-    expect(dirname(data)).toBe(folder);
+    expect(dirname(data)).toBe(project);
     demo.child.kill('SIGTERM');
     expect(await demo.exited).toBe(0);
     expect(existsSync(data)).toBe(false);
@@ -82,7 +94,7 @@ describe('the program of the package', () => {
       { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' },
       { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' },
     ];
-    const file = join(folder, 'in.ndjson');
+    const file = join(project, 'in.ndjson');
     await writeFile(file, records.map((record) => JSON.stringify(record)).join('\n'));
     expect(await run(['import', file])).toMatchObject({
       code: 0,
@@ -110,7 +122,7 @@ describe('the program of the package', () => {
 
     const exported = await run(['export']);
     expect(exported.stdout).toContain('"title":"Bread"');
-    const restored = join(folder, 'restored');
+    const restored = join(project, 'restored');
     await mkdir(restored);
     expect(await run(['backup', join(restored, 'space-service.sqlite')])).toMatchObject({
       code: 0,
@@ -122,7 +134,7 @@ describe('the program of the package', () => {
   }, 90_000);
 
   test('runs all migrations at the first start', async () => {
-    const DATA_DIR = join(folder, 'migrated');
+    const DATA_DIR = join(project, 'migrated');
     await using server = await startServer({ DATA_DIR });
     expect(await server.stop()).toBe(0);
     const sqlite = new Sqlite(join(DATA_DIR, 'space-service.sqlite'), { readonly: true });
@@ -132,7 +144,7 @@ describe('the program of the package', () => {
   }, 60_000);
 
   test('erases accounts on its maintenance thread', async () => {
-    await using server = await startServer({ DATA_DIR: join(folder, 'erased') });
+    await using server = await startServer({ DATA_DIR: join(project, 'erased') });
     const headers = { 'content-type': 'application/json' };
     const account = { username: 'bob', email: 'bob@example.com', password: 'honey on crumpets' };
     const body = JSON.stringify(account);
@@ -151,7 +163,11 @@ describe('the program of the package', () => {
   }, 60_000);
 
   test('runs several workers with the flags of npm start, and stops all of them on SIGTERM', async () => {
-    await using server = await startServer({ WORKERS: '2', LOG_LEVEL: 'info' });
+    await using server = await startServer({
+      WORKERS: '2',
+      LOG_LEVEL: 'info',
+      NODE_OPTIONS: PRINT_FLAGS,
+    });
     const workers = () =>
       new Set(
         [...server.output().matchAll(/"pid":(\d+),[^\n]*request answered/g)].map(([, pid]) => pid),
@@ -163,23 +179,29 @@ describe('the program of the package', () => {
     };
     await expect.poll(searchOnce, START_TIMEOUT).toBe(2);
 
-    const flags = '--max-semi-space-size=8 --max-old-space-size=256 --import file://';
-    const pids = [String(server.pid), ...workers()] as string[];
+    const pids = [String(server.pid), ...workers()];
     for (const pid of pids) {
-      const { stdout } = await promisify(execFile)('ps', ['-o', 'args=', '-p', pid]);
-      expect(stdout).toContain(` ${flags}`);
+      expect(server.output()).toMatch(
+        new RegExp(
+          `^flags ${pid} --max-semi-space-size=8,--max-old-space-size=256,--import,file:.*/preload.js$`,
+          'm',
+        ),
+      );
     }
     expect(await server.stop()).toBe(0);
     for (const pid of pids) expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH');
   }, 60_000);
 
   test('reads and writes no files outside its project', async () => {
+    // Node.js denies JavaScript the access to all other files.
     const flags = [
       '--permission',
-      `--allow-fs-read=${folder}`,
-      `--allow-fs-write=${folder}`,
+      `--allow-fs-read=${project}`,
+      `--allow-fs-write=${project}`,
       '--allow-addons',
       '--allow-worker',
+      // For replacing the process.
+      '--allow-child-process',
     ];
     const NODE_OPTIONS = [...flags, '--disable-warning=SecurityWarning'].join(' ');
     await using server = await startServer({ NODE_OPTIONS });
@@ -189,11 +211,13 @@ describe('the program of the package', () => {
     expect(server.output()).not.toContain('ERR_ACCESS_DENIED');
   }, 60_000);
 
-  test('passes on flags of Node.js', async () => {
+  test('lets flags of Node.js override its own', async () => {
     const program = join(installation.path, 'server/cli.js');
-    const args = ['--title=space-service-test', program, 'verify-account', '--help'];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder });
-    expect(stdout).toContain('Usage: space-service verify-account ADDRESS\n');
+    const args = ['--max-old-space-size=300', program, 'start', '--help'];
+    const env = { ...process.env, NODE_OPTIONS: PRINT_FLAGS };
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
+    expect(stdout).toContain('Usage: space-service start\n');
+    expect(stderr).toMatch(/--max-old-space-size=256,\S+,--max-old-space-size=300$/m);
   });
 });
 
