@@ -53,12 +53,12 @@ const NAMED_COMPONENTS = ['schemas', 'parameters', 'securitySchemes'];
  * operations, location, change, remedy. A change of a shared schema is one line for all operations that use it.
  */
 export function breakingChanges(before: Contract, after: Contract): string[] {
-  const subjects = new Map<string, Set<string>>();
+  const subjectsOfChange = new Map<string, Set<string>>();
   new ContractComparison(before, after, (subject, location, change, remedy) => {
     const text = `${location} ${change}. ${remedy}`;
-    subjects.set(text, (subjects.get(text) ?? new Set()).add(subject));
+    subjectsOfChange.set(text, (subjectsOfChange.get(text) ?? new Set()).add(subject));
   }).compare();
-  return [...subjects].map(([text, affected]) => `${abbreviate([...affected])}: ${text}`);
+  return [...subjectsOfChange].map(([text, affected]) => `${abbreviate([...affected])}: ${text}`);
 }
 
 function abbreviate(subjects: string[]): string {
@@ -66,6 +66,7 @@ function abbreviate(subjects: string[]): string {
   return `${subjects.slice(0, 2).join(', ')} and ${subjects.length - 2} more`;
 }
 
+/** Receives a breaking change of a subject, such as `getSpace 200 response`. */
 type ReportFor = (subject: string, ...change: Parameters<Report>) => void;
 
 class ContractComparison {

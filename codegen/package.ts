@@ -1,42 +1,62 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
+import { type Package, packages } from './packages/index.ts';
 
-// Builds the npm package in a folder, by default dist/, ready for `npm publish dist`. The package has its own
-// package.json without dependencies, because its users do not need the server's.
-const [folder = 'dist'] = process.argv.slice(2);
+// Builds the npm packages in a folder, by default dist/, each ready for `npm publish dist/<name>`. More arguments select
+// packages by name.
+const [folder = 'dist', ...names] = process.argv.slice(2);
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
-// The folder is deleted below, so only an empty folder or an earlier build is accepted.
-const isReplaceable =
-  !existsSync(folder) ||
-  readdirSync(folder).length === 0 ||
-  existsSync(join(folder, 'client', 'index.js'));
-if (!isReplaceable) {
+const known = packages.map(({ name }) => name);
+const unknown = names.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  console.error(`Unknown: ${unknown.join(', ')}. The packages are ${known.join(', ')}.`);
+  process.exit(1);
+}
+// The folders of packages are deleted below, so only an empty folder or an earlier build is accepted.
+const others = existsSync(folder)
+  ? readdirSync(folder).filter((name) => !known.includes(name))
+  : [];
+if (others.length > 0) {
   console.error(
-    `${folder} contains other files. Choose an empty folder or an earlier build of the package.`,
+    `${folder} contains other files. Choose an empty folder or an earlier build of the packages.`,
   );
   process.exit(1);
 }
-rmSync(folder, { recursive: true, force: true });
-// The types of the handlers are compiled separately, because Fastify's types declare Node.js globals, which the client
-// must not use. At run time, the export `./handlers` is the empty module of the generated types.
-for (const config of ['client/tsconfig.json', 'client/tsconfig.handlers.json']) {
-  execFileSync(process.execPath, [compiler, '-p', config, '--outDir', folder], {
-    stdio: 'inherit',
-  });
+for (const each of packages) {
+  if (names.length === 0 || names.includes(each.name)) build(each, join(folder, each.name));
 }
 
-const contract = parse(readFileSync('openapi.yaml', 'utf8'));
-writeFileSync(join(folder, 'openapi.json'), `${JSON.stringify(contract, null, 2)}\n`);
-for (const file of [
-  'client/package.json',
-  'client/README.md',
-  'openapi.yaml',
-  'CHANGELOG.md',
-  'LICENSE',
-]) {
-  cpSync(file, join(folder, basename(file)));
+function build({ readme, projects, files, json }: Package, target: string): void {
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  for (const project of projects) {
+    execFileSync(process.execPath, [compiler, '-p', project, '--outDir', target], {
+      stdio: 'inherit',
+    });
+  }
+  for (const path of globSync('**/*.js', { cwd: target })) renameEntryModules(join(target, path));
+  for (const path of globSync(files)) cpSync(path, join(target, path));
+  cpSync(readme, join(target, 'README.md'));
+  for (const [path, content] of Object.entries(json)) {
+    writeFileSync(join(target, path), `${JSON.stringify(content(), null, 2)}\n`);
+  }
+}
+
+/** Renames the entry modules of threads from `.ts` to `.js`. The compiler renames modules in imports only. */
+function renameEntryModules(file: string): void {
+  const code = readFileSync(file, 'utf8');
+  const renamed = code.replaceAll(/(new URL\('\.[^']+)\.ts(', import\.meta\.url\))/g, '$1.js$2');
+  if (renamed !== code) writeFileSync(file, renamed);
 }

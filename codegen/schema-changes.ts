@@ -56,10 +56,10 @@ export function compareSchemas(
 ): void {
   const pair = `${before.$ref} ${after.$ref}`;
   if (visited.includes(pair)) return;
-  const path = before.$ref && after.$ref ? [...visited, pair] : visited;
+  const visitedHere = before.$ref && after.$ref ? [...visited, pair] : visited;
   const place = after.$ref?.split('/').at(-1) ?? location;
   const compare = (old: Schema, now: Schema, at: string) =>
-    compareSchemas(old, now, comparison, at, path);
+    compareSchemas(old, now, comparison, at, visitedHere);
 
   const old = comparison.resolveBefore(before);
   const now = comparison.resolveAfter(after);

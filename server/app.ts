@@ -116,8 +116,8 @@ async function serveOperations(api: FastifyInstance, context: Context): Promise<
 const CHECKED_PATTERNS = ['Id', 'Email'];
 
 /**
- * Returns the contract with what the router validates. It has no multipart bodies, because handlers read them as
- * streams.
+ * Returns the contract without the parts that the router must not validate: most patterns, and multipart bodies, which
+ * handlers read as streams.
  */
 function contractForRoutes() {
   const contract = copyContract();

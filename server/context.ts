@@ -5,13 +5,16 @@ import type { AvatarStore } from './avatars/store.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
-import { readCursorKey } from './database/secrets.ts';
+import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { updateSearchIndex } from './search/documents.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { tasksModule } from './tasks.ts';
+
+/** How long a stopping server can use the database after its drain period: for requests in progress and their tasks. */
+const STOP_TIMEOUT_MS = 10_000;
 
 /** The resources of the application. Each process opens one context. Disposing it closes the resources. */
 export interface Context extends AsyncDisposable {
@@ -46,7 +49,14 @@ export async function openContext(
   );
   const cursorKey = await readCursorKey(engine);
   const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBaseUrl);
-  const rateLimits = opened.adopt(await openRateLimits(config), (limits) => limits.close());
+  const rateLimits = opened.adopt(
+    await openRateLimits(config, {
+      secretKey: await readRateLimitKey(engine),
+      onReset: (err) =>
+        log.warn({ err }, 'the counters of rate limits were damaged and have been reset'),
+    }),
+    (limits) => limits.close(),
+  );
   const metrics = openMetrics(config, engine);
   const housekeeping = opened.adopt(
     startHousekeeping({ config, log, engine, avatars, rateLimits }),
@@ -70,6 +80,7 @@ export async function openContext(
 
 /**
  * Opens the database for the one process that runs its maintenance. Migrates it, and rebuilds an outdated search index.
+ * Waits for another server on the same data folder as long as it may take to stop, so that a restart succeeds.
  * @throws OperatorError if the database cannot be used
  */
 export async function openMaintainedDatabase(
@@ -77,7 +88,17 @@ export async function openMaintainedDatabase(
   log: FastifyBaseLogger,
 ): Promise<Engine> {
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(await openDatabase(config, { tasksModule }));
+  const engine = opened.use(
+    await openDatabase(config, {
+      tasksModule,
+      lockTimeoutMs: config.drainSeconds * 1000 + STOP_TIMEOUT_MS,
+      onLockWait: () =>
+        log.warn(
+          { dataDir: config.dataDir },
+          'another server or an import uses DATA_DIR, waiting until it has stopped',
+        ),
+    }),
+  );
   await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));
   // Keeps the engine open for the caller.
   opened.move();

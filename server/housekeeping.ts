@@ -2,15 +2,20 @@ import type { FastifyBaseLogger } from 'fastify';
 import { deleteExpiredSessions } from './auth/sessions.ts';
 import { removeDiscardedAvatars } from './avatars/discarded-avatars.ts';
 import type { AvatarStore } from './avatars/store.ts';
+import { removeUnusedAvatars } from './avatars/unused-avatars.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 
 const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
 
-/** Deletes expired data. Its functions never reject: failures are logged, and the work is retried at the next run. */
+/**
+ * Deletes expired data. Runs in every process that serves requests, unlike the maintenance of the database files.
+ *
+ * Its functions never reject: failures are logged, and the work is retried at the next run.
+ */
 export interface Housekeeping {
-  /** Removes discarded avatars, expired sessions and expired rate-limit counters. */
+  /** Removes discarded and unused avatars, expired sessions and expired rate-limit counters. */
   run(): Promise<void>;
   /** Removes the files of discarded avatars. */
   removeDiscardedAvatars(): Promise<void>;
@@ -53,12 +58,23 @@ export function startHousekeeping({
     }
     return queuedRemoval;
   };
-  const run = () => {
+  const stopping = new AbortController();
+  let examination: Promise<void> | undefined;
+  // Not part of the other work, which must not wait for it.
+  const examineAvatars = () => {
+    examination ??= attempt(() => removeUnusedAvatars(engine, avatars, stopping.signal)).finally(
+      () => {
+        examination = undefined;
+      },
+    );
+    return examination;
+  };
+  const run = async () => {
     pendingWork = enqueueRemoval().then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(async () => rateLimits.deleteExpired());
     });
-    return pendingWork;
+    await Promise.all([pendingWork, examineAvatars()]);
   };
 
   const timer = setInterval(run, HOUSEKEEPING_INTERVAL_MS).unref();
@@ -68,7 +84,8 @@ export function startHousekeeping({
     removeDiscardedAvatars: enqueueRemoval,
     async stop() {
       clearInterval(timer);
-      await pendingWork;
+      stopping.abort();
+      await Promise.all([pendingWork, examination]);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { readArguments } from './command-line.ts';
 import { configFromEnvironment } from './config.ts';
 import { openLog } from './process/log.ts';
 import { explainInsecureVersion } from './process/node-version.js';
@@ -7,6 +8,8 @@ import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
 
 /** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
 const EX_CONFIG = 78;
+
+readArguments('start');
 
 await runProgram(async () => {
   const config = configFromEnvironment();

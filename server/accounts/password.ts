@@ -8,8 +8,8 @@ const MIN_CODE_POINTS = 8;
 const MAX_CODE_POINTS = 256;
 
 /**
- * The 3,000 most common passwords with at least 8 characters, folded by `fold`. Source: @zxcvbn-ts/language-common
- * 4.1.3 (MIT, see common-passwords.LICENSE.txt).
+ * The 3,000 most common passwords with at least 8 characters, as returned by `comparisonForm`. Source:
+ * @zxcvbn-ts/language-common 4.1.3 (MIT, see common-passwords.LICENSE.txt).
  */
 const COMMON_PASSWORDS = new Set(
   readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
@@ -38,8 +38,8 @@ export function checkNewPassword(
       `must have ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters`,
     );
   }
-  const folded = fold(password);
-  if (COMMON_PASSWORDS.has(folded)) {
+  const form = comparisonForm(password);
+  if (COMMON_PASSWORDS.has(form)) {
     throw passwordError(
       'password_too_common',
       'This is one of the 3,000 most common passwords, ignoring case. Choose one that is harder to guess.',
@@ -47,7 +47,7 @@ export function checkNewPassword(
     );
   }
   const [localPart = ''] = email.split('@');
-  if ([username, email, localPart].map(fold).includes(folded)) {
+  if ([username, email, localPart].map(comparisonForm).includes(form)) {
     throw passwordError(
       'password_names_you',
       'The password is your username or email address, or the part of it before the @. Choose another.',
@@ -66,6 +66,7 @@ export function normalizePassword(password: string): string | undefined {
   return password.normalize('NFC');
 }
 
-function fold(text: string): string {
+/** Ignores case and compatibility forms such as full width. */
+function comparisonForm(text: string): string {
   return text.normalize('NFKC').toLowerCase();
 }

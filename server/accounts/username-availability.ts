@@ -15,11 +15,7 @@ export async function assertUsernameAvailable(
   text: string,
   userPk?: number,
 ): Promise<void> {
-  if (isReserved(text)) {
-    throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
-      { pointer: '/username', message: 'is reserved' },
-    ]);
-  }
+  assertNotReserved(text);
   const owners = await db
     .selectFrom('users')
     .select('pk')
@@ -31,6 +27,14 @@ export async function assertUsernameAvailable(
     )
     .execute();
   if (owners.some(({ pk }) => pk !== userPk)) throw usernameTaken();
+}
+
+/** @throws DomainError `username_reserved` */
+export function assertNotReserved(text: string): void {
+  if (!isReserved(text)) return;
+  throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
+    { pointer: '/username', message: 'is reserved' },
+  ]);
 }
 
 export function usernameTaken(): DomainError {

@@ -8,7 +8,7 @@ import { DomainError } from '../errors.ts';
  * Both keys are stored. A change to their algorithms or to unhomoglyph's tables requires a migration.
  */
 export interface Username {
-  /** As written, in NFC. It contains no character that JSON escapes. */
+  /** As written, in NFC. Contains no character that JSON escapes: `resultJson` inserts it into JSON text as it is. */
   name: string;
   key: string;
   skeleton: string;
@@ -120,6 +120,7 @@ const RESERVED = [
   'space service',
 ];
 const RESERVED_KEYS = new Set(RESERVED.map(usernameKey));
+// Also in upper case, because the skeleton of `ADMIN` differs from that of `admin`: I resembles l.
 const RESERVED_SKELETONS = new Set(
   RESERVED.flatMap((name) => [name, name.toUpperCase()]).map(usernameSkeleton),
 );

@@ -5,7 +5,8 @@ import { transact } from '../database/transaction.ts';
 import { hashPassword } from './password-hashing.ts';
 
 /**
- * Replaces the password of the account with this email address, and ends all its sessions.
+ * Replaces the password of the account with this email address, and ends all its sessions. For the operator: does not
+ * check the current password.
  * @returns whether the account exists
  * @throws DomainError `password_…`
  */

@@ -9,7 +9,7 @@ export interface Caller {
   sessionPk: number;
 }
 
-/** A new session. The token is not stored, so it can be returned only once. */
+/** The result of a registration or login. The token is not stored, so it can be returned only once. */
 export interface OpenedSession {
   userId: string;
   token: string;
@@ -105,7 +105,6 @@ export async function endAllSessions(engine: Engine, { userPk }: Caller): Promis
   await engine.db.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
 }
 
-/** Deletes expired sessions. */
 export async function deleteExpiredSessions(
   engine: Engine,
   lifetimes: SessionLifetimes,

@@ -2,7 +2,7 @@ import { emailKey } from '../accounts/email.ts';
 import type { Engine } from '../database/engine.ts';
 
 /**
- * Marks the account with this email address as verified.
+ * Marks the account with this email address as verified. For the operator: the service sends no emails.
  * @returns whether the account exists
  */
 export async function verifyAccount(engine: Engine, email: string): Promise<boolean> {

@@ -1,16 +1,25 @@
 import { mkdir, opendir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceFile, syncFolder } from '../system/durable-files.ts';
 import {
   type AvatarStore,
   assertAvatarName,
   avatarUrls,
   DEFAULT_AVATAR_NAME,
+  isAvatarName,
   newAvatarName,
 } from './store.ts';
 
 /** Minimum age of a leftover temporary file. Other processes may be writing younger ones. */
 const MIN_LEFTOVER_AGE_MS = 10 * 60 * 1000;
+
+/** Minimum age of an unused avatar, so that the operator can copy avatars into the folder before their users. */
+const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
+
+/** Number of files examined at once, and the pause after them. A million files take two minutes. */
+const EXAMINED_FILES = 500;
+const EXAMINATION_PAUSE_MS = 50;
 
 /**
  * Opens an avatar store in a folder, and creates the folder if it is missing. The folder also contains the default
@@ -43,6 +52,8 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
       await syncFolder(path);
     },
 
+    removeUnused: (findUsed, signal) => removeUnused(path, findUsed, signal),
+
     // Any failed system call, because the arguments of this module's calls are always valid.
     isUnavailable: (error) => error instanceof Error && 'syscall' in error,
   };
@@ -68,16 +79,49 @@ async function write(folder: string, name: string, bytes: Uint8Array): Promise<v
 }
 
 async function removeLeftovers(folder: string): Promise<void> {
-  const before = Date.now() - MIN_LEFTOVER_AGE_MS;
   for await (const { name } of await opendir(folder)) {
-    if (!name.endsWith('.webp.tmp')) continue;
-    const file = join(folder, name);
-    try {
-      if ((await stat(file)).mtimeMs < before) await unlink(file);
-    } catch (error) {
-      // Another process has renamed or deleted it.
-      if (!isMissing(error)) throw error;
+    if (isLeftover(name)) await removeOld(join(folder, name), MIN_LEFTOVER_AGE_MS);
+  }
+}
+
+async function removeUnused(
+  folder: string,
+  findUsed: (names: string[]) => Promise<Set<string>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const examine = async (names: string[]) => {
+    const avatars = names.filter(isAvatarName);
+    const used = await findUsed(avatars);
+    for (const name of avatars) {
+      if (!used.has(name)) await removeOld(join(folder, name), MIN_UNUSED_AGE_MS);
     }
+    for (const name of names.filter(isLeftover)) {
+      await removeOld(join(folder, name), MIN_LEFTOVER_AGE_MS);
+    }
+  };
+  let names: string[] = [];
+  for await (const { name } of await opendir(folder, { bufferSize: EXAMINED_FILES })) {
+    if (signal.aborted) return;
+    names.push(name);
+    if (names.length < EXAMINED_FILES) continue;
+    await examine(names);
+    names = [];
+    await sleep(EXAMINATION_PAUSE_MS);
+  }
+  await examine(names);
+  await syncFolder(folder);
+}
+
+function isLeftover(name: string): boolean {
+  return name.endsWith('.webp.tmp');
+}
+
+async function removeOld(file: string, minAgeMs: number): Promise<void> {
+  try {
+    if ((await stat(file)).mtimeMs < Date.now() - minAgeMs) await unlink(file);
+  } catch (error) {
+    // Another process has renamed or deleted it.
+    if (!isMissing(error)) throw error;
   }
 }
 

@@ -62,6 +62,7 @@ interface Pixels {
 /** Decodes and crops an image. Returns raw pixels, so that no other content of the file can reach the encoder. */
 async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
   try {
+    // Without a limit, because it decodes no pixels, and an error of sharp would lack the size.
     const { width, height, icc, space } = await sharp(bytes, {
       limitInputPixels: false,
     }).metadata();

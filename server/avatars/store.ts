@@ -18,7 +18,17 @@ export interface AvatarStore extends AvatarUrls {
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Resolves once the avatar is deleted. Does nothing if it does not exist. */
   remove(name: string): Promise<void>;
-  /** Whether the store is full or unreachable, so that a later retry may succeed. */
+  /**
+   * Examines everything in the store slowly, and deletes temporary files of interrupted uploads, and avatars that are
+   * more than an hour old and unused.
+   * @param findUsed returns those of the names that are in use or may soon be
+   * @param signal stops the examination
+   */
+  removeUnused(
+    findUsed: (names: string[]) => Promise<Set<string>>,
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** Whether the error means that the store is full or unreachable. A later retry may succeed. */
   isUnavailable(error: unknown): boolean;
 }
 
@@ -35,7 +45,7 @@ export function isAvatarName(name: string): boolean {
 }
 
 /**
- * Rejects any other file name, such as a path out of the folder.
+ * Rejects a name that is not from `newAvatarName`, such as a path out of the folder.
  * @throws RangeError
  */
 export function assertAvatarName(name: string): void {

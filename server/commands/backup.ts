@@ -1,17 +1,17 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
-import { copyDatabase } from '../database/open.ts';
+import { assertDatabaseExists, copyDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
 import { writeOutputFile } from './output-file.ts';
 
-const [file, ...rest] = process.argv.slice(2);
-if (file === undefined || rest.length > 0) {
-  console.error('Usage: npm run backup -- FILE');
-  process.exit(1);
-}
+const { argument: file } = readArguments('backup');
 
 await runProgram(async () => {
   const config = configFromEnvironment();
-  await writeOutputFile(file, (path) => copyDatabase(config, path));
+  assertDatabaseExists(config);
+  await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
+    copyDatabase(config, path),
+  );
   console.error(
     `The database has been copied to ${file}. Avatars are separate files: copy DATA_DIR/avatars, too.`,
   );

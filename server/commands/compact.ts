@@ -1,11 +1,9 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { compactDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
 
-if (process.argv.length > 2) {
-  console.error('Usage: npm run compact');
-  process.exit(1);
-}
+readArguments('compact');
 
 await runProgram(async () => {
   await compactDatabase(configFromEnvironment());

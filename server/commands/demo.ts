@@ -2,29 +2,28 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { login } from '../auth/login.ts';
-import { hashPassword } from '../auth/password-hashing.ts';
+import { readArguments } from '../command-line.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
-import { importRecords } from '../exchange/import.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, resolvePort } from '../process/port.ts';
 import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
-import { DEMO_ACCOUNT, sampleRecords } from '../sample/sample.ts';
+import { importSample } from '../sample/import-sample.ts';
+import { DEMO_ACCOUNT } from '../sample/sample.ts';
 
-/** The password in the examples of the contract, so that they work with the demo. */
-const PASSWORD = 'correct horse battery';
+readArguments('demo');
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
+// Exits at once, also while the demo is being prepared. `serve` would finish requests first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
-  await importSample(config);
+  await importSample(dataDir);
   const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
-  const { token } = await login(engine, DEMO_ACCOUNT.email, PASSWORD);
+  const { token } = await login(engine, DEMO_ACCOUNT.email, DEMO_ACCOUNT.password);
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
   console.log(welcome(config, token, avatar));
@@ -47,16 +46,6 @@ function isFree(address: Address): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function importSample(config: Config): Promise<void> {
-  await using engine = await openDatabase({ dataDir: config.dataDir });
-  const passwordHash = await hashPassword(PASSWORD);
-  await importRecords(engine, lines());
-
-  async function* lines(): AsyncIterable<string> {
-    for (const record of sampleRecords(passwordHash, new Date())) yield JSON.stringify(record);
-  }
 }
 
 function welcome({ publicUrl: url }: Config, accessToken: string, avatarFile: string): string {
@@ -97,12 +86,12 @@ You are the user ada. Paste these lines into another terminal:
 
   # 8. Change your password
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-    -d '{"currentPassword":"${PASSWORD}","newPassword":"honey on crumpets"}' ${url}/api/profile/password
+    -d '{"currentPassword":"${DEMO_ACCOUNT.password}","newPassword":"honey on crumpets"}' ${url}/api/profile/password
 
   # 9. Delete your account
   curl -w '\\n' -X DELETE -H "Authorization: Bearer $TOKEN" ${url}/api/profile/account
 
 To sign in as another user, use person2@example.com to person30@example.com. The password of all sample users is
-"${PASSWORD}".
+"${DEMO_ACCOUNT.password}".
 `;
 }

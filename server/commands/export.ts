@@ -1,56 +1,89 @@
-import { open } from 'node:fs/promises';
-import { configFromEnvironment } from '../config.ts';
+import { type FileHandle, open } from 'node:fs/promises';
+import { readArguments } from '../command-line.ts';
+import { type Config, configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { openExistingDatabase } from '../database/open.ts';
+import {
+  assertDatabaseExists,
+  explainDatabaseError,
+  openExistingDatabase,
+} from '../database/open.ts';
+import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { runProgram } from '../process/program.ts';
+import { openTemporaryFile } from '../system/temporary-file.ts';
 import { writeOutputFile } from './output-file.ts';
 
 /** Minimum number of characters per write, except for the last one. */
 const MIN_CHUNK_LENGTH = 65_536;
 
-const [file, ...rest] = process.argv.slice(2);
-if (rest.length > 0) {
-  console.error(
-    'Usage: npm run export -- FILE.ndjson   or   npm run --silent export > FILE.ndjson',
-  );
-  process.exit(1);
-}
+const { argument: file } = readArguments('export');
 
 await runProgram(async () => {
-  await using engine = await openExistingDatabase(configFromEnvironment());
-  let count = 0;
-  if (file === undefined) count = await write(engine, toStandardOutput);
-  else {
-    await writeOutputFile(file, async (path) => {
-      await using output = await open(path, 'w');
-      count = await write(engine, (text) => output.writeFile(text));
-    });
+  const config = configFromEnvironment();
+  assertDatabaseExists(config);
+  try {
+    const count = file === '' ? await exportToPipe(config) : await exportTo(file, config);
+    console.error(`${count} records written.`);
+  } catch (error) {
+    throw explainDatabaseError(config, error);
   }
-  console.error(`${count} records written.`);
 });
 
+async function exportTo(file: string, config: Config): Promise<number> {
+  await using engine = await openExistingDatabase(config);
+  let count = 0;
+  await writeOutputFile(file, { kind: 'export', dataDir: config.dataDir }, async (path) => {
+    await using output = await open(path, 'w');
+    count = await writeRecords(engine, output);
+  });
+  return count;
+}
+
+/**
+ * Writes a temporary file first, because the reader of a pipe may pause for hours. Until then, a snapshot would keep
+ * deleted data from being overwritten, and the write-ahead log would grow.
+ */
+async function exportToPipe(config: Config): Promise<number> {
+  await using copy = await openTemporaryFile(config.dataDir);
+  const count = await writeTemporaryFile(copy, config);
+  // `writeToStandardOutput` rejects with the same error. Without a listener, the event would end the process.
+  process.stdout.on('error', () => {});
+  for await (const chunk of copy.createReadStream({ start: 0, autoClose: false })) {
+    await writeToStandardOutput(chunk);
+  }
+  return count;
+}
+
+async function writeTemporaryFile(copy: FileHandle, config: Config): Promise<number> {
+  await using engine = await openExistingDatabase(config);
+  try {
+    return await writeRecords(engine, copy);
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw new OperatorError(
+      `The temporary file of the export in ${config.dataDir} cannot be written. ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
 /** Writes every record and returns their number. */
-async function write(engine: Engine, append: (text: string) => Promise<void>): Promise<number> {
+async function writeRecords(engine: Engine, output: FileHandle): Promise<number> {
   let count = 0;
   let text = '';
   await exportRecords(engine, async (record) => {
     count += 1;
     text += `${JSON.stringify(record)}\n`;
     if (text.length < MIN_CHUNK_LENGTH) return;
-    await append(text);
+    await output.writeFile(text);
     text = '';
   });
-  await append(text);
+  await output.writeFile(text);
   return count;
 }
 
-function toStandardOutput(text: string): Promise<void> {
+function writeToStandardOutput(chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.once('error', reject);
-    process.stdout.write(text, () => {
-      process.stdout.off('error', reject);
-      resolve();
-    });
+    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
 }

@@ -1,21 +1,22 @@
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
-import { openDatabase } from '../database/open.ts';
+import { explainDatabaseError, openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { ImportError, type ImportReport, importRecords } from '../exchange/import.ts';
 import { runProgram } from '../process/program.ts';
 
-const { file, skipBad } = readArguments();
+const { argument: file, flags } = readArguments('import');
 
 await runProgram(async () => {
   const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
-  await using engine = await openDatabase(configFromEnvironment());
+  const config = configFromEnvironment();
+  await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   try {
     const report = await importRecords(engine, linesOf(input), {
-      skipBad,
+      skipBad: flags.includes('skip-bad'),
       onLine: (count) => {
         if (process.stderr.isTTY) process.stderr.write(`\r${count.toLocaleString('en')} lines`);
       },
@@ -27,7 +28,7 @@ await runProgram(async () => {
       `${report.added} records added, ${report.unchanged} were there already, ${report.bad.length} bad lines skipped, in ${seconds.toFixed(1)} s.`,
     );
   } catch (error) {
-    if (!(error instanceof ImportError)) throw error;
+    if (!(error instanceof ImportError)) throw explainDatabaseError(config, error);
     listBadLines(error.report);
     throw new OperatorError(
       'Nothing was imported. Correct these lines, or skip them with --skip-bad.',
@@ -38,21 +39,6 @@ await runProgram(async () => {
 /** Creates the reader only when the first line is requested, because lines that it reads earlier would be lost. */
 async function* linesOf(input: NodeJS.ReadableStream): AsyncIterable<string> {
   yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-}
-
-function readArguments(): { file: string; skipBad: boolean } {
-  try {
-    const { positionals, values } = parseArgs({
-      allowPositionals: true,
-      options: { 'skip-bad': { type: 'boolean', default: false } },
-    });
-    const [only, ...rest] = positionals;
-    if (only !== undefined && rest.length === 0) return { file: only, skipBad: values['skip-bad'] };
-  } catch {
-    // An unknown option. The usage lists the known ones.
-  }
-  console.error('Usage: npm run import -- FILE.ndjson [--skip-bad]   (- reads standard input)');
-  process.exit(1);
 }
 
 function listBadLines({ bad }: ImportReport): void {

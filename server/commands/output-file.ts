@@ -1,18 +1,74 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, open, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isBackup, isDataFolder } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { replaceFile } from '../system/durable-files.ts';
 
+/** What a command writes. */
+export type OutputKind = 'backup' | 'export';
+
+/** The beginning of every export that is not empty. */
+const EXPORT_BEGINNING = '{"type":"user",';
+
 /**
- * Writes the output file of a command. Replaces an existing file only once the new one is complete, see `replaceFile`.
- * @throws OperatorError if the path exists and is not a regular file, such as a folder, a symbolic link or a device
+ * Writes the output file of a command. Replaces an existing file only if it is empty or earlier output of the same
+ * kind, and only once the new one is complete, see `replaceFile`.
+ * @param dataDir the data folder of the service, in which no output may be written
+ * @throws OperatorError if the file may not be replaced or cannot be written
  */
 export async function writeOutputFile(
   file: string,
+  { kind, dataDir }: { kind: OutputKind; dataDir: string },
   write: (path: string) => Promise<void>,
 ): Promise<void> {
+  try {
+    await assertOutsideDataFolders(file, dataDir);
+    await assertReplaceable(file, kind);
+    await replaceFile(file, write);
+  } catch (error) {
+    // The message of a failed write does not name the file.
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw new OperatorError(`${file} cannot be written. ${error.message}`, { cause: error });
+  }
+}
+
+/** Compares the identity of folders, because a path can lead to a folder through links and mounts. */
+async function assertOutsideDataFolders(file: string, dataDir: string): Promise<void> {
+  const dataFolder = await stat(dataDir);
+  const parent = await realpath(dirname(file));
+  for (let folder = parent; ; folder = dirname(folder)) {
+    const { dev, ino } = await stat(folder);
+    if (dev === dataFolder.dev && ino === dataFolder.ino) {
+      throw new OperatorError(`${file} is in DATA_DIR. Choose a file outside of it.`);
+    }
+    if (folder === dirname(folder)) break;
+  }
+  if (isDataFolder(parent)) {
+    throw new OperatorError(
+      `${file} is in the data folder of another service. Choose a file outside of it.`,
+    );
+  }
+}
+
+async function assertReplaceable(file: string, kind: OutputKind): Promise<void> {
+  const log = `${file}-wal`;
+  if (kind === 'backup' && (await lstat(log).catch(() => undefined))) {
+    throw new OperatorError(`${log} exists and belongs to another database. Choose another name.`);
+  }
   const existing = await lstat(file).catch(() => undefined);
-  if (existing && !existing.isFile()) {
+  if (!existing) return;
+  if (!existing.isFile()) {
     throw new OperatorError(`${file} exists and is not a regular file. Choose another name.`);
   }
-  await replaceFile(file, write);
+  if (existing.size === 0 || (await isEarlierOutput(file, kind))) return;
+  throw new OperatorError(
+    `${file} exists and is not ${kind === 'backup' ? 'a backup' : 'an export'} of this service. Choose another name.`,
+  );
+}
+
+async function isEarlierOutput(file: string, kind: OutputKind): Promise<boolean> {
+  if (kind === 'backup') return isBackup(file);
+  await using handle = await open(file, 'r');
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(EXPORT_BEGINNING.length));
+  return buffer.toString('utf8', 0, bytesRead) === EXPORT_BEGINNING;
 }

@@ -1,18 +1,13 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../auth/password-reset.ts';
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { DomainError, OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 
-const [email, ...rest] = process.argv.slice(2);
-if (email === undefined || rest.length > 0) {
-  console.error(
-    'Usage: npm run set-password -- ADDRESS   (asks for the password, or reads it from standard input)',
-  );
-  process.exit(1);
-}
+const { argument: email } = readArguments('set-password');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

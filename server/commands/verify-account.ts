@@ -1,14 +1,11 @@
 import { verifyAccount } from '../auth/verification.ts';
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 
-const [email, ...rest] = process.argv.slice(2);
-if (email === undefined || rest.length > 0) {
-  console.error('Usage: npm run verify-account -- ADDRESS');
-  process.exit(1);
-}
+const { argument: email } = readArguments('verify-account');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

@@ -80,7 +80,8 @@ export interface WordIndex {
   add(db: Database, key: number, words: { title: string[]; all: string[] }): Promise<void>;
   remove(db: Database, key: number): Promise<void>;
   /**
-   * Merges the index at once, for fast searches after many additions. Otherwise maintenance merges it in small steps.
+   * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
+   * small steps.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

@@ -1,7 +1,7 @@
 import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Database, Engine } from './engine.ts';
 
-/** The type of the values for each type of parameter. */
+/** The TypeScript type of the values for each SQL type of a parameter. */
 interface ParameterTypes {
   bigint: number;
   text: string;

@@ -16,10 +16,15 @@ export interface RateLimitStore {
   close(): void;
 }
 
-/** Opens the store in the data folder. Creates the folder if it is missing. */
-export async function openRateLimitStore({
-  dataDir,
-}: Pick<Config, 'dataDir'>): Promise<RateLimitStore> {
+/**
+ * Opens the store in the data folder. Creates the folder if it is missing. Damaged counters are reset.
+ * @param onReset called with the error after damaged counters have been reset, now or later
+ * @throws OperatorError if the store cannot be used
+ */
+export async function openRateLimitStore(
+  { dataDir }: Pick<Config, 'dataDir'>,
+  onReset: (error: unknown) => void,
+): Promise<RateLimitStore> {
   await mkdir(dataDir, { recursive: true });
-  return openSqliteRateLimitStore(join(dataDir, 'limits.sqlite'));
+  return openSqliteRateLimitStore(join(dataDir, 'limits.sqlite'), onReset);
 }

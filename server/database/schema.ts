@@ -166,14 +166,14 @@ interface DiscardedAvatars {
   remove_after: string;
 }
 
-/** Requests to overwrite deleted content in the word index and the WAL, one for each deleted account. */
+/** Requests to overwrite deleted content in the database files, one for each deleted account. */
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;
 }
 
 /** Random keys, shared by all processes. Exports do not contain them. */
-interface Secrets {
-  name: 'cursor key';
+export interface Secrets {
+  name: 'cursor key' | 'rate-limit key';
   value: Uint8Array;
 }

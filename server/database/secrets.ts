@@ -1,11 +1,30 @@
+import { randomBytes } from 'node:crypto';
 import type { Engine } from './engine.ts';
+import type { Secrets } from './schema.ts';
+
+const KEY_BYTES = 32;
 
 /** Returns the key that encrypts the cursors of all processes: 32 random bytes. */
-export async function readCursorKey({ db }: Engine): Promise<Uint8Array> {
-  const { value } = await db
-    .selectFrom('secrets')
-    .select('value')
-    .where('name', '=', 'cursor key')
-    .executeTakeFirstOrThrow();
+export function readCursorKey(engine: Engine): Promise<Uint8Array> {
+  return readKey(engine, 'cursor key');
+}
+
+/** Returns the key of the HMACs that identify addresses and accounts in rate-limit counters: 32 random bytes. */
+export function readRateLimitKey(engine: Engine): Promise<Uint8Array> {
+  return readKey(engine, 'rate-limit key');
+}
+
+/** Returns a key. Creates it in a database that does not have it yet. */
+async function readKey({ db }: Engine, name: Secrets['name']): Promise<Uint8Array> {
+  const query = db.selectFrom('secrets').select('value').where('name', '=', name);
+  const existing = await query.executeTakeFirst();
+  if (existing) return existing.value;
+  // Another process may create it at the same time.
+  await db
+    .insertInto('secrets')
+    .values({ name, value: randomBytes(KEY_BYTES) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const { value } = await query.executeTakeFirstOrThrow();
   return value;
 }

@@ -15,7 +15,7 @@ const BATCH_SIZE = 500;
 
 /**
  * Passes all records of a snapshot of the database to `write`, in an order that can be imported. Does not export
- * sessions and avatar files.
+ * sessions or avatar files.
  */
 export async function exportRecords(
   engine: Engine,

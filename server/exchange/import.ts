@@ -80,6 +80,7 @@ export async function importRecords(
   }: { skipBad?: boolean; onLine?: (lines: number) => void } = {},
 ): Promise<ImportReport> {
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
+  // The command may run before a new version of the server has updated the index.
   await updateSearchIndex(engine);
   await transact(engine.db, async (trx) => {
     const run: ImportRun = {
@@ -159,7 +160,9 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
-    throw new BadLineError('password_hash is not Argon2id in PHC form');
+    throw new BadLineError(
+      'password_hash is not an Argon2 hash in PHC form, or exceeds the limits on its cost',
+    );
   }
   const createdAt = timeOrNow(record.created_at);
   const user = {
@@ -181,7 +184,7 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
     throw new BadLineError(
-      'has a username, an e-mail address or a picture that belongs to another user',
+      'has a username, an email address or a picture that belongs to another user',
     );
   }
 }
@@ -207,7 +210,7 @@ const insertSpace = prepareWrite(
 
 async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const creatorPk = await findUser(run, record.creator_id, 'creator_id');
+  const creatorPk = await resolveUser(run, record.creator_id, 'creator_id');
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
   const { tags: tagNames = [], tag_ids: tagIds = [] } = record;
@@ -230,6 +233,7 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
     visibility,
     invitation_code:
       visibility === 'private' ? (record.invitation_code ?? newInvitationCode()) : null,
+    // Set by `countParticipants` at the end of the import.
     participant_count: 0,
     created_at: createdAt,
   };
@@ -243,6 +247,7 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
   };
   await insertParticipation(engine, participation, trx);
   for (const [i, tagId] of tagIds.entries()) {
+    // Parsed one by one, because `parseTags` drops duplicates, so `tags` can be shorter than `tagIds`.
     const [tag] = parseTags(tagNames.slice(i, i + 1));
     if (tag) await addTagWithId(engine, trx, tag, tagId);
   }
@@ -263,8 +268,8 @@ const insertParticipation = prepareWrite(
 
 async function addParticipant(run: ImportRun, record: ParticipantRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const space = await findSpace(run, record.space_id);
-  const userPk = await findUser(run, record.user_id, 'user_id');
+  const space = await resolveSpace(run, record.space_id);
+  const userPk = await resolveUser(run, record.user_id, 'user_id');
   if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
     // `addSpace` has already added the creator.
@@ -292,6 +297,7 @@ const findParticipation = prepareRead(
       .where('user_pk', '=', userPk),
 );
 
+/** Whether a user is or was a participant. */
 async function hasJoined(
   { engine, trx, participations }: ImportRun,
   spacePk: number,
@@ -324,8 +330,8 @@ const insertMessage = prepareWrite(
 async function addMessage(run: ImportRun, record: MessageRecord): Promise<boolean> {
   const { engine, trx } = run;
   assertMessageText(record.text);
-  const { pk: spacePk } = await findSpace(run, record.space_id);
-  const authorPk = await findUser(run, record.author_id, 'author_id');
+  const { pk: spacePk } = await resolveSpace(run, record.space_id);
+  const authorPk = await resolveUser(run, record.author_id, 'author_id');
   if (!(await hasJoined(run, spacePk, authorPk))) {
     throw new BadLineError('has an author who never joined the space');
   }
@@ -358,7 +364,7 @@ const insertAppreciation = prepareWrite(
 
 async function addAppreciation(run: ImportRun, record: AppreciationRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const userPk = await findUser(run, record.user_id, 'user_id');
+  const userPk = await resolveUser(run, record.user_id, 'user_id');
   const [message] = await findMessage(engine, { message_id: record.message_id }, trx);
   if (!message) throw new BadLineError(`message_id ${record.message_id} is not known`);
   if (message.author_pk === userPk)
@@ -392,37 +398,37 @@ async function countParticipants(trx: DatabaseTransaction): Promise<void> {
     .execute();
 }
 
-const findUserPk = prepareRead({ user_id: 'text' }, ({ db }, { user_id }) =>
+const findUser = prepareRead({ user_id: 'text' }, ({ db }, { user_id }) =>
   db.selectFrom('users').select('pk').where('user_id', '=', user_id),
 );
 
-async function findUser(
+async function resolveUser(
   { engine, trx, users }: ImportRun,
   userId: string,
   field: string,
 ): Promise<number> {
   const known = users.get(userId);
   if (known !== undefined) return known;
-  const [row] = await findUserPk(engine, { user_id: userId }, trx);
+  const [row] = await findUser(engine, { user_id: userId }, trx);
   if (!row) throw new BadLineError(`${field} ${userId} is not known`);
   users.set(userId, row.pk);
   return row.pk;
 }
 
-const findSpaceByPublicId = prepareRead({ space_id: 'text' }, ({ db }, { space_id }) =>
+const findSpace = prepareRead({ space_id: 'text' }, ({ db }, { space_id }) =>
   db
     .selectFrom('spaces')
     .select(['pk', 'creator_pk as creatorPk'])
     .where('space_id', '=', space_id),
 );
 
-async function findSpace(
+async function resolveSpace(
   { engine, trx, spaces }: ImportRun,
   spaceId: string,
 ): Promise<{ pk: number; creatorPk: number }> {
   const known = spaces.get(spaceId);
   if (known) return known;
-  const [row] = await findSpaceByPublicId(engine, { space_id: spaceId }, trx);
+  const [row] = await findSpace(engine, { space_id: spaceId }, trx);
   if (!row) throw new BadLineError(`space_id ${spaceId} is not known`);
   spaces.set(spaceId, row);
   return row;

@@ -5,7 +5,8 @@ import { findUnstorable } from '../text/storable.ts';
 /**
  * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
  * the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
- * line again adds nothing. A missing time is the time of the import.
+ * line again adds nothing. A missing time is the time of the import, except `updated_at` (then `created_at`) and
+ * `left_at` (then the user is still a participant).
  */
 export type ExchangeRecord =
   | UserRecord
@@ -19,7 +20,7 @@ export interface UserRecord {
   user_id?: string;
   username: string;
   email: string;
-  /** Argon2id in PHC form. Without one, the user cannot sign in until the operator sets a password. */
+  /** Argon2 in PHC form, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
   bio?: string;
   /** The name of the avatar's file in the avatars folder. The files are not part of the format. */
@@ -70,7 +71,7 @@ export interface AppreciationRecord {
 
 const { minLength, maxLength, pattern } = componentSchema('Id');
 const id = { type: 'string', minLength, maxLength, pattern };
-const time = { type: 'string', format: 'time' };
+const time = { type: 'string', format: 'date-time' };
 
 /** Returns the schema of a text with the contract's maximum length. Domain functions check the other rules. */
 function textSchema(schema: string, property: string): object {
@@ -151,7 +152,7 @@ const schemas = {
 const ajv = new Ajv({
   allowUnionTypes: true,
   formats: {
-    time: (text: string) =>
+    'date-time': (text: string) =>
       /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
   },
 });

@@ -6,7 +6,7 @@ export function rejectAmbiguousHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {
     const names = raw.rawHeaders.filter((_, i) => i % 2 === 0);
     const hosts = names.filter((name) => name.toLowerCase() === 'host').length;
-    // HTTP/1.0 has no Host header.
+    // HTTP/1.0 does not require a Host header.
     if (hosts > 1 || (hosts === 0 && raw.httpVersion !== '1.0')) {
       throw new HttpProblem('invalid_request', 'A request must have exactly one Host header.');
     }

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import { drain, isDraining } from './draining.ts';
 import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
+
+type Log = Pick<FastifyBaseLogger, 'info'>;
 
 // Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
 
 /** Returns a handler for requests that Node.js cannot parse, or that do not arrive in time. */
-export function clientErrorHandler(log: FastifyBaseLogger) {
+export function clientErrorHandler(log: Log) {
   return (error: NodeJS.ErrnoException, socket: Socket) => {
     // While a body is drained, its response has already been sent.
     if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
@@ -31,11 +34,11 @@ export function clientErrorHandler(log: FastifyBaseLogger) {
 }
 
 /** Rejects requests with an Expect header other than `100-continue`. */
-export function rejectUnsupportedExpectations(app: FastifyInstance): void {
-  app.server.on('checkExpectation', (request, response) => {
+export function rejectUnsupportedExpectations({ server, log }: { server: Server; log: Log }): void {
+  server.on('checkExpectation', (request, response) => {
     drain(request);
     const { status, body } = logProblem(
-      app.log,
+      log,
       'expectation_failed',
       'The only supported expectation is "Expect: 100-continue".',
     );
@@ -54,7 +57,8 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return {
         code: 'request_timeout',
-        detail: 'The request did not arrive within 30 seconds.',
+        detail:
+          'The headers must arrive within 10 seconds, and the whole request within 30 seconds.',
       };
     case 'HPE_HEADER_OVERFLOW':
       return {
@@ -68,7 +72,7 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
 
 /** Returns a problem document, and logs its code and request id. */
 function logProblem(
-  log: FastifyBaseLogger,
+  log: Log,
   code: ProblemCode,
   detail: string,
 ): { status: number; title: string; body: string } {

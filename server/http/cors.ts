@@ -20,6 +20,7 @@ export async function allowOrigins(
       'RateLimit-Reset',
     ],
     maxAge: 86_400,
+    // Otherwise OPTIONS requests without preflight headers get 400 in plain text instead of a problem document.
     strictPreflight: false,
   });
 }

@@ -7,7 +7,7 @@ import { HttpProblem } from './problems.ts';
 const VERSION = 2;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
-const TAG_BYTES = 16;
+const AUTH_TAG_BYTES = 16;
 
 /**
  * Encrypts a position as an opaque cursor for clients. Positions contain internal keys, which clients must not see.
@@ -21,7 +21,7 @@ export function sealCursor(key: Uint8Array, list: string, position: Position): s
   // Compressed, because the position of a search with many similar words would otherwise be too long for a URL.
   const content = deflateRawSync(JSON.stringify(position));
   const aad = associatedData(list);
-  // Derived from the encrypted and the associated data, because GCM is insecure if two plaintexts share an IV.
+  // Derived from the plaintext and the associated data, because GCM is insecure if two plaintexts share an IV.
   const iv = createHmac('sha256', key).update(aad).update(content).digest().subarray(0, IV_BYTES);
   const cipher = createCipheriv(CIPHER, key, iv).setAAD(aad);
   const sealed = Buffer.concat([iv, cipher.update(content), cipher.final()]);
@@ -35,13 +35,13 @@ export function sealCursor(key: Uint8Array, list: string, position: Position): s
 export function openCursor(key: Uint8Array, list: string, cursor: string): Position {
   const bytes = Buffer.from(cursor, 'base64url');
   // The comparison rejects other spellings of a cursor: the decoder ignores characters that are not base64url.
-  if (bytes.length <= IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== cursor) {
+  if (bytes.length <= IV_BYTES + AUTH_TAG_BYTES || bytes.toString('base64url') !== cursor) {
     throw invalidCursor();
   }
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
     .setAAD(associatedData(list))
-    .setAuthTag(bytes.subarray(-TAG_BYTES));
-  const content = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
+    .setAuthTag(bytes.subarray(-AUTH_TAG_BYTES));
+  const content = decipher.update(bytes.subarray(IV_BYTES, -AUTH_TAG_BYTES));
   try {
     return JSON.parse(inflateRawSync(Buffer.concat([content, decipher.final()])).toString());
   } catch (cause) {

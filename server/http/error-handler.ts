@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError } from '../errors.ts';
-import { bodyTooLarge } from './bodies.ts';
+import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,
   notFound,

@@ -56,7 +56,10 @@ export interface ProblemOptions {
   cause?: unknown;
 }
 
-/** An error that exists only in HTTP, such as an unknown path. */
+/**
+ * An error response. Thrown for errors that exist only in HTTP, such as an unknown path. The error handler converts all
+ * other errors to it.
+ */
 export class HttpProblem extends Error {
   readonly code: ProblemCode;
   readonly pointers: readonly Pointer[];

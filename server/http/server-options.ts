@@ -8,7 +8,7 @@ import {
   LogController,
 } from 'fastify';
 import type { Config } from '../config.ts';
-import { MAX_BODY_BYTES } from './bodies.ts';
+import { MAX_BODY_BYTES } from './body-headers.ts';
 import { clientErrorHandler } from './client-errors.ts';
 import { drain } from './draining.ts';
 import type { ErrorHandler } from './error-handler.ts';

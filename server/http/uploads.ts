@@ -6,12 +6,12 @@ import { DomainError } from '../errors.ts';
 import { overloaded } from '../system/concurrency.ts';
 import { drain } from './draining.ts';
 
-const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
+export const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
 
 /** Maximum size of boundaries, part headers and preamble together. */
 const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
 
-const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
+export const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 
 /** Maximum size of all unanswered uploads of this process together. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024;
@@ -19,8 +19,8 @@ const MAX_PENDING_BYTES = 128 * 1024 * 1024;
 let pendingBytes = 0;
 
 /**
- * Options of @fastify/multipart. The parser reports an error for a field or a second file. Clients may omit the file name
- * and the type of a part.
+ * Options of @fastify/multipart. Every part counts as a file, because clients may omit its file name and type. So the
+ * parser reports an error for a second part, but not for a form field, which `isText` detects.
  */
 export const MULTIPART_OPTIONS = {
   isPartAFile: () => true,
@@ -119,7 +119,7 @@ function explainParserError(cause: unknown): DomainError {
   return error;
 }
 
-/** Errors of the parser for additional parts, for fields, and for a part named `__proto__`. */
+/** Errors of the parser for additional parts, and for a part named `__proto__`. */
 const WRONG_PART_CODES = new Set<unknown>([
   'FST_FILES_LIMIT',
   'FST_FIELDS_LIMIT',

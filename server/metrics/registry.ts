@@ -63,6 +63,7 @@ export function openMetrics(
     registers,
     collect() {
       this.set({ queue: 'passwords' }, countWaitingPasswords());
+      // `pictures` is the documented label of avatars, so that existing dashboards keep working.
       this.set({ queue: 'pictures' }, countWaitingAvatars());
       this.set({ queue: 'writers' }, engine.activity().waitingWriters);
     },

@@ -14,7 +14,7 @@ export function explainUnsupportedVersion(version) {
   if (Number(version.split('.')[0]) >= MIN_NODE_MAJOR) return undefined;
   return (
     `space-service needs Node.js ${MIN_NODE_MAJOR} or newer, and this is v${version}. ` +
-    '"npm ci" installs it for the npm scripts, "npm ci --omit=dev" does not.'
+    'In the repository, "npm ci" installs it for the npm scripts; "npm ci --omit=dev" does not.'
   );
 }
 

@@ -3,7 +3,7 @@ import { OperatorError } from '../errors.ts';
 /**
  * Runs a program. On an OperatorError or a failed system call, prints the error message and exits.
  *
- * Files that the program creates are readable for its own user only.
+ * Only its own user can read the files that the program creates.
  * @param exitCode the exit code after such a failure
  */
 export async function runProgram(work: () => Promise<void>, exitCode = 1): Promise<void> {

@@ -11,7 +11,7 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
 }
 
 /**
- * Deletes all data of a user in one transaction: sessions, appreciations given and received, messages, participations,
+ * The task of `deleteAccount`. Deletes all data of a user in one transaction: sessions, appreciations given and received, messages, participations,
  * and the spaces they created with everything in them. Afterwards, background jobs delete the avatar's file and
  * overwrite the deleted text in the index and the WAL.
  * @throws DomainError `unauthenticated` if the session has ended meanwhile
@@ -36,7 +36,7 @@ export async function eraseAccount(
     for (const { pk } of ownSpaces) await eraseSpaceRows(engine, trx, pk);
     await decrementParticipantCounts(engine, trx, userPk);
 
-    // Children first, so that the foreign keys' cascades find nothing to delete.
+    // Child rows first, so that no foreign key cascades. The counts above need the participations.
     await trx.deleteFrom('appreciations').where('user_pk', '=', userPk).execute();
     await trx.deleteFrom('appreciations').where('author_pk', '=', userPk).execute();
     await trx.deleteFrom('messages').where('author_pk', '=', userPk).execute();

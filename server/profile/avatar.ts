@@ -5,9 +5,10 @@ import { type AvatarStore, newAvatarName } from '../avatars/store.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import type { Stores } from '../stores.ts';
+import { overloaded } from '../system/concurrency.ts';
 
-/** Maximum time between recording the new avatar's name and committing the change. */
-const CLAIM_TIMEOUT_MS = 60 * 60 * 1000;
+/** Maximum time between recording the new avatar's name and committing the change. After it, the file is removed. */
+const CHANGE_TIMEOUT_MS = 60 * 60 * 1000;
 
 /**
  * Renders an uploaded file as the caller's avatar.
@@ -16,7 +17,7 @@ const CLAIM_TIMEOUT_MS = 60 * 60 * 1000;
  * So if a failure happens in between, housekeeping removes the file.
  * @param file a JPEG, PNG, WebP or GIF
  * @returns the avatar's URL
- * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`
+ * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`; `unavailable` if it took more than an hour
  */
 export async function changeAvatar(
   { engine, avatars }: { engine: Engine; avatars: AvatarStore },
@@ -25,16 +26,21 @@ export async function changeAvatar(
 ): Promise<string> {
   const bytes = await renderAvatar(file);
   const avatar = newAvatarName();
-  const claimUntil = new Date(Date.now() + CLAIM_TIMEOUT_MS).toISOString();
+  const removeAfter = new Date(Date.now() + CHANGE_TIMEOUT_MS).toISOString();
   await engine.db
     .insertInto('discarded_avatars')
-    .values({ avatar, remove_after: claimUntil })
+    .values({ avatar, remove_after: removeAfter })
     .execute();
   await avatars.put(avatar, bytes);
   try {
     await transact(engine.db, async (trx) => {
       await requireSession(trx, caller);
-      await trx.deleteFrom('discarded_avatars').where('avatar', '=', avatar).execute();
+      const { numDeletedRows } = await trx
+        .deleteFrom('discarded_avatars')
+        .where('avatar', '=', avatar)
+        .executeTakeFirst();
+      // Housekeeping has removed the file, for example because the machine was suspended for hours.
+      if (numDeletedRows === 0n) throw overloaded();
       await replaceAvatar(trx, caller, avatar);
     });
   } catch (error) {

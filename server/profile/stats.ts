@@ -5,8 +5,9 @@ import type { Database } from '../database/engine.ts';
 /**
  * Returns a user's statistics. One statement counts the rows, so all numbers are of the same snapshot.
  *
- * Each subquery reads one index. `spaces_participated` looks up each joined space, which is much faster than grouping
- * the messages by space.
+ * Each number is read from one index. Only `spaces_participated`, the number of spaces that the user ever joined and that have a
+ * message of theirs, looks up each joined space in a second index. This is much faster than grouping the messages by
+ * space.
  */
 export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
   const { rows } = await sql<ProfileStats>`

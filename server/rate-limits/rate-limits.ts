@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { BurstyRateLimiter, type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '../config.ts';
 import { openRateLimitStore } from '../database/rate-limit-store.ts';
@@ -47,9 +47,15 @@ interface Rule {
 
 const MINUTE_SECONDS = 60;
 
-/** Opens the rate limits. All processes on a data folder share their counters. */
+/**
+ * Opens the rate limits. All processes on a data folder share their counters.
+ * @param secretKey of the HMAC by which the store identifies addresses and accounts
+ * @param onReset called with the error after damaged counters have been reset
+ * @throws OperatorError if the counters cannot be stored
+ */
 export async function openRateLimits(
   config: Pick<Config, 'dataDir' | 'hasRateLimits'>,
+  { secretKey, onReset }: { secretKey: Uint8Array; onReset: (error: unknown) => void },
 ): Promise<RateLimits> {
   if (!config.hasRateLimits) {
     return {
@@ -62,22 +68,23 @@ export async function openRateLimits(
       close() {},
     };
   }
-  const store = await openRateLimitStore(config);
+  const store = await openRateLimitStore(config, onReset);
+  const create = (rule: Rule) => createRateLimit(rule, secretKey);
   return {
-    login: createRateLimit({
+    login: create({
       counter: await store.openCounter('login', 30, 5 * MINUTE_SECONDS),
       countsOnlyFailures: true,
     }),
-    register: createRateLimit({ counter: await store.openCounter('register', 60, MINUTE_SECONDS) }),
-    username: createRateLimit({
+    register: create({ counter: await store.openCounter('register', 60, MINUTE_SECONDS) }),
+    username: create({
       counter: await store.openCounter('username', 20, 5 * MINUTE_SECONDS),
     }),
     // Named `picture`, because existing databases have a table with this name.
-    avatar: createRateLimit({
+    avatar: create({
       counter: await store.openCounter('picture', 60, 30 * MINUTE_SECONDS),
     }),
     // A burst of 100 attempts in 500 seconds, then one every 5 seconds.
-    password: createRateLimit({
+    password: create({
       counter: await store.openCounter('password', 100, 500),
       overflowCounter: await store.openCounter('password_slowly', 1, 5),
       countsOnlyFailures: true,
@@ -87,11 +94,10 @@ export async function openRateLimits(
   };
 }
 
-function createRateLimit({
-  counter,
-  overflowCounter,
-  countsOnlyFailures = false,
-}: Rule): RateLimit {
+function createRateLimit(
+  { counter, overflowCounter, countsOnlyFailures = false }: Rule,
+  secretKey: Uint8Array,
+): RateLimit {
   const counters = overflowCounter ? [counter, overflowCounter] : [counter];
   const limiter = overflowCounter ? new BurstyRateLimiter(counter, overflowCounter) : counter;
   /** Attempts of each key that this process has begun and not ended. */
@@ -108,8 +114,8 @@ function createRateLimit({
 
   return {
     async beginAttempt(key) {
-      // Hashed, so that the store contains neither addresses nor ids of deleted accounts.
-      const hash = createHash('sha256').update(key).digest('base64url');
+      // With a secret key, so that nobody can find the addresses of deleted accounts in the store by guessing.
+      const hash = createHmac('sha256', secretKey).update(key).digest('base64url');
       let consumption = await consume(limiter, hash);
       if (consumption.result.msBeforeNext > counter.duration * 1000) {
         // The system clock was ahead when this period began, so the period would last too long.

@@ -2,8 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { ExchangeRecord } from '../exchange/records.ts';
 
-/** The account of the demo's access token. */
-export const DEMO_ACCOUNT = { email: 'ada@example.com' };
+/**
+ * The account of the demo's access token. All sample users have its password, which is that of the contract's examples,
+ * so that they work with the sample data.
+ */
+export const DEMO_ACCOUNT = { email: 'ada@example.com', password: 'correct horse battery' };
 
 interface Person {
   username: string;

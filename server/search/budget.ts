@@ -20,7 +20,7 @@ export function newBudget(): Budget {
   return { entries: MAX_ENTRIES, rejectedRows: MAX_REJECTED_ROWS };
 }
 
-/** Looking up a document in a list costs about as much as reading this many entries. */
+/** Looking up a document in the posting list of a word costs about as much as reading this many entries. */
 const LOOKUP_COST = 10;
 
 /** About a third of the entries of a word are from titles. */

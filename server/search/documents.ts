@@ -9,7 +9,12 @@ import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
 import { updateTagKeys } from './tag-keys.ts';
 
-/** Updates the indexes for one space. Call it in the transaction that changes the space, after the change. */
+/**
+ * The search index consists of the word index and the tables `public_spaces` and `tag_hits`. A document is the entry of a
+ * public space in all of them, under the same key.
+ */
+
+/** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
@@ -54,8 +59,8 @@ interface IndexedDocument {
 }
 
 /**
- * Updates all indexes of a space except the word index. Returns the document to add there; undefined if the space is
- * not public.
+ * Removes a space from the search index, and adds it again except to the word index. Returns the document to add there;
+ * undefined if the space is not public.
  */
 async function writeDocument(
   engine: Engine,
@@ -100,7 +105,7 @@ export async function enqueueSpace(engine: Engine, db: Database, spacePk: number
 }
 
 /**
- * Updates the indexes for all queued spaces and empties the queue. Uses the order of their keys, because the word index
+ * Updates the search index for all queued spaces, and empties the queue. Processes them in the order of their keys, because the word index
  * writes ascending keys in fewer, larger steps.
  * @param onProgress called with the number of spaces so far, after each batch
  * @returns the number of spaces
@@ -203,7 +208,7 @@ const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
 );
 
-/** Removes a space from the indexes. Does nothing if it is not indexed. */
+/** Removes a space from the search index. Does nothing if it is not indexed. */
 export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const [row] = await readDocument(engine, { spacePk }, db);
   if (!row) return;
@@ -220,7 +225,7 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   }
 }
 
-/** Moves a space in the indexes if its participant count has reached another popularity step. */
+/** Moves a space in the search index if its participant count has reached another popularity step. */
 export async function moveSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
@@ -228,6 +233,7 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
     .where('space_pk', '=', spacePk)
     .executeTakeFirst();
   if (!row) return;
+  // A trigger has copied the count from `spaces`.
   const key = documentKey(spacePk, row.participant_count);
   if (key === row.key) return;
   const indexed = readFragments(row);

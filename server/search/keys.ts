@@ -1,6 +1,6 @@
 /**
  * Returns the sort key of a space in every search: popular spaces first, and the newest first within a popularity step.
- * All indexes are sorted by this key, so a page is read without sorting.
+ * All parts of the search index are sorted by this key, so a page is read without sorting.
  */
 export function documentKey(spacePk: number, participants: number): number {
   // Multiplied instead of shifted, because JavaScript shifts only 32 bits.

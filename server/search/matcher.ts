@@ -4,9 +4,7 @@ import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
 /** A condition on the text of a space: as a pattern for the word index, and as a test of the text itself. */
 export interface Matcher {
   pattern: WordPattern;
-  /**
-   * Whether the index can return false positives, because it stores only bigrams for scripts without spaces.
-   */
+  /** Whether the index can return false positives, because it stores only bigrams for scripts without spaces. */
   mustVerify: boolean;
   matches(text: string): boolean;
 }
@@ -47,6 +45,7 @@ export function typedMatcher(
 /** A query with alternatives in place of each word. A space must match at least one text or form of each. */
 export type Alternatives = readonly Alternative[];
 
+/** The alternatives for one word. A text can have several words, a form is one whole word. */
 export type Alternative = readonly [texts: readonly string[], inflections: readonly string[]];
 
 export function alternativesMatcher(alternatives: Alternatives): Matcher {
@@ -72,11 +71,11 @@ function formMatcher(form: string): Matcher {
 }
 
 function wordMatcher(word: QueryWord): Matcher {
-  const lists = word.anyOf.map((terms) =>
+  const patterns = word.anyOf.map((terms) =>
     allOfPatterns(terms.map(({ text, isPrefix }) => ({ term: text, isPrefix }))),
   );
   return {
-    pattern: anyOfPatterns(lists),
+    pattern: anyOfPatterns(patterns),
     mustVerify: word.mustVerify,
     matches: (text) => matches([word], text),
   };

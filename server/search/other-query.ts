@@ -76,7 +76,7 @@ export function findOtherQuery(
   const isOther = kept.length < words.length || replacements.some(({ length }) => length > 0);
   if (!isOther) return undefined;
   return kept.map((word, i) => [
-    [...new Set([...(replacements[i] as string[]), asTyped(word)])],
+    [...new Set([...(replacements[i] as string[]), typedText(word)])],
     inflectionsOf(dictionary, word.word),
   ]);
 }
@@ -179,6 +179,6 @@ function segmentWord({ word }: QueryWord): string[] {
 /**
  * Returns a text that `queryWords` parses as this word. The parts of a joined word stay separated, to match separately.
  */
-function asTyped({ word, anyOf: [, parts] }: QueryWord): string {
+function typedText({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;
 }

@@ -26,7 +26,10 @@ export async function currentVersions(engine: Engine): Promise<SearchVersions> {
   return row;
 }
 
-/** SQL for the current revision, to be stored in a row that is added, edited or moved down. */
+/**
+ * SQL for the current revision, to be stored in a row that is added, edited or moved down. Triggers increase the revision
+ * after this write, so a search that sees the row has a greater one.
+ */
 export const currentRevision = sql<number>`(SELECT value FROM search_revision)`;
 
 const readMaxSpacePk = prepareRead({}, ({ readDb }) =>

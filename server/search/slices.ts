@@ -11,7 +11,7 @@ const SPACES_PER_BLOCK = 2 ** 15;
 const BLOCK_DIGITS = 3;
 const LAST_BLOCK = 32 ** BLOCK_DIGITS - 1;
 
-/** More prefixes make a statement slow, because the word index merges their lists for every candidate. */
+/** More prefixes make a statement slow, because the word index merges their posting lists for every candidate. */
 const MAX_PREFIXES = 4;
 
 /** A range of keys. */

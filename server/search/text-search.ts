@@ -60,7 +60,7 @@ type TextPosition = readonly [
 ];
 
 export interface TextPage extends Page<SearchResultJson> {
-  /** The other query whose results follow those of the query as typed; null if there is none. */
+  /** The other query whose results follow those of the query as typed, in its most probable form; null if none. */
   answeredQuery: string | null;
 }
 
@@ -106,7 +106,7 @@ interface Hit {
 
 /**
  * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
- * then other matches of the query as typed, then matches of at most one other query. Each of these groups is sorted by
+ * then other matches of the query as typed, then matches of at most one other query. Each of these sections is sorted by
  * popularity, and in the last two a title match ranks higher. The index returns them in this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
@@ -220,7 +220,7 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: otherQuery.length > 0 ? otherQuery.map(([[text]]) => text).join(' ') : null,
+    answeredQuery: otherQuery.length > 0 ? otherQuery.map(([texts]) => texts[0]).join(' ') : null,
   };
 }
 
@@ -230,7 +230,7 @@ async function readExactTitles(
   maxHits: number,
 ): Promise<ReadResult> {
   // Later pages read more rows, because those that changed after the first page are omitted. The first page omits none,
-  // so it reads no more rows than it needs. A filter must add `rejectedRows` there, too.
+  // so it reads no more rows than it needs. If a filter is added, the first page must read more rows, too.
   const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
   const rows = await readRowsByTitle(stores, titleKey(query), Math.max(-1, after), limit);
   const hits = rows
@@ -292,7 +292,7 @@ async function countDocuments(search: Search, alternative: Alternative): Promise
   return found?.keys.length ?? 0;
 }
 
-/** Whether a query may have matches. For a query without any, this costs less than reading both lists of its section. */
+/** Whether a query may have matches. For a query without any, this costs less than reading both streams of its section. */
 async function mayMatch(search: Search, query: Alternatives): Promise<boolean> {
   const found = await findFirstKey(search, query);
   return found === undefined || found.keys.length > 0 || found.reached < Infinity;
@@ -307,7 +307,7 @@ function findFirstKey(
   return findKeys(stores.engine, dictionary, { pattern, scope: 'all' }, range, budget);
 }
 
-/** One of the two sorted lists of keys that are merged into a section: title matches, or other matches. */
+/** One of the two sorted sequences of keys that are merged into a section: title matches, or other matches. */
 interface Stream {
   query: WordQuery;
   /** Added to a key to get its rank. */
@@ -346,14 +346,16 @@ async function readMatches(
       const lagging = streams.reduce((a, b) => (rankReached(b) < rankReached(a) ? b : a));
       reached = Math.max(reached, rankReached(lagging));
       if (reached === Infinity) return { hits, resumeAt: null };
-      // As many more as were rejected: a statement costs about the same for each limit.
+      // Reads more after rejections, because a statement costs about the same with a higher limit.
       const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1) + rejected;
       // A page that ends where it began would link to itself.
       const mayOverdraw = reached === after;
       const isRead = await readKeys(search, lagging, limit, mayOverdraw);
       if (!isRead) return { hits, resumeAt: { section, after: reached } };
+      // Nothing has been read from `others` or merged yet, so title matches can be left out of it by their keys.
+      const isMerged = hits.length > 0 || rejected > 0;
       const hasAllTitles = after === -Infinity && others.reached < 0 && titles.reached === Infinity;
-      if (hasAllTitles && !matcher.mustVerify) omitKeys(others, titles.keys);
+      if (hasAllTitles && !isMerged && !matcher.mustVerify) omitKeys(others, titles.keys);
       continue;
     }
     const rows = await readRows(

@@ -15,7 +15,7 @@ export async function deleteSpace(engine: Engine, caller: Caller, spaceId: strin
 }
 
 /**
- * Deletes a space with its messages, appreciations, participations and tags, in one transaction.
+ * The task of `deleteSpace`. Deletes a space with its messages, appreciations, participations and tags, in one transaction.
  * @throws DomainError `unauthenticated` if the session has ended
  */
 export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget): Promise<void> {
@@ -40,6 +40,7 @@ export async function eraseSpaceRows(
     .execute();
   await trx.deleteFrom('messages').where('space_pk', '=', spacePk).execute();
   await trx.deleteFrom('participations').where('space_pk', '=', spacePk).execute();
-  await deleteUnusedTags(trx, await setTags(engine, trx, spacePk, []));
+  const formerTags = await setTags(engine, trx, spacePk, []);
+  await deleteUnusedTags(trx, formerTags);
   await trx.deleteFrom('spaces').where('pk', '=', spacePk).execute();
 }

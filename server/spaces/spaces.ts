@@ -84,6 +84,7 @@ export async function updateSpace(
     let formerTags: number[] = [];
     if (update.tags) formerTags = await setTags(engine, trx, pk, parseTags(update.tags));
     await indexSpace(engine, trx, pk);
+    // Only now, because the index referred to the former tags, too.
     await deleteUnusedTags(trx, formerTags);
     return describeSpace(trx, avatars, pk, caller);
   });
@@ -152,7 +153,7 @@ export async function findAnySpace(
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
-        // No user has the key 0.
+        // No user has the `pk` 0.
         .on('participations.user_pk', '=', caller?.userPk ?? 0)
         .on('participations.left_at', 'is', null),
     )
@@ -190,12 +191,15 @@ export function spaceNotFound(): DomainError {
   return new DomainError('space_not_found', 'There is no such space, or it is private.');
 }
 
-/** Returns spaces as the viewer sees them, by `pk`. Missing spaces are omitted. */
+/**
+ * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Does not check access.
+ * Missing spaces are omitted.
+ */
 export async function describeSpaces(
   db: Database,
   avatars: AvatarUrls,
   spacePks: readonly number[],
-  viewer: Caller | null,
+  caller: Caller | null,
 ): Promise<Map<number, Space>> {
   if (spacePks.length === 0) return new Map();
   const rows = await db
@@ -230,23 +234,23 @@ export async function describeSpaces(
         participant_count: row.participant_count,
         tags: tags.get(row.pk) ?? [],
         created_at: row.created_at,
-        invitation_code: row.creator_pk === viewer?.userPk ? row.invitation_code : null,
+        invitation_code: row.creator_pk === caller?.userPk ? row.invitation_code : null,
       },
     ]),
   );
 }
 
 /**
- * Returns one space as the viewer sees it.
+ * Returns one space like `describeSpaces`.
  * @throws DomainError `space_not_found`
  */
 export async function describeSpace(
   db: Database,
   avatars: AvatarUrls,
   spacePk: number,
-  viewer: Caller | null,
+  caller: Caller | null,
 ): Promise<Space> {
-  const spaces = await describeSpaces(db, avatars, [spacePk], viewer);
+  const spaces = await describeSpaces(db, avatars, [spacePk], caller);
   const space = spaces.get(spacePk);
   if (!space) throw spaceNotFound();
   return space;

@@ -40,6 +40,7 @@ const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
   db
     .insertInto('tags')
     .values({ tag_key })
+    // An update without effect, because `doNothing` would return no row for an existing tag.
     .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key }))
     .returning('tag_id'),
 );

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -12,10 +13,14 @@ import { dirname } from 'node:path';
 export async function replaceFile(
   file: string,
   write: (path: string) => Promise<void>,
-  { mode = 0o600, temporaryFile = `${file}.part` }: { mode?: number; temporaryFile?: string } = {},
+  {
+    mode = 0o600,
+    temporaryFile = `${file}.${randomBytes(16).toString('hex')}.part`,
+  }: { mode?: number; temporaryFile?: string } = {},
 ): Promise<void> {
+  // Fails if the name exists, also as a symbolic link. So the file is new and has this mode.
+  await (await open(temporaryFile, 'wx', mode)).close();
   try {
-    await (await open(temporaryFile, 'w', mode)).close();
     await write(temporaryFile);
     // Before the rename. Otherwise a power failure could leave an incomplete file under the new name.
     await syncPath(temporaryFile, 'r+');

@@ -1,5 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
@@ -244,7 +249,8 @@ describe('Changing the password', () => {
 });
 
 test('Processes with the same data folder share the counters', async () => {
-  await using second = await startApp({ ...settings, DATA_DIR: app.context.config.dataDir });
+  const shared = { ...settings, DATA_DIR: app.context.config.dataDir };
+  await using second = await startApp(shared, { runsMaintenance: false });
   const headers = from(newClient());
   const body = { email: 'shared@example.com', password: 'a wrong one' };
   const first = await api.login({ client: app.client(), headers, body });
@@ -263,4 +269,106 @@ test('The counters are stored without usernames and client addresses', async () 
   expect(bytes.length).toBeGreaterThan(0);
   expect(bytes.includes('recognisable')).toBe(false);
   expect(bytes.includes('127.0.0.1')).toBe(false);
+});
+
+test('The keys of the counters cannot be computed from an email address and a client', async () => {
+  const client = newClient();
+  const body = { email: 'guessed@example.com', password: 'a wrong one' };
+  await api.login({ client: app.client(), headers: from(client), body });
+  const sqlite = new Sqlite(join(app.context.config.dataDir, 'limits.sqlite'));
+  const keys = sqlite.prepare('SELECT key FROM login').pluck().all() as string[];
+  sqlite.close();
+  expect(keys.length).toBeGreaterThan(0);
+  const guess = createHash('sha256').update(`guessed@example.com ${client}`).digest('base64url');
+  expect(keys).not.toContain(guess);
+});
+
+describe('Damaged counters', () => {
+  const body = { email: 'damaged@example.com', password: 'a wrong one' };
+  const damage: [string, (file: string) => Promise<void>][] = [
+    ['overwritten', async (file) => writeFile(file, 'x'.repeat((await stat(file)).size))],
+    ['truncated within a page', (file) => truncate(file, 1_000)],
+    ['emptied', (file) => truncate(file, 0)],
+    ['a database of another program', replaceByOtherDatabase],
+    ['deleted', (file) => rm(file)],
+  ];
+
+  async function replaceByOtherDatabase(file: string): Promise<void> {
+    const other = `${file}.other`;
+    new Sqlite(other).exec('CREATE TABLE login (text); PRAGMA user_version = 7').close();
+    await rename(other, file);
+  }
+
+  /** Moves the counts from the write-ahead log into the file. */
+  function checkpoint(file: string): void {
+    const sqlite = new Sqlite(file);
+    sqlite.pragma('wal_checkpoint(TRUNCATE)');
+    sqlite.close();
+  }
+
+  /** Starts an application that collects its warnings. */
+  async function startLogged(overrides: { dataDir: string; runsMaintenance?: boolean }) {
+    const warnings: string[] = [];
+    const log = pino(
+      { level: 'warn' },
+      { write: (line) => void warnings.push(JSON.parse(line).msg) },
+    );
+    const { dataDir, runsMaintenance = true } = overrides;
+    const started = await startApp({ ...settings, DATA_DIR: dataDir }, { log, runsMaintenance });
+    return { started, warnings };
+  }
+
+  const temporaryFolder = async (cleanup: AsyncDisposableStack) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'limits-'));
+    cleanup.defer(() => rm(dataDir, { recursive: true }));
+    return { dataDir, file: join(dataDir, 'limits.sqlite') };
+  };
+
+  test.each(damage)('are reset at the start if the file is %s', async (_, change) => {
+    await using cleanup = new AsyncDisposableStack();
+    const { dataDir, file } = await temporaryFolder(cleanup);
+    {
+      await using first = (await startLogged({ dataDir })).started;
+      await api.login({ client: first.client(), headers: from('192.0.2.1'), body });
+    }
+    await change(file);
+    const isEmpty = !existsSync(file) || (await stat(file)).size === 0;
+    const { started, warnings } = await startLogged({ dataDir });
+    cleanup.use(started);
+    const result = await api.login({ client: started.client(), headers: from('192.0.2.1'), body });
+    expect(result.response?.status).toBe(401);
+    expect(remaining(result)).toBe('29 of 30');
+    expect(warnings).toEqual(
+      isEmpty ? [] : ['the counters of rate limits were damaged and have been reset'],
+    );
+  });
+
+  test.each(damage)(
+    'are reset in all processes if the file is %s while they run',
+    async (_, change) => {
+      await using cleanup = new AsyncDisposableStack();
+      const { dataDir, file } = await temporaryFolder(cleanup);
+      const { started: first } = await startLogged({ dataDir });
+      cleanup.use(first);
+      const { started: second } = await startLogged({ dataDir, runsMaintenance: false });
+      cleanup.use(second);
+      const login = (on: TestApp) =>
+        api.login({ client: on.client(), headers: from('192.0.2.1'), body });
+      await login(first);
+      await login(second);
+      checkpoint(file);
+      await change(file);
+      const results = [await login(first), await login(second), await login(first)];
+      expect(results.map(({ response }) => response?.status)).toEqual([401, 401, 401]);
+      const before = Number(results[0]?.response?.headers.get('ratelimit-remaining'));
+      // The changed bytes may be cached, so that the first process still counts in the old file.
+      expect(before).toBeGreaterThanOrEqual(27);
+      expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
+      await first.context.housekeeping.run();
+      const next = await login(first);
+      expect(remaining(await login(second))).toBe(
+        `${Number(next.response?.headers.get('ratelimit-remaining')) - 1} of 30`,
+      );
+    },
+  );
 });

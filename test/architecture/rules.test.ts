@@ -22,7 +22,7 @@ test('The source scanner finds the files of the repository and their imports', (
 test('Only server/config.ts reads the environment', () => {
   const readers = pathsMatching(
     /process\.env|import\.meta\.env|loadEnvFile/,
-    sourcesIn('client', 'codegen', 'generated', 'mock', 'server'),
+    sourcesIn('client', 'codegen', 'generated', 'mock', 'server', 'verification'),
   );
   expect(readers).toEqual(['server/config.ts']);
 });
@@ -79,10 +79,19 @@ test('The client does not depend on Node.js', () => {
   expect(users).toEqual([]);
 });
 
+// It checks any implementation, and can be packaged without the server and its dependencies.
+test('The contract check does not depend on the server, its packages and its tests', () => {
+  const others = /^(?!verification\/|generated\/(?!fastify)|node:|dredd$|yaml$)/;
+  expect(sourcesIn('verification').length).toBeGreaterThan(5);
+  for (const { path } of sourcesIn('verification')) {
+    expect(importChain(others, path)).toBeUndefined();
+  }
+});
+
 test('The server does not import tests, tools or clients', () => {
   for (const { path, imports } of sourcesIn('server')) {
     expect(
-      imports.filter((each) => /^(client|codegen|mock|test)\//.test(each)),
+      imports.filter((each) => /^(client|codegen|mock|test|verification)\//.test(each)),
       path,
     ).toEqual([]);
   }
@@ -91,7 +100,7 @@ test('The server does not import tests, tools or clients', () => {
 test('Every imported file exists, and imports of generated code end in .ts', () => {
   for (const { path, imports } of sources) {
     for (const each of imports.filter((name) =>
-      /^(client|codegen|generated|mock|server|test)\//.test(name),
+      /^(client|codegen|generated|mock|server|test|verification)\//.test(name),
     )) {
       expect(existsSync(join(root, each)), `${path} imports ${each}`).toBe(true);
       if (each.startsWith('generated/')) expect(each, path).toMatch(/\.ts$/);

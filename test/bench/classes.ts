@@ -43,9 +43,8 @@ export async function measurePostgres(
     rows.push({ name, values, note });
   }
   const comparable = rows.filter(({ note }) => !note);
-  const slowest = comparable.reduce((a, b) =>
-    (a.values[3] as number) < (b.values[3] as number) ? a : b,
-  );
+  const leadOf = ({ values }: Comparison['rows'][number]) => values.at(-1) as number;
+  const slowest = comparable.reduce((a, b) => (leadOf(a) < leadOf(b) ? a : b));
   const [ours, , theirs, value] = slowest.values as [number, number, number, number];
   return [
     {

@@ -123,7 +123,7 @@ function drawNameParts(draw: Random, { number }: Topic): string[] {
     if (kind < 0.07) return stemOf(2_000 + drawStem(draw) * 50);
     // A platform that many others build on, as in `react-…`.
     if (i === 0 && kind < 0.28) return stemOf(baseRank(draw()));
-    return kind < 0.4 ? topicWord(draw, number) : topicalWord(draw);
+    return kind < 0.4 ? topicWord(draw, number) : anyWord(draw);
   });
 }
 
@@ -146,7 +146,7 @@ function describe(draw: Random, topic: Topic, nameParts: readonly string[]): str
     if (kind < 0.3) return functionWord(draw);
     if (kind < 0.48 && unused.length > 0) return unused.pop() as string;
     if (kind < 0.65) return decorated(draw, topicWord(draw, topic.number));
-    return decorated(draw, kind < 0.66 ? numbered(draw) : topicalWord(draw));
+    return decorated(draw, kind < 0.66 ? numbered(draw) : anyWord(draw));
   });
   return words.join(' ') + (draw() < 0.2 ? '.' : '');
 }
@@ -163,7 +163,8 @@ function topicWord(draw: Random, topic: number): string {
   return wordOfFamily(draw, drawStem(own));
 }
 
-function topicalWord(draw: Random): string {
+/** Draws a word regardless of the topic. */
+function anyWord(draw: Random): string {
   return wordOfFamily(draw, drawStem(draw));
 }
 
@@ -284,7 +285,7 @@ function timeOf(number: number): string {
 
 function message(draw: Random, count: number): string {
   return Array.from({ length: count }, () =>
-    draw() < 0.35 ? functionWord(draw) : topicalWord(draw),
+    draw() < 0.35 ? functionWord(draw) : anyWord(draw),
   ).join(' ');
 }
 

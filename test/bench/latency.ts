@@ -49,6 +49,7 @@ export async function measureGrowthOfWords(
   const words = makeQueries(small.spaces)['any word'].slice(0, queries * 3);
   const round = (engine: Engine) => async () =>
     median(await timeQueries(createSearch(engine), words));
+  // Warm-up.
   await round(large.engine)();
   await round(small.engine)();
   const pairs = await alternate(rounds, round(large.engine), round(small.engine));

@@ -79,14 +79,15 @@ export async function measureThroughput(
 ): Promise<Figure[]> {
   const all = workloads(spaces);
   const responses: CachedResponse[] = [];
-  const known: string[][] = [];
+  /** The paths of the constant route for each workload. */
+  const constantPaths: string[][] = [];
   for (const { next } of all) {
     const paths: string[] = [];
     for (const path of next(SAMPLE_SIZE)) {
       paths.push(`/constant/${responses.length}`);
       responses.push(await readResponse(server.url + path));
     }
-    known.push(paths);
+    constantPaths.push(paths);
   }
   await using constant = await startConstantRoute(responses);
 
@@ -95,7 +96,7 @@ export async function measureThroughput(
     const pairs = await alternate(
       effort.rounds,
       () => saturate(server, next(requestsOfRound(effort, isUnique)), generator, effort),
-      () => saturate(constant, known[i] as string[], generator, effort),
+      () => saturate(constant, constantPaths[i] as string[], generator, effort),
     );
     if (isUnique) assertNoRepetition(pairs.map(([ours]) => ours));
     figures.push({

@@ -125,7 +125,7 @@ const prefixes = ['re', 'un', 'auto', 'multi', 'pre', 'sub', 'inter', 'de', 'mic
 export function wordOfFamily(draw: Random, rank: number): string {
   const stem = stemOf(rank);
   const at = draw();
-  // Names and rare words are seldom inflected.
+  // Rare words are seldom inflected, and neither are names: half of the stems, by their hash.
   if (at > 0.2 && (rank > 3_000 || hash(rank, 7) & 1)) return stem;
   const suffix = suffixes[drawSuffix(draw())] as string;
   const word = stem + (suffix && stem.endsWith('e') ? suffix.replace(/^e/, '') : suffix);

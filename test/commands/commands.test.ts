@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startCommand } from '../support/commands.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
@@ -18,16 +19,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Starts a program of the server like the scripts in package.json. */
+/** Starts a program of the server on the data folder of these tests. */
 function start(
   script: string,
   args: string[] = [],
   settings: Record<string, string> = {},
   input = '',
 ): RunningProcess {
-  const flags = ['--import', './server/process/preload.js', `server/${script}.ts`];
   const env = { TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...settings };
-  return startProcess(process.execPath, [...flags, ...args], env, input);
+  return startCommand(script, args, env, input);
 }
 
 /** Runs a program to its end. */
@@ -128,11 +128,15 @@ describe('a backup', () => {
     'by %s replaces the previous backup and is readable by its owner only',
     async (command, name) => {
       const file = join(folder, name);
-      await writeFile(file, 'the previous backup');
+      expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
+      await chmod(file, 0o644);
+      const before = await stat(file);
       expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
       expect(await readFile(file, 'utf8')).toContain('ada@example.com');
-      expect((await stat(file)).mode & 0o777).toBe(0o600);
-      expect(await readdir(folder)).not.toContain(`${name}.part`);
+      const after = await stat(file);
+      expect(after.ino).not.toBe(before.ino);
+      expect(after.mode & 0o777).toBe(0o600);
+      expect((await readdir(folder)).filter((each) => each.endsWith('.part'))).toEqual([]);
     },
   );
 

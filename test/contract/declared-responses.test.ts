@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { declaredResponses } from './declared-responses.ts';
+import { declaredResponses } from '../../verification/declared-responses.ts';
 
 const schemaOf = (id: string) => declaredResponses.find((each) => each.id === id)?.schema ?? false;
 
@@ -23,4 +23,16 @@ test('the schema of an error rejects the codes of other operations', () => {
   };
   expect(validate({ ...problem, code: 'user_not_found' })).toBe(true);
   expect(validate({ ...problem, code: 'space_not_found' })).toBe(false);
+});
+
+test('the schema of an error accepts only the code of its example', () => {
+  const codesOf = (id: string) => declaredResponses.find((each) => each.id === id)?.code;
+  expect(codesOf('register 409')).toBe('username_taken');
+  expect(codesOf('register 409 (email)')).toBe('email_taken');
+  expect(codesOf('register 201')).toBeUndefined();
+});
+
+const errors = declaredResponses.filter(({ status }) => Number(status) >= 400);
+test.each(errors)('the contract lists the code of $id', ({ operation, status, code }) => {
+  expect(operation.responses[status]?.['x-problem-codes']).toContain(code);
 });

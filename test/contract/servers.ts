@@ -1,24 +1,7 @@
+import type { Servers } from '../../verification/verify.ts';
+import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
-import { type Credentials, openWorld, type World } from './world.ts';
-
-/** The servers that receive the transactions, each with its test data. */
-export interface Servers {
-  /** The server under test. */
-  world: World;
-  /** Additional servers for statuses that the server under test does not return, by status. */
-  worldsByStatus: Partial<Record<string, World>>;
-}
-
-/** Creates test data on a running server. Disposing of `cleanup` deletes it. */
-export async function prepareServer(
-  url: string,
-  cleanup: AsyncDisposableStack,
-  credentials?: Credentials,
-): Promise<Servers> {
-  const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
-  return { world, worldsByStatus: {} };
-}
 
 /** Starts servers with temporary data. Disposing of `cleanup` stops them. */
 export async function startServers(cleanup: AsyncDisposableStack): Promise<Servers> {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
+import { existingIds } from '../../verification/preparation.ts';
+import { openWorld, type World } from '../../verification/world.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { existingIds } from './preparation.ts';
-import { openWorld, type World } from './world.ts';
 
 let app: TestApp;
 let world: World;
@@ -23,7 +23,7 @@ test('the contract has operations that return a list', () => {
 
 // The contract check requests pages of one item and expects a link to the next page.
 test.each(lists)(
-  'openWorld in test/contract/world.ts creates two items for $operationId',
+  'openWorld in verification/world.ts creates two items for $operationId',
   async (operation) => {
     const ids = Object.entries(existingIds).map(([name, idIn]) => [name, idIn(world)]);
     const { url, init } = exampleRequest(operation, Object.fromEntries(ids));

@@ -51,7 +51,8 @@ export async function evaluate(
 
 /**
  * Measures the processor time of a query on this thread, without HTTP parsing and transport. Each run requests another
- * number of results, 11 to 30, because the service caches responses by URL.
+ * number of results, because the service caches responses by query and number of results. Timed runs request 11 to 30,
+ * warm-up runs more.
  */
 export async function measureCost(engine: SearchEngine, text: string): Promise<Cost> {
   const milliseconds: number[] = [];

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
+/** The search is tuned on the queries of `tune` only. Those of `judge` show whether it is overfitted. See README.md. */
 export const HALVES = ['tune', 'judge'] as const;
 export type Half = (typeof HALVES)[number];
 

@@ -1,3 +1,7 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
@@ -74,23 +78,241 @@ describe('The mock server', () => {
     expect((await avatar.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
   });
 
-  test('returns the status requested in the Prefer header', async () => {
-    const { status } = await request('/api/profile/me', { headers: { prefer: 'code=503' } });
-    expect(status).toBe(503);
+  test.each([
+    ['code=503', 503, 'unavailable'],
+    ['Code="503" , respond-async', 503, 'unavailable'],
+    ['code=409, example=email', 409, 'email_taken'],
+    ['code=409, example=username', 409, 'username_taken'],
+    ['code=201', 201, undefined],
+  ])('returns the example selected by Prefer: %s', async (prefer, status, code) => {
+    const init = { method: 'POST', headers: { prefer }, body: 'any' };
+    const response = await request('/api/auth/register', init);
+    expect([response.status, response.body.code]).toEqual([status, code]);
   });
+
+  test.each([
+    ['code=418', 'register, which has 201, 400, 408, 409, 413, 415, 429, 500, 503'],
+    ['code=abc', 'code=abc is not a status'],
+    ['code=', 'code= is not a status'],
+    ['example=email', 'code= is not a status'],
+    ['code=409, example=phone', 'register 409, which has username, email'],
+    ['delay-ms=20001', 'from 0 to 20,000'],
+    ['delay-ms=-1', 'from 0 to 20,000'],
+    ['delay-ms=1e3', 'from 0 to 20,000'],
+    ['delay-ms', 'from 0 to 20,000'],
+  ])('rejects Prefer: %s with a reason', async (prefer, reason) => {
+    const init = { method: 'POST', headers: { prefer } };
+    const { status, body } = await request('/api/auth/register', init);
+    expect(status).toBe(400);
+    expect(body.detail).toContain(reason);
+  });
+
+  test('waits as long as Prefer: delay-ms requests, without delaying other requests', async () => {
+    const timed = async (prefer: string) => {
+      const startedAt = performance.now();
+      const { status } = await request('/api/profile/me', { headers: { prefer } });
+      return { status, ms: performance.now() - startedAt };
+    };
+    const [slow, fast] = await Promise.all([timed('delay-ms=1000, code=503'), timed('')]);
+    expect(slow.status).toBe(503);
+    expect(slow.ms).toBeGreaterThan(990);
+    expect(fast.status).toBe(200);
+    expect(fast.ms).toBeLessThan(900);
+  });
+
+  test('reads an upload of 5 MiB in linear time', async () => {
+    const upload = async (bytes: number) => {
+      const body = new FormData();
+      const file = Buffer.alloc(bytes, '\x89PNG\r\n\x1a\n', 'latin1');
+      body.set('avatar', new Blob([file]), 'avatar.png');
+      const startedAt = performance.now();
+      const { status } = await request('/api/profile/picture', { method: 'PUT', body });
+      expect(status).toBe(200);
+      return performance.now() - startedAt;
+    };
+    await upload(1_000);
+    // Quadratic time would be several seconds.
+    expect(await upload(5_242_880)).toBeLessThan(2_000);
+  });
+
+  test('has no reset, because it stores nothing', async () => {
+    expect((await request('/__reset', { method: 'POST' })).status).toBe(404);
+  });
+});
+
+describe('With --stateful, the mock server', () => {
+  let mock: RunningProcess;
+  let url: string;
+  beforeAll(async () => {
+    const port = await freePort();
+    mock = start('--stateful', '--port', String(port));
+    url = `http://127.0.0.1:${port}`;
+    await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
+  }, 45_000);
+  afterAll(() => mock.kill());
+
+  const signIn = async (): Promise<Record<string, string>> => {
+    const response = await fetch(`${url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'ada@example.com', password: 'correct horse battery' }),
+    });
+    expect(response.status).toBe(200);
+    return { authorization: `Bearer ${(await response.json()).access_token}` };
+  };
+  const statusOf = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(url + path, { method, headers });
+    await response.arrayBuffer();
+    return response.status;
+  };
+
+  test('keeps changes until POST /__reset', async () => {
+    const headers = await signIn();
+    expect(await statusOf('DELETE', '/api/profile/account', headers)).toBe(200);
+    expect(await statusOf('GET', '/api/profile/me', headers)).toBe(401);
+    expect(await statusOf('POST', '/__reset')).toBe(204);
+    expect(await statusOf('GET', '/api/profile/me', headers)).toBe(401);
+    expect(await statusOf('GET', '/api/profile/me', await signIn())).toBe(200);
+  });
+
+  test('still answers requests during a reset, and concurrent resets', async () => {
+    let isDone = false;
+    const resets = Promise.all([statusOf('POST', '/__reset'), statusOf('POST', '/__reset')]);
+    const finished = resets.then((statuses) => {
+      isDone = true;
+      return statuses;
+    });
+    const statuses = new Set<number>();
+    while (!isDone) statuses.add(await statusOf('GET', '/api/spaces/search?q=bread'));
+    expect(await finished).toEqual([204, 204]);
+    expect([...statuses]).toEqual([200]);
+    await signIn();
+  });
+
+  test('serves avatars at its own address', async () => {
+    const response = await fetch(`${url}/api/profile/me`, { headers: await signIn() });
+    const { profile_picture } = await response.json();
+    expect(profile_picture).toBe(`${url}/avatars/default.webp`);
+    expect((await fetch(profile_picture)).status).toBe(200);
+  });
+
+  test('returns the example selected by Prefer without executing the request', async () => {
+    const headers = await signIn();
+    const prefer = { ...headers, prefer: 'code=503' };
+    expect(await statusOf('DELETE', '/api/profile/account', prefer)).toBe(503);
+    expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
+  });
+
+  test('waits as long as Prefer: delay-ms requests', async () => {
+    const startedAt = performance.now();
+    const headers = { prefer: 'delay-ms=500' };
+    expect(await statusOf('GET', '/api/spaces/search?q=bread', headers)).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThan(490);
+    expect(await statusOf('GET', '/api/profile/me', { prefer: 'delay-ms=x' })).toBe(400);
+  });
+
+  test('does not limit the number of requests', async () => {
+    const headers = await signIn();
+    for (let i = 0; i < 25; i += 1) {
+      const response = await fetch(`${url}/api/profile/username`, {
+        method: 'PUT',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ username: 'ada' }),
+      });
+      expect(response.status).toBe(200);
+    }
+  });
+
+  test('discards a delayed request whose client has disconnected', async () => {
+    const headers = await signIn();
+    const aborted = fetch(`${url}/api/profile/account`, {
+      method: 'DELETE',
+      headers: { ...headers, prefer: 'delay-ms=500' },
+      signal: AbortSignal.timeout(100),
+    });
+    await expect(aborted).rejects.toThrow('timeout');
+    await sleep(600);
+    expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
+  });
+
+  test('deletes its data when it is stopped', async () => {
+    await using folders = new AsyncDisposableStack();
+    const folder = folders.adopt(mkdtempSync(join(tmpdir(), 'mock-test-')), (name) =>
+      rmSync(name, { recursive: true }),
+    );
+    await using other = startProcess(
+      process.execPath,
+      ['mock/serve.ts', '--stateful', '--port', '0'],
+      { TMPDIR: folder },
+    );
+    await vi.waitFor(() => expect(other.stdout()).toContain('http://'), { timeout: 15_000 });
+    expect(readdirSync(folder)).toHaveLength(1);
+    other.child.kill('SIGINT');
+    expect((await other.result).code).toBe(0);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+test('loads packages of the server only with --stateful', async () => {
+  // Lists the packages that the repository's own modules import.
+  const hook = `import { registerHooks } from 'node:module';
+    registerHooks({ resolve(name, context, next) {
+      if (!/^(node|file|data):|^[./]/.test(name) && !context.parentURL?.includes('node_modules'))
+        console.log('package: ' + name);
+      return next(name, context);
+    } });`;
+  const packagesOf = async (...args: string[]) => {
+    await using mock = startProcess(process.execPath, [
+      ...['--import', `data:text/javascript,${encodeURIComponent(hook)}`],
+      ...['mock/serve.ts', '--port', '0', ...args],
+    ]);
+    await vi.waitFor(() => expect(mock.stdout()).toContain('http://'), { timeout: 15_000 });
+    return new Set([...mock.stdout().matchAll(/^package: (.*)$/gm)].map(([, name]) => name));
+  };
+  expect([...(await packagesOf())].sort()).toEqual([
+    '@stoplight/prism-http',
+    'pino',
+    'unhomoglyph',
+    'yaml',
+  ]);
+  expect(await packagesOf('--stateful')).toContain('fastify');
 });
 
 test('prints one line and exits if the port is in use', async () => {
   await using occupied = await occupyPort();
   await using mock = start('--port', String(occupied.port));
-  const { code, stdout, stderr } = await mock.result;
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/^listen EADDRINUSE.*\n$/);
+  expect(await mock.result).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `Port ${occupied.port} of 127.0.0.1 is in use. Choose another with --port.\n`,
+  });
 });
 
-test.each([[['--prot', '1']], [['--port', 'abc']]])('rejects the arguments %j', async (args) => {
+test('prints one line and exits if the address does not exist', async () => {
+  await using mock = start('--host', '192.0.2.1', '--port', '0');
+  const { code, stdout, stderr } = await mock.result;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^listen EADDRNOTAVAIL.*\n$/);
+});
+
+test('prints its options and headers with --help', async () => {
+  await using mock = start('--help');
+  const { code, stdout, stderr } = await mock.result;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  for (const text of ['--stateful', '--host', '--port', 'Prefer: code=', 'Prefer: delay-ms=']) {
+    expect(stdout).toContain(text);
+  }
+});
+
+test.each([
+  [['--prot', '1'], "Unknown option '--prot'"],
+  [['--port', 'abc'], '--port abc is not a number from 0 to 65535.'],
+  [['--port', '65536'], '--port 65536 is not a number from 0 to 65535.'],
+  [['stateful'], "Unexpected argument 'stateful'"],
+])('rejects the arguments %j with a reason and the usage', async (args, reason) => {
   await using mock = start(...args);
-  const { code, stderr } = await mock.result;
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/^Usage: .*\n$/);
+  const { code, stdout, stderr } = await mock.result;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr.startsWith(reason)).toBe(true);
+  expect(stderr).toContain('\nUsage: ');
 });

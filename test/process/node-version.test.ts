@@ -24,7 +24,7 @@ describe('The Node.js version check', () => {
   test.each(['8.17.0', '18.20.8', '22.21.0', '23.11.1'])('refuses %s', (version) => {
     expect(explainUnsupportedVersion(version)).toBe(
       `space-service needs Node.js 24 or newer, and this is v${version}. ` +
-        '"npm ci" installs it for the npm scripts, "npm ci --omit=dev" does not.',
+        'In the repository, "npm ci" installs it for the npm scripts; "npm ci --omit=dev" does not.',
     );
   });
 

@@ -145,6 +145,27 @@ describe('A text search', () => {
     },
     60_000,
   );
+
+  // Title matches of these spaces have ranks below those of all other matches.
+  test('returns no space twice on a page with title matches of more than 131,071 participants', async () => {
+    const popular = Array.from({ length: 62 }, (_, i) => ({
+      pk: 1 + i,
+      title: i < 4 ? 'Music' : i < 23 ? `Music ${i}` : `Concerts ${i}`,
+      description: i < 23 ? '' : 'music',
+      participants: i < 23 ? 1_000_000 : 1,
+    }));
+    await using music = await generateIndex(popular);
+    for (let limit = 20; limit <= 30; limit += 1) {
+      const query = { query: 'music', asTyped: false };
+      const { items } = await searchText(music.stores, music.dictionary, query, REVISION, {
+        limit,
+        position: undefined,
+      });
+      const ids = items.map((item) => JSON.parse(item).space_id);
+      expect(ids).toHaveLength(limit);
+      expect(new Set(ids).size).toBe(limit);
+    }
+  });
 });
 
 const MAX_ENTRIES_PER_STATEMENT = 80_000;

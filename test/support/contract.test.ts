@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
-import { closedContract } from './closed-contract.ts';
+import { closedContract } from '../../verification/contract.ts';
 import { type Exchange, STATUSES_FOLDER, validateExchange } from './contract.ts';
 
 // These exchanges never happened, so they must not count as reached.

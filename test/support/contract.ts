@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
-import { closedContract } from './closed-contract.ts';
+import { closedContract } from '../../verification/contract.ts';
 
 /** A request and its response, as seen by a client. */
 export interface Exchange {
@@ -30,7 +30,10 @@ interface Operation {
   responses: Record<string, Response>;
 }
 
-/** Environment variable: the folder in which every process of a test run records the statuses it has validated. */
+/**
+ * Environment variable: the folder in which every process of a test run records the statuses and codes it has
+ * validated.
+ */
 export const STATUSES_FOLDER = 'STATUSES_FOLDER';
 
 const contract = resolveReferences(closedContract());
@@ -72,7 +75,8 @@ function declaredResponses(): [string, Response][] {
 
 /**
  * Validates an exchange against the contract. Status, type, headers and body of the response must be declared, and an
- * accepted request must be valid. Outside the contract (pages, avatars, unknown paths), errors must be problem documents.
+ * accepted request must be valid. Outside the contract (`/docs`, avatars, unknown paths), errors must be problem
+ * documents.
  * @throws Error that describes the violation
  */
 export function validateExchange(exchange: Exchange): void {

@@ -27,6 +27,7 @@ export function isWholeRun(vitest: Vitest): boolean {
 }
 
 /**
+ * Checks that the tests reached every declared status and code, and prints how many.
  * @param recorded one entry per validated exchange, and one per problem code in it
  * @throws Error if a declared status or code is neither reached nor listed in test/unreached.yaml, or listed there
  *   without need

@@ -29,18 +29,20 @@ export interface ProcessResult {
 const running = new Set<RunningProcess>();
 
 /**
- * Starts a program in the root of the repository.
+ * Starts a program.
  * @param env environment variables besides PATH
  * @param input standard input
+ * @param cwd by default, the root of the repository
  */
 export function startProcess(
   program: string,
   args: readonly string[],
   env: Record<string, string> = {},
   input = '',
+  cwd = root,
 ): RunningProcess {
   const child = spawn(program, args, {
-    cwd: root,
+    cwd,
     env: { PATH: process.env.PATH, ...env },
     // Its own process group, so that its children can be killed with it.
     detached: true,

@@ -75,7 +75,7 @@ export function parametersOf({ path, method }: Operation): Parameter[] {
 }
 
 /** Returns the example of the JSON body, or undefined for an operation without one. */
-function bodyExampleOf({ path, method }: Operation): object | undefined {
+export function bodyExampleOf({ path, method }: Operation): object | undefined {
   const { requestBody } = contract.paths[path][method.toLowerCase()];
   return requestBody?.content['application/json']?.example;
 }

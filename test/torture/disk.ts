@@ -48,15 +48,16 @@ export const disk: Trial = {
     for (const [name, failure] of Object.entries(failures)) {
       await runPart(name, () => runOnFailingDisk(failure, rounds, writes));
     }
+    // One part has no requirement. It is not enough to pass the trial.
     if (measured.length === 1) throw new MissingRequirement(skipped.join('; '));
     return [...measured, ...skipped.map((each) => `not run: ${each}`)].join('; ');
   },
 };
 
-/** Runs with a subfolder on a small file system that another file fills. */
-async function runOnSmallDisk(part: string, rounds: number, writes: number): Promise<string> {
-  await using folder = await mountSmallDisk(part);
-  const ballast = openSync(join(folder.path, part, 'ballast'), 'w');
+/** Runs with a subfolder of the temporary folder on a small file system that another file fills. */
+async function runOnSmallDisk(subfolder: string, rounds: number, writes: number): Promise<string> {
+  await using folder = await mountSmallDisk(subfolder);
+  const ballast = openSync(join(folder.path, subfolder, 'ballast'), 'w');
   let size = 0;
   const fill = () => {
     for (const length of [1 << 20, 1 << 12, 1]) {
@@ -87,9 +88,9 @@ async function runOnSmallDisk(part: string, rounds: number, writes: number): Pro
   }
 }
 
-async function mountSmallDisk(part: string): Promise<AsyncDisposable & { path: string }> {
+async function mountSmallDisk(subfolder: string): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'space-service-small-'));
-  const place = join(path, part);
+  const place = join(path, subfolder);
   await mkdir(place, { recursive: true });
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SMALL_DISK_BYTES}`, 'tmpfs', place], {
@@ -200,7 +201,7 @@ async function runRounds(
   await assertIndexed(dataDir);
   assert(counts.avatars >= rounds, `only ${counts.avatars} avatars were rejected`);
 
-  // Only the old process may see unsynced data, so check the data in a new process.
+  // The old process may have data in memory only, so check again after a new process has read the files.
   await server.kill();
   await using restarted = await startServer({ DATA_DIR: dataDir });
   assert(restarted.url);
@@ -212,20 +213,20 @@ async function runRounds(
 /** Waits until writes succeed again and asserts that further writes succeed. Returns the time in milliseconds. */
 async function recover(
   write: Writer,
-  must: (condition: boolean, message: string) => void,
+  assertWithLog: (condition: boolean, message: string) => void,
 ): Promise<number> {
   const start = performance.now();
   for (;;) {
     const { operation, status } = await write();
     if (Number(status) < 300) break;
     const isInTime = performance.now() - start < 10_000;
-    must(isInTime, `${operation} still returns ${status} after 10 s`);
+    assertWithLog(isInTime, `${operation} still returns ${status} after 10 s`);
     await sleep(20);
   }
   const elapsedMs = Math.round(performance.now() - start);
   for (let i = 0; i < 10; i += 1) {
     const { operation, status } = await write();
-    must(Number(status) < 500, `${operation} returned ${status}`);
+    assertWithLog(Number(status) < 500, `${operation} returned ${status}`);
   }
   return elapsedMs;
 }

@@ -129,7 +129,7 @@ export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Returns whether the text was already overwritten before the deletion, so that files may not contain it. */
+/** Returns whether the text was already overwritten before the deletion, so that files need not contain it. */
 function isFormer(kind: string): boolean {
   return kind.startsWith('former ');
 }

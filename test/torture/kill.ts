@@ -37,8 +37,8 @@ export const kill: Trial = {
         await assertSound(dataDir);
         if (i % 20 === 0 || i > kills) await assertIndexed(dataDir);
         if (i > kills) {
-          const rows = actual.facts.size;
-          return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${rows} facts at the end`;
+          const factCount = actual.facts.size;
+          return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${factCount} facts at the end`;
         }
         traffic.settle(actual);
         traffic.setUrl(server.url);

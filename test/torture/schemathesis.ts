@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Operation, operations } from '../../server/contract.ts';
-import { openWorld, type World } from '../contract/world.ts';
+import { openWorld, type World } from '../../verification/world.ts';
 import { inputNamesOf, sessionEndingOperations } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { MissingRequirement, type Scale, type Trial } from './trial.ts';
@@ -151,6 +151,7 @@ async function runSchemathesis(
       '--url': url,
       '--phases': round === 1 ? phases : phases.replace('examples,coverage,', ''),
       '--max-examples': String(maxExamples),
+      // Different for each run and round, and the same in every trial. The names of the runs differ in length.
       '--seed': String(round * 100 + name.length),
       '--report-json-path': report,
     };

@@ -22,11 +22,14 @@ const SQL =
 const REVEALING_HEADERS = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
 
 /** Records sent secrets and received responses. */
-interface Exchanges {
+interface ExchangeRecord {
   secrets: Map<string, string>;
   /** Returns a new secret and records it. */
   secret(kind: string): string;
-  /** Sends a request and records error bodies and headers. Returns the status. */
+  /**
+   * Sends a request and records error bodies and headers. Returns the status.
+   * @param isPrivate whether the response must be `no-store`; by default, if the request has a token
+   */
   send(path: string, init: RequestInit, isPrivate?: boolean): Promise<number>;
   /** The bodies of error responses and the headers of all responses. */
   visibleTexts: string[];
@@ -88,7 +91,7 @@ export const secrets: Trial = {
   },
 };
 
-function openRecord(url: string): Exchanges {
+function openRecord(url: string): ExchangeRecord {
   const secrets = new Map<string, string>();
   const visibleTexts: string[] = [];
   const statuses = new Map<number, number>();
@@ -119,7 +122,7 @@ function openRecord(url: string): Exchanges {
 }
 
 /** Uses an account with secrets in every private text. Returns a token. */
-async function useAccount(url: string, { secrets, secret, send }: Exchanges, pass: number) {
+async function useAccount(url: string, { secrets, secret, send }: ExchangeRecord, pass: number) {
   const name = `person-${secret('a username')}`;
   const person = await register(url, name, secret('a password'));
   const { email } = person;
@@ -185,7 +188,7 @@ async function useAccount(url: string, { secrets, secret, send }: Exchanges, pas
 }
 
 /** Sends requests with secrets to an operation. It must reject most of them. */
-async function provoke(record: Exchanges, operation: Operation, token: string): Promise<void> {
+async function provoke(record: ExchangeRecord, operation: Operation, token: string): Promise<void> {
   const { secret } = record;
   const { method, bodyType, authentication } = operation;
   const { url, init } = exampleRequest(operation);
@@ -262,7 +265,7 @@ async function provoke(record: Exchanges, operation: Operation, token: string): 
 /** Sends requests that do not reach an operation: unknown paths and methods, and malformed HTTP. */
 async function provokeOutsideOperations(
   url: string,
-  { secret, send, visibleTexts }: Exchanges,
+  { secret, send, visibleTexts }: ExchangeRecord,
   token: string,
 ) {
   const headers = () => ({ authorization: `Bearer ${secret('a token')}` });
@@ -296,7 +299,7 @@ async function provokeOutsideOperations(
 }
 
 /** Damages the schema and the data, so that requests fail with an internal error. */
-async function provokeFailures(url: string, dataDir: string, record: Exchanges, pass: number) {
+async function provokeFailures(url: string, dataDir: string, record: ExchangeRecord, pass: number) {
   const { secrets, secret, send } = record;
   const password = secret('a password');
   const { email, token } = await register(url, `failing-${pass}`, password);
@@ -332,7 +335,7 @@ async function provokeFailures(url: string, dataDir: string, record: Exchanges, 
 }
 
 /** Sends more concurrent logins than the service can verify. */
-async function provokeOverload({ secret, send }: Exchanges): Promise<void> {
+async function provokeOverload({ secret, send }: ExchangeRecord): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const statuses = await Promise.all(
     Array.from({ length: OVERLOAD_LOGINS }, () => {

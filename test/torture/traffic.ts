@@ -114,6 +114,7 @@ const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'
 const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
 /** Maximum length of each list of users, spaces and messages. It bounds the memory of long runs. */
 const MAX_REMEMBERED = 200;
+/** Maximum number of users of each writer. */
 const MAX_PEOPLE = 12;
 
 const avatars = await Promise.all(

@@ -24,6 +24,13 @@ export function isUnavailable(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(codeOf(error));
 }
 
+/** Whether a file could not be written or created, for example because the disk is full. */
+export function isWriteFailure(error: unknown): boolean {
+  return /^SQLITE_(FULL|CANTOPEN|READONLY|PERM|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/.test(
+    codeOf(error),
+  );
+}
+
 /** Converts a SQLite error to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, file: string): unknown {
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));

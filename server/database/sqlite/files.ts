@@ -1,11 +1,19 @@
-import type Sqlite from 'better-sqlite3';
-import { busyError, explainFailure } from './errors.ts';
-import { openFile } from './open-file.ts';
+import { existsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import Sqlite from 'better-sqlite3';
+import { busyError, explainFailure, isWriteFailure } from './errors.ts';
+import { OPEN_TIMEOUT_MS, openFile } from './open-file.ts';
 import { vacuum } from './vacuum.ts';
 import { truncateWal } from './wal.ts';
 
 /** How long to wait for locks of other processes. */
 const LOCK_TIMEOUT_MS = 30_000;
+
+/** The `application_id` of copies: "SpBk". It distinguishes them from databases in use, which have none. */
+const COPY_APPLICATION_ID = 0x5370426b;
+
+/** Position of `application_id` in a database file: https://sqlite.org/fileformat.html#the_database_header */
+const APPLICATION_ID_OFFSET = 68;
 
 /**
  * Writes a consistent copy of a database, also while other processes write to it.
@@ -15,8 +23,49 @@ const LOCK_TIMEOUT_MS = 30_000;
 export async function copyFile(file: string, target: string): Promise<void> {
   await withFile(file, async (sqlite) => {
     sqlite.pragma(`busy_timeout = ${LOCK_TIMEOUT_MS}`);
-    sqlite.prepare('VACUUM INTO ?').run(target);
+    try {
+      sqlite.prepare('VACUUM INTO ?').run(target);
+    } catch (error) {
+      // Only the copy is written, so other failures are those of the database.
+      throw isWriteFailure(error) ? explainFailure(error, target) : error;
+    }
   });
+  await withFile(
+    target,
+    async (copy) => void copy.pragma(`application_id = ${COPY_APPLICATION_ID}`),
+    openCopy,
+  );
+}
+
+/** Whether a file is a copy by `copyFile`. */
+export async function isMarkedAsCopy(file: string): Promise<boolean> {
+  await using handle = await open(file, 'r');
+  const header = Buffer.alloc(APPLICATION_ID_OFFSET + 4);
+  const { bytesRead } = await handle.read(header);
+  return (
+    bytesRead === header.length &&
+    header.toString('latin1', 0, 16) === 'SQLite format 3\0' &&
+    header.readInt32BE(APPLICATION_ID_OFFSET) === COPY_APPLICATION_ID
+  );
+}
+
+/** Removes the mark of a copy that becomes a database in use. Does nothing for other files. */
+export function removeCopyMark(file: string): void {
+  if (!existsSync(file)) return;
+  const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+  try {
+    const id = sqlite.pragma('application_id', { simple: true });
+    if (id === COPY_APPLICATION_ID) sqlite.pragma('application_id = 0');
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** Opens a copy without creating other files beside it. */
+function openCopy(file: string): Sqlite.Database {
+  const sqlite = new Sqlite(file);
+  sqlite.pragma('journal_mode = MEMORY');
+  return sqlite;
 }
 
 /**
@@ -35,10 +84,11 @@ export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS)
 async function withFile(
   file: string,
   work: (sqlite: Sqlite.Database) => Promise<void>,
+  connect: (file: string) => Sqlite.Database = openFile,
 ): Promise<void> {
   let sqlite: Sqlite.Database | undefined;
   try {
-    sqlite = openFile(file);
+    sqlite = connect(file);
     await work(sqlite);
   } catch (error) {
     throw explainFailure(error, file);

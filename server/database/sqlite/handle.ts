@@ -38,7 +38,10 @@ export class SqliteHandle {
     });
   }
 
-  /** Returns rows one by one. The statement is not cached, because it stays busy until the last row is read. */
+  /**
+   * Returns rows one by one. The statement is not cached, because it stays busy until the last row is read. Its time is
+   * not measured.
+   */
   iterate<R>({ sql, parameters }: CompiledQuery): IterableIterator<R> {
     return this.#sqlite.prepare(sql).iterate(parameters) as IterableIterator<R>;
   }

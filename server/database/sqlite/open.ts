@@ -3,6 +3,7 @@ import type { Engine } from '../engine.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
 import { explainFailure } from './errors.ts';
+import { removeCopyMark } from './files.ts';
 import { MaintenanceThread } from './maintenance/maintenance-thread.ts';
 import { startMeter } from './meter.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
@@ -29,8 +30,10 @@ export async function openSqlite(
   try {
     // First, because it throws for files that must not be migrated.
     const isCurrent = isMigrated(file);
-    if (migrate) await migrateToLatest(db);
-    else if (!isCurrent) {
+    if (migrate) {
+      removeCopyMark(file);
+      await migrateToLatest(db);
+    } else if (!isCurrent) {
       throw new OperatorError(
         `${file} was written by an older version. Start the service to migrate it.`,
       );

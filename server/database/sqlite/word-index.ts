@@ -8,7 +8,7 @@ const TITLE_PREFIX = '=';
 const INSERT_DOCUMENT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
 const DELETE_DOCUMENT = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)';
 
-// Without the casts, SQLite would plan the statement again for every new value. See `placeholdersOf`.
+// Without the casts, SQLite would plan the statement again for every new value. See `placeholdersOf` in `prepared.ts`.
 const FIND = `SELECT rowid AS key FROM word_index
   WHERE word_index MATCH CAST(? AS TEXT) AND rowid > CAST(? AS INTEGER)
   ORDER BY rowid LIMIT CAST(? AS INTEGER)`;

@@ -5,8 +5,8 @@ import { readFragments } from '../results.ts';
 import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
 
 /**
- * The words that several public spaces share, with the number of spaces for each. Used to correct queries and to
- * estimate their cost. It can be up to two minutes older than the word index.
+ * The words that several public spaces share, with the number of spaces for each. Also has the slice terms, see
+ * `slices.ts`. Used to correct queries and to estimate their cost. It can be up to two minutes older than the word index.
  */
 export interface Dictionary {
   /** Changes when the content does. */

@@ -66,18 +66,22 @@ const NASAL_LETTER = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ]
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
-  return text
-    .toWellFormed()
-    .replaceAll('´', "'")
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(IGNORED, '')
-    .replaceAll('เเ', 'แ')
-    .replace(MARKED, '$1')
-    .replace(EQUIVALENT_CHARACTER, (character) => EQUIVALENTS.get(character) ?? character)
-    .replace(HAN, (character) => SIMPLIFIED.get(character) ?? character)
-    .replace(NASAL_DOT, (_, at: number, folded: string) => nasalBefore(folded.charCodeAt(at + 1)))
-    .normalize('NFC');
+  return (
+    text
+      .toWellFormed()
+      // Before NFKD, which splits it into a space and an accent.
+      .replaceAll('´', "'")
+      .normalize('NFKD')
+      .toLowerCase()
+      .replace(IGNORED, '')
+      // Thai: two vowel signs E look like one AE, and are often typed instead.
+      .replaceAll('เเ', 'แ')
+      .replace(MARKED, '$1')
+      .replace(EQUIVALENT_CHARACTER, (character) => EQUIVALENTS.get(character) ?? character)
+      .replace(HAN, (character) => SIMPLIFIED.get(character) ?? character)
+      .replace(NASAL_DOT, (_, at: number, folded: string) => nasalBefore(folded.charCodeAt(at + 1)))
+      .normalize('NFC')
+  );
 }
 
 /** Returns the nasal of a consonant's row, with a virama. */

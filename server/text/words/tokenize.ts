@@ -86,10 +86,11 @@ export function indexWords(text: string): string[] {
     } else {
       const parts = splitToken(token);
       for (const [i, part] of parts.entries()) {
+        // Each part has at least one character, so `truncateWord` would remove further parts.
         const rest = joinParts(parts.slice(i, i + MAX_WORD_CODE_POINTS));
         const word = truncateWord(rest);
         words.add(word);
-        // The digits before a dot are not a separate word: a query for `3.` means `3`.
+        // A part such as `3.` of `3.14` is not indexed separately: a query for `3.` becomes `3`, a prefix of `3.14`.
         const isLast = i === parts.length - 1;
         if (!isLast && !part.endsWith('.')) words.add(truncateWord(withoutDot(part)));
         if (LEADING_ARTICLE.test(rest)) words.add(truncateWord(rest.replace(LEADING_ARTICLE, '')));

@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { startServer } from '../../support/server.ts';
 import { spaceOf } from '../data.ts';
 import { buildDatabase, chunksOf, waitUntilIdle } from '../database.ts';
-import { distribute, startLoadGenerator } from '../load.ts';
+import { distribute, type LoadResult, startLoadGenerator } from '../load.ts';
 import { makeQueries, respelling, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
 import { alternate, median, quantile } from '../statistics.ts';
@@ -42,7 +42,7 @@ const forms = {
 };
 const classes = ['common word', 'rare word', 'two words', 'no match'] as const;
 const respelt = respelling();
-const rows = { alone: [] as Row[], under: [] as Row[] };
+const rows = { alone: [] as Row[], 'under load': [] as Row[] };
 type Row = { name: string; values: number[] };
 for (const name of classes) {
   const queries = makeQueries(spaces)[name];
@@ -57,7 +57,7 @@ for (const name of classes) {
     );
     for (const [kind, connections] of [
       ['alone', 1],
-      ['under', 10],
+      ['under load', 10],
     ] as const) {
       const send = (to: string, paths: string[]) => () =>
         generator.send({
@@ -67,12 +67,15 @@ for (const name of classes) {
           paths: distribute(paths, connections),
         });
       const pairs = await alternate(3, send(service.url, ours), send(url, theirs));
-      const of = (which: 0 | 1) =>
+      const summarize = (results: LoadResult[]) =>
         kind === 'alone'
-          ? median(pairs.map((pair) => quantile(pair[which].latencies, 0.5)))
-          : median(pairs.map((pair) => pair[which].requestsPerSecond));
-      const values =
-        kind === 'alone' ? [of(0), of(1), of(1) / of(0)] : [of(0), of(1), of(0) / of(1)];
+          ? median(results.map(({ latencies }) => quantile(latencies, 0.5)))
+          : median(results.map(({ requestsPerSecond }) => requestsPerSecond));
+      const own = summarize(pairs.map(([first]) => first));
+      const reference = summarize(pairs.map(([, second]) => second));
+      // How many times better the service is: less time, or more requests.
+      const ratio = kind === 'alone' ? reference / own : own / reference;
+      const values = [own, reference, ratio];
       rows[kind].push({ name: `${name}, ${form}`, values });
     }
   }
@@ -88,7 +91,7 @@ printComparison({
   id: 'pocketbase',
   title: 'Requests per second, ten at a time',
   columns,
-  rows: rows.under,
+  rows: rows['under load'],
 });
 pocketbase.kill();
 await once(pocketbase, 'exit');

@@ -31,6 +31,7 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
   const gif = await image.gif().toBuffer();
   const concat = (...parts: (Buffer | string)[]) =>
     Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+  // The header chunk IHDR ends at byte 33.
   const insert = (...chunks: Buffer[]) =>
     Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)]);
   const compressed = deflateSync(Buffer.alloc(100 * MB * size));

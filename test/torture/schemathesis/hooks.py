@@ -10,7 +10,7 @@ URL = os.environ["SERVER_URL"]
 SESSION_ENDING_OPERATIONS = os.environ["SESSION_ENDING_OPERATIONS"].split()
 
 # Maximum size of request line and headers, minus some bytes for headers that are added later. The server rejects longer
-# ones with 431 before it determines the operation, so operations do not declare this status.
+# ones with 431 before it determines the operation, so most operations do not declare this status.
 MAX_HEAD_BYTES = 16_384 - 512
 
 

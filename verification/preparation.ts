@@ -1,13 +1,18 @@
-import { avatarFile } from '../support/avatar.ts';
-import { inputNamesOf } from '../support/requests.ts';
 import {
   type DeclaredResponse,
   declaredResponses,
   parameterExamples,
 } from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
-import type { Servers } from './servers.ts';
+import { REQUEST_TIMEOUT_MS } from './exchange.ts';
+import type { Servers } from './verify.ts';
 import { newUsername, type World } from './world.ts';
+
+/** A PNG of 8 x 8 pixels. */
+const avatar = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAACXBIWXMAAAPoAAAD6AG1e1JrAAAAEElEQVQI12NgaGjAjoaWBADiMEABk634GAAAAABJRU5ErkJggg==',
+  'base64',
+);
 
 /** Maximum number of requests to reach a rate limit. */
 const MAX_REQUESTS_TO_LIMIT = 200;
@@ -38,7 +43,7 @@ const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an 
  * count against the limit.
  */
 const changes: Record<string, Change> = {
-  // The search drops the stop word and returns the executed query in Answered-Query.
+  // The other query has no stop word, and the response returns it in Answered-Query.
   'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
   'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
 
@@ -48,11 +53,11 @@ const changes: Record<string, Change> = {
     asOther(t, world);
     takenUsername(t, world);
   },
-  'changeProfilePicture 200': async (t) => setAvatar(t, await avatarFile()),
+  'changeProfilePicture 200': (t) => setAvatar(t, new Blob([avatar])),
   'changeProfilePicture 400': (t) => setAvatar(t),
   'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
   'changeProfilePicture 415': unsupportedAvatar,
-  'changeProfilePicture 422': async (t) => setAvatar(t, (await avatarFile()).slice(0, -40)),
+  'changeProfilePicture 422': (t) => setAvatar(t, new Blob([avatar.subarray(0, -40)])),
   'changeProfilePicture 429': async (t, world) => {
     asOther(t, world);
     await unsupportedAvatar(t, world);
@@ -107,19 +112,18 @@ export const literalParameters: readonly string[] = ['q', 'tag'];
 /** Returns whether the changes, or the example request itself, provoke the response. */
 export function isProvoked({ id, operation, status }: DeclaredResponse): boolean {
   if (Object.hasOwn(changes, id)) return true;
-  const names = inputNamesOf(operation);
-  const hasIds = names.some((name) => Object.hasOwn(existingIds, name));
-  const takesJson = operation.bodyType === 'application/json';
+  const { inputNames, takesJson, isPublicRead } = operation;
+  const hasIds = inputNames.some((name) => Object.hasOwn(existingIds, name));
   switch (status) {
     case '400':
-      return takesJson || hasIds || names.includes('limit');
+      return takesJson || hasIds || inputNames.includes('limit');
     case '404':
       return hasIds;
     case '413':
     case '415':
       return takesJson;
     case '429':
-      return operation.isPublicRead;
+      return isPublicRead;
     default:
       return ['200', '201', '401', '408', '431', '500', '503'].includes(status);
   }
@@ -157,7 +161,7 @@ export function prepareWith(
     }
     const target = special ?? world;
     replaceIds(transaction, response, target);
-    if (operation.authentication !== 'none') setToken(transaction, target.creator.token);
+    if (operation.acceptsToken) setToken(transaction, target.creator.token);
     await (changes[id] ?? changesByStatus[status])?.(transaction, target);
     if (status === '429' && !(await reachLimit(transaction, target.url)) && !special)
       return skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
@@ -201,7 +205,8 @@ async function reachLimit({ request, fullPath }: Transaction, url: string): Prom
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
   for (let i = 0; i < MAX_REQUESTS_TO_LIMIT; i += 1) {
-    const response = await fetch(new URL(fullPath, url), { method, headers, body });
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    const response = await fetch(new URL(fullPath, url), { method, headers, body, signal });
     await response.arrayBuffer();
     if (response.status === 429) return true;
     if (!response.headers.has('ratelimit-limit')) return false;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
-import * as api from '../../generated/sdk.gen.ts';
-import type { Message, Registration, Space, SpaceCreation } from '../../generated/types.gen.ts';
+import { type Client, createClient, createConfig } from '../generated/client/index.ts';
+import * as api from '../generated/sdk.gen.ts';
+import type { Message, Registration, Space, SpaceCreation } from '../generated/types.gen.ts';
+import { dataOf, REQUEST_TIMEOUT_MS } from './exchange.ts';
 
 export interface Account extends Registration {
   userId: string;
@@ -21,6 +22,9 @@ export interface World {
    */
   other: Account;
   otherSpace: Space;
+  /** Returns a client that sends the access token, if any. */
+  client(token?: string): Client;
+  /** Registers an account. `close` deletes it. */
   register(): Promise<Account>;
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
@@ -52,10 +56,13 @@ export interface Credentials {
 
 /**
  * Creates the test data on a server.
- * @throws Error with the failed request and its response
+ * @throws UnexpectedResponse if a request fails
  */
 export async function openWorld(url: string, credentials?: Credentials): Promise<World> {
-  const client = (token = '') => createClient(createConfig({ baseUrl: url, auth: token }));
+  const fetchInTime: typeof fetch = (input, init) =>
+    fetch(input, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+  const client = (token = '') =>
+    createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
   const accounts: (Registration & { token?: string })[] = [];
 
   const createRegistration = () => {
@@ -120,47 +127,37 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
       throw new Error(`These accounts could not be deleted from ${url}: ${remaining.join(', ')}.`);
   };
 
-  try {
-    const creator = credentials ? await useAccount(credentials) : await register();
-    const other = await register();
-    const space = await createSpace(creator);
-    const message = await sendMessage(creator, space);
-    // A second item in each list, so that its first page links to the next one.
-    await createSpace(creator);
-    await sendMessage(creator, space);
-    return {
-      url,
-      creator,
-      space,
-      message,
-      other,
-      otherSpace: await createSpace(other),
-      register,
-      newRegistration,
-      logIn,
-      createSpace: () => createSpace(creator),
-      sendMessage: () => sendMessage(creator, space),
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(close);
+  const creator = credentials ? await useAccount(credentials) : await register();
+  const other = await register();
+  const space = await createSpace(creator);
+  const message = await sendMessage(creator, space);
+  // A second item in each list, so that its first page links to the next one.
+  await createSpace(creator);
+  await sendMessage(creator, space);
+  const otherSpace = await createSpace(other);
+  // From here on, the caller is responsible for `close`.
+  cleanup.move();
+  return {
+    url,
+    creator,
+    space,
+    message,
+    other,
+    otherSpace,
+    client,
+    register,
+    newRegistration,
+    logIn,
+    createSpace: () => createSpace(creator),
+    sendMessage: () => sendMessage(creator, space),
+    close,
+  };
 }
 
 /** Returns the ids of the 100 spaces joined last. A run creates fewer. */
 async function spacesOf(client: Client): Promise<string[]> {
   const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
   return participations.map(({ space }) => space.space_id);
-}
-
-async function dataOf<T>(
-  call: Promise<{ data?: T; error?: unknown; response?: Response; request?: Request }>,
-): Promise<T> {
-  const { data, error, response, request } = await call;
-  if (data !== undefined) return data;
-  const outcome = response
-    ? `${response.status} ${JSON.stringify(error)}`
-    : `no response: ${(error as Error).cause ?? error}`;
-  throw new Error(`${request?.method} ${request?.url} got ${outcome}`);
 }

@@ -1,6 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { contractFile } from './contract.ts';
+import { REQUEST_TIMEOUT_MS } from './exchange.ts';
 
 /** A request and the response that Dredd expects, built from the contract's examples. */
 export interface Transaction {
@@ -18,50 +20,72 @@ export interface Transaction {
   /** Set to a reason to fail the transaction. */
   fail?: string;
   /** The actual response. */
-  real?: { statusCode: number; headers: Record<string, string>; body?: string };
+  real?: { statusCode: number; headers: Record<string, string>; body: string };
 }
+
+/** A difference between a response and the expected one. */
+export interface Difference {
+  message: string;
+  /** Of the body: JSON Pointer of the value. Of the headers: `/` and the name in lower case. */
+  location?: { pointer: string };
+}
+
+export type Differences = Partial<Record<'statusCode' | 'headers' | 'body', Difference[]>>;
 
 export interface Result {
   transaction: Transaction;
-  /** How the response differs from the expected one; empty if it passes. */
-  errors: string;
+  /** The reason why the request was not sent, or got no response. */
+  error?: unknown;
+  /** The differences in each part of the response. */
+  differences: Differences;
+}
+
+interface Test {
+  results: { fields?: Record<string, { errors: Difference[] }> };
 }
 
 /**
- * Runs Dredd, which sends every transaction of a contract to a server in sequence.
- * @param contract the path of an OpenAPI 3.0 file
- * @param prepare  changes each transaction before it is sent; if it rejects, the transaction fails
+ * Runs Dredd, which sends every transaction of the contract to a server in sequence.
+ * @param prepare changes each transaction before it is sent; if it rejects, the transaction fails
  * @returns the results of the transactions that were not skipped
  */
 export async function runDredd(
-  contract: string,
   url: string,
   prepare: (transaction: Transaction) => Promise<void>,
 ): Promise<Result[]> {
   const results: Result[] = [];
   let transaction: Transaction;
-  const report = (errors: string) => results.push({ transaction, errors });
+  let preparationError: unknown;
   const emitter = new EventEmitter();
-  emitter.on('test pass', () => report(''));
-  emitter.on('test fail', ({ message }: { message: string }) => report(message.trim() || 'failed'));
-  emitter.on('test error', (error: Error) => report(String(error)));
+  emitter.on('test pass', () => results.push({ transaction, differences: {} }));
+  emitter.on('test fail', ({ results: { fields = {} } }: Test) => {
+    const parts = Object.entries(fields).map(([name, { errors }]) => [name, errors]);
+    results.push({
+      transaction,
+      error: preparationError,
+      differences: Object.fromEntries(parts),
+    });
+  });
+  emitter.on('test error', (error: Error) => results.push({ transaction, error, differences: {} }));
 
   const Dredd = loadDredd();
   const dredd = new Dredd({
     endpoint: url,
-    path: [contract],
+    path: [fileURLToPath(contractFile)],
     emitter,
-    hookfiles: [fileURLToPath(new URL('hooks.cts', import.meta.url))],
+    hookfiles: [fileURLToPath(new URL('hooks.cjs', import.meta.url))],
     custom: {
       prepare: async (next: Transaction, done: () => void) => {
         transaction = next;
+        preparationError = undefined;
         await prepare(next).catch((error) => {
+          preparationError = error;
           next.fail = String(error);
         });
         done();
       },
     },
-    http: { timeout: 30_000 },
+    http: { timeout: REQUEST_TIMEOUT_MS },
     // With another level, Dredd warns about every OpenAPI keyword that its parser ignores.
     loglevel: 'error',
   });

@@ -1,0 +1,187 @@
+import type { IncomingMessage } from 'node:http';
+import { copyContract, type Operation } from '../server/contract.ts';
+import type { Pointer } from '../server/errors.ts';
+import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
+import { HttpProblem, type ProblemCode } from '../server/http/problems.ts';
+import { checkAvatar, readJson } from './bodies.ts';
+import { isPercentEncodedUtf8 } from './paths.ts';
+import { type ExampleResponse, openPrism, type Selection, type Violation } from './prism.ts';
+import { checkRules } from './rules.ts';
+
+/** A response to send. */
+export interface MockResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: string | Buffer;
+}
+
+/** Responds with the examples in the contract. */
+export interface Examples {
+  /**
+   * Responds as the server does, as far as this requires no state.
+   * @throws HttpProblem or DomainError if the request is invalid
+   */
+  respond(operation: Operation, incoming: IncomingMessage): Promise<MockResponse>;
+  /**
+   * Responds with the selected example, whatever the request is.
+   * @throws HttpProblem if the contract does not have it
+   */
+  select(
+    operation: Operation,
+    incoming: IncomingMessage,
+    selection: Selection,
+  ): Promise<MockResponse>;
+}
+
+const MAX_REPORTED_ERRORS = 20;
+
+/** The base URL in the contract's examples. */
+const EXAMPLE_BASE_URL = copyContract().servers[0]?.url ?? '';
+
+/** The syntax of RFC 6750, section 2.1. */
+const AUTHORIZATION = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
+
+/** @param baseUrl the mock's own base URL, which replaces the one in examples */
+export async function openExamples(baseUrl: string): Promise<Examples> {
+  const askPrism = await openPrism();
+
+  return { respond, select };
+
+  async function respond(operation: Operation, incoming: IncomingMessage): Promise<MockResponse> {
+    // In the order of the server's checks.
+    if (operation.hasQueryParameters) checkQueryString(incoming.url);
+    if (!hasToken(operation, incoming)) return select(operation, incoming, { code: 401 });
+    const problem = findBodyProblem(incoming.headers, operation);
+    if (problem) throw problem;
+    if (operation.bodyType === 'multipart/form-data') {
+      return select(operation, incoming, await checkAvatar(incoming));
+    }
+    const url = urlOf(incoming);
+    const isJson = operation.bodyType !== null && hasBody(incoming.headers);
+    const body = isJson ? await readJson(incoming) : undefined;
+    // Prism would report an empty tag as missing.
+    if (url.pathname.endsWith('/tag/')) return select(operation, incoming, { code: 404 });
+    const response = await askPrism(operation, url, { body });
+    const { violations } = response;
+    // The server checks most patterns after the schema, as part of its rules.
+    if (violations.every(({ code }) => code === 'pattern')) checkRules(operation, body);
+    if (violations.length > 0) throw explainViolations(violations);
+    if (hasUnknownCursor(url, response)) {
+      return select(operation, incoming, { code: 400, example: 'invalid_cursor' });
+    }
+    return adapt(operation, incoming, response);
+  }
+
+  async function select(operation: Operation, incoming: IncomingMessage, selection: Selection) {
+    const response = await askPrism(operation, urlOf(incoming), { selection });
+    return adapt(operation, incoming, response);
+  }
+
+  function urlOf({ url = '' }: IncomingMessage): URL {
+    return new URL(baseUrl + url);
+  }
+
+  /**
+   * Adapts an example to the request:
+   *
+   * - The `Link` header points to a second page of the same list, which is the last one.
+   * - A search with `as_typed=true` has no `Answered-Query`. A search with a blank `q` has no results.
+   * - `WWW-Authenticate` reports whether the request had a token.
+   * - `Cache-Control` is that of the server.
+   * - URLs use the mock's address.
+   */
+  function adapt(
+    operation: Operation,
+    incoming: IncomingMessage,
+    { status, headers: exampleHeaders, body }: ExampleResponse,
+  ): MockResponse {
+    const { pathname, searchParams } = urlOf(incoming);
+    const { authorization = '' } = incoming.headers;
+    const headers = new Headers(exampleHeaders);
+    const cursor = cursorIn(headers.get('link'));
+    if (cursor !== undefined) {
+      const isLastPage = searchParams.has('cursor');
+      searchParams.set('cursor', cursor);
+      if (isLastPage) headers.delete('link');
+      else headers.set('link', `<${pathname}?${searchParams}>; rel="next"`);
+    }
+    const isBlankSearch = status === 200 && searchParams.get('q')?.trim() === '';
+    if (isBlankSearch) headers.delete('link');
+    if (isBlankSearch || searchParams.get('as_typed') === 'true') headers.delete('answered-query');
+    const code = (body as { code?: ProblemCode }).code;
+    if (code === 'unauthenticated' && /^bearer +\S/i.test(authorization)) {
+      headers.set('www-authenticate', 'Bearer error="invalid_token"');
+    }
+    const hasCaller = operation.authentication !== 'none' && authorization !== '';
+    if (status >= 400 || !operation.isPublicRead || hasCaller) {
+      headers.set('cache-control', 'no-store');
+    }
+    return {
+      status,
+      headers: Object.fromEntries(headers),
+      body: isBlankSearch ? '[]' : JSON.stringify(body).replaceAll(EXAMPLE_BASE_URL, baseUrl),
+    };
+  }
+}
+
+function checkQueryString(url = ''): void {
+  if (isPercentEncodedUtf8(url.replace(/^[^?]*/, ''))) return;
+  const message = 'is not valid percent-encoded UTF-8';
+  throw new HttpProblem('invalid_request', `The query string ${message}.`, {
+    pointers: [{ pointer: '?', message }],
+  });
+}
+
+function hasToken({ authentication }: Operation, { headers }: IncomingMessage): boolean {
+  if (authentication === 'none') return true;
+  if (headers.authorization === undefined) return authentication === 'optional';
+  return AUTHORIZATION.test(headers.authorization);
+}
+
+/** Whether the cursor of a request differs from the one that the example of its list links to. */
+function hasUnknownCursor({ searchParams }: URL, { headers }: ExampleResponse): boolean {
+  const known = cursorIn(new Headers(headers).get('link'));
+  return known !== undefined && ![known, null].includes(searchParams.get('cursor'));
+}
+
+function cursorIn(link: string | null): string | undefined {
+  return /[?&]cursor=([^&>]+)/.exec(link ?? '')?.[1];
+}
+
+function explainViolations(violations: readonly Violation[]): HttpProblem {
+  const pointers = violations.slice(0, MAX_REPORTED_ERRORS).map(explainViolation);
+  const summary = pointers
+    .map(({ pointer, message }) => `${pointer.replace(/^[/?{]|\}$/g, '') || 'the body'} ${message}`)
+    .join('; ');
+  const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
+  const code = isCursor ? 'invalid_cursor' : 'invalid_request';
+  return new HttpProblem(code, `The request is invalid: ${summary}.`, { pointers });
+}
+
+function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {
+  // Prism states the name of a missing or unknown property only in the message.
+  const name = /'([^']*)'$/.exec(message)?.[1];
+  switch (code) {
+    case 'required':
+      return {
+        pointer: pointerTo(part, name === undefined ? steps : [...steps, name]),
+        message: 'is missing',
+      };
+    case 'additionalProperties':
+      return { pointer: pointerTo(part, [...steps, name ?? '']), message: 'is not a known field' };
+    case 'pattern':
+      return { pointer: pointerTo(part, steps), message: 'does not match its pattern' };
+    default:
+      return {
+        pointer: pointerTo(part, steps),
+        message: /\bmust .*$/.exec(message)?.[0] ?? 'is invalid',
+      };
+  }
+}
+
+/** Returns the location of an error in the notation of the contract. */
+function pointerTo(part: string | undefined, steps: string[]): string {
+  if (part === 'query') return `?${steps.join('/')}`;
+  if (part === 'path') return `{${steps.join('/')}}`;
+  return steps.map((step) => `/${step}`).join('');
+}

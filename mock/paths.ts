@@ -1,0 +1,34 @@
+import { type Operation, operations } from '../server/contract.ts';
+import { HttpProblem, notFound } from '../server/http/problems.ts';
+
+/** Paths without parameters are first, because `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
+const routes = [...Map.groupBy(operations, ({ path }) => path)]
+  .sort(([a], [b]) => Number(a.includes('{')) - Number(b.includes('{')))
+  .map(([path, operationsAtPath]) => ({
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]*')}$`),
+    operationsAtPath,
+  }));
+
+/** @throws HttpProblem if the path is malformed or unknown, or does not support the method */
+export function findOperation(method: string, path: string): Operation {
+  if (!isPercentEncodedUtf8(path)) {
+    throw new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
+  }
+  const route = routes.find(({ pattern }) => pattern.test(path));
+  if (route === undefined) throw notFound();
+  const methods = route.operationsAtPath.map((each) => each.method);
+  const operation = route.operationsAtPath[methods.indexOf(method === 'HEAD' ? 'GET' : method)];
+  if (operation !== undefined) return operation;
+  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
+  const detail = `${method} is not allowed at this path. Allowed: ${allowed}.`;
+  throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
+}
+
+export function isPercentEncodedUtf8(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

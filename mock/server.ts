@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DomainError } from '../server/errors.ts';
+import { clientErrorHandler, rejectUnsupportedExpectations } from '../server/http/client-errors.ts';
+import { HttpProblem, problemDocument } from '../server/http/problems.ts';
+import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
+import { type Examples, type MockResponse, openExamples } from './examples.ts';
+import { findOperation } from './paths.ts';
+import { readPreferences } from './preferences.ts';
+import type { Application } from './stateful.ts';
+
+export interface MockOptions {
+  host: string;
+  /** 0 for any free port. */
+  port: number;
+  /** Whether to run the server on sample data instead of returning the contract's examples. */
+  isStateful: boolean;
+}
+
+/** A running mock server. Disposing of it stops it. */
+export interface Mock extends AsyncDisposable {
+  url: string;
+}
+
+/** Equal to those of the server with its default settings. */
+const CORS_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'Answered-Query, Link, Retry-After, WWW-Authenticate, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset',
+};
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-methods': 'GET, PUT, POST, PATCH, DELETE',
+  'access-control-max-age': '86400',
+  vary: 'Access-Control-Request-Headers',
+};
+
+const defaultAvatar = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
+
+/** @throws Error if the mock cannot listen */
+export async function startMock(
+  { host, port, isStateful }: MockOptions,
+  { headersTimeoutMs, requestTimeoutMs, connectionCheckIntervalMs }: TimeLimits = TIME_LIMITS,
+): Promise<Mock> {
+  const server = createServer({
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: connectionCheckIntervalMs,
+  });
+  const log = { info() {} };
+  server.on('clientError', clientErrorHandler(log));
+  rejectUnsupportedExpectations({ server, log });
+  server.listen(port, host);
+  await once(server, 'listening');
+  const hostInUrl = host.includes(':') ? `[${host}]` : host;
+  const url = `http://${hostInUrl}:${(server.address() as AddressInfo).port}`;
+
+  // Requests that arrive earlier wait until the mock is ready.
+  const starting = Promise.all([
+    openExamples(url),
+    // Imported only when needed, because it depends on the server's packages.
+    isStateful ? import('./stateful.ts').then((module) => module.openApplication(url)) : undefined,
+  ]);
+  server.on('request', async (incoming, outgoing) => {
+    try {
+      await handle(incoming, outgoing, ...(await starting));
+    } catch (error) {
+      send(outgoing, problemResponse(error));
+    }
+  });
+  const [, application] = await starting;
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await application?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function handle(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  examples: Examples,
+  application: Application | undefined,
+): Promise<void> {
+  const { method = '', url = '', headers } = incoming;
+  const { selection, delayMs } = readPreferences(headers.prefer?.toString());
+  await sleep(delayMs);
+  // The client has not waited.
+  if (incoming.socket.destroyed) return;
+  if (application && method === 'POST' && url === '/__reset') {
+    await application.reset();
+    return send(outgoing, { status: 204, headers: {}, body: '' });
+  }
+  if (application && selection === undefined) return application.handle(incoming, outgoing);
+  if (method === 'OPTIONS') return send(outgoing, preflightResponse(incoming));
+  const [path = ''] = url.split('?');
+  if (path.startsWith('/avatars/')) return send(outgoing, avatarResponse());
+  const operation = findOperation(method, path);
+  const response = selection
+    ? examples.select(operation, incoming, selection)
+    : examples.respond(operation, incoming);
+  send(outgoing, await response);
+}
+
+function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {
+  const length = String(Buffer.byteLength(body));
+  outgoing.writeHead(status, { ...CORS_HEADERS, ...headers, 'content-length': length }).end(body);
+}
+
+function problemResponse(error: unknown): MockResponse {
+  const { code, message, pointers, headers } = problemOf(error);
+  const problem = problemDocument(code, message, randomUUID(), pointers);
+  return {
+    status: problem.status,
+    headers: {
+      ...headers,
+      'cache-control': 'no-store',
+      'content-type': 'application/problem+json',
+    },
+    body: JSON.stringify(problem),
+  };
+}
+
+function problemOf(error: unknown): HttpProblem {
+  if (error instanceof HttpProblem) return error;
+  if (error instanceof DomainError) {
+    return new HttpProblem(error.code, error.message, { pointers: error.pointers });
+  }
+  console.error(error);
+  return new HttpProblem('internal', 'The mock server failed. Its terminal shows the error.');
+}
+
+function preflightResponse({ headers }: IncomingMessage): MockResponse {
+  const requestedHeaders = headers['access-control-request-headers'];
+  return {
+    status: 204,
+    headers: {
+      ...PREFLIGHT_HEADERS,
+      ...(requestedHeaders !== undefined && { 'access-control-allow-headers': requestedHeaders }),
+    },
+    body: '',
+  };
+}
+
+/** Every avatar is the default avatar. */
+function avatarResponse(): MockResponse {
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'image/webp',
+      'cache-control': 'public, max-age=86400',
+      'cross-origin-resource-policy': 'cross-origin',
+    },
+    body: defaultAvatar,
+  };
+}

@@ -1,0 +1,30 @@
+import type { Engine } from '../database/engine.ts';
+import type { AvatarStore } from './store.ts';
+
+/**
+ * Deletes stored avatars that no user has: leftovers of interrupted uploads, and files that a restore has copied
+ * although the restored database does not have them. Does nothing for a database without users, because it may be a new
+ * one that the service has created beside the avatars of another by mistake.
+ */
+export async function removeUnusedAvatars(
+  engine: Engine,
+  avatars: AvatarStore,
+  signal: AbortSignal,
+): Promise<void> {
+  const anyUser = await engine.db.selectFrom('users').select('pk').limit(1).executeTakeFirst();
+  if (anyUser) await avatars.removeUnused((names) => findUsed(engine, names), signal);
+}
+
+/**
+ * Returns the names that a user has, or that are recorded as discarded. An upload is recorded before its file exists,
+ * and one transaction moves the record to the user. So one statement finds it in one of the tables.
+ */
+async function findUsed({ db }: Engine, names: string[]): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('users')
+    .select('avatar')
+    .where('avatar', 'in', names)
+    .unionAll(db.selectFrom('discarded_avatars').select('avatar').where('avatar', 'in', names))
+    .execute();
+  return new Set(rows.map(({ avatar }) => avatar).filter((avatar) => avatar !== null));
+}

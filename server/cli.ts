@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+// First, because it exits with an explanation on versions of Node.js that cannot load the other modules.
+import './process/node-version.js';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const { command, isCommand, overview } = await import('./command-line.ts');
+
+const [name = '', ...args] = process.argv.slice(2);
+if (isCommand(name)) {
+  const { module, nodeFlags = [] } = command(name);
+  // `.js` in the npm package, `.ts` in the repository.
+  const extension = extname(import.meta.filename);
+  runNode([
+    ...nodeFlags,
+    '--import',
+    import.meta.resolve('./process/preload.js'),
+    // Last, so that they override the flags above.
+    ...process.execArgv,
+    fileURLToPath(new URL(`${module}${extension}`, import.meta.url)),
+    ...args,
+  ]);
+} else if (name === '--help') {
+  console.log(overview());
+} else if (name === '--version') {
+  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  console.log(JSON.parse(manifest).version);
+} else {
+  const problem = name === '' ? 'No command' : `Unknown command ${JSON.stringify(name)}`;
+  console.error(`${problem}. Run "space-service --help" to list the commands.`);
+  process.exitCode = 1;
+}
+
+/**
+ * Runs Node.js in place of this process, because flags of V8 must be set when a process starts. Signals then reach the
+ * server directly.
+ */
+function runNode(nodeArguments: string[]): void {
+  const [file, options] = [process.execPath, { stdio: 'inherit' }] as const;
+  if (process.platform !== 'win32') process.execve?.(file, [file, ...nodeArguments]);
+  // Windows cannot replace a process.
+  process.exitCode = spawnSync(file, nodeArguments, options).status ?? 1;
+}

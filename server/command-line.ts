@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+
+interface Command {
+  /** The module in `server/`, without its extension. */
+  module: string;
+  /** The only positional argument, in brackets if it is optional. Empty if the command has none. */
+  argument: string;
+  /** Descriptions of the flags by their names. */
+  flags?: Record<string, string>;
+  summary: string;
+  details?: string;
+  /** Flags of Node.js. */
+  nodeFlags?: readonly string[];
+}
+
+/** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */
+const isPackaged = import.meta.filename.endsWith('.js');
+
+/** The commands of the program `space-service`. In the repository, each is also an npm script. */
+export const commands = {
+  start: {
+    module: 'main',
+    argument: '',
+    summary: 'Starts the server.',
+    details: 'Settings are environment variables. Their defaults:',
+    nodeFlags: ['--max-semi-space-size=8', '--max-old-space-size=256'],
+  },
+  demo: {
+    module: 'commands/demo',
+    argument: '',
+    summary: 'Starts a server with sample data in a temporary folder.',
+    details: 'It prints curl commands to paste, and uses HOST and PORT.',
+  },
+  import: {
+    module: 'commands/import',
+    argument: 'FILE.ndjson',
+    flags: { 'skip-bad': 'Imports valid lines and lists the others.' },
+    summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
+    details: '- reads standard input.',
+  },
+  export: {
+    module: 'commands/export',
+    argument: '[FILE.ndjson]',
+    summary: 'Writes all data of the database in DATA_DIR, except sessions and avatar files.',
+    details: isPackaged
+      ? 'Without a file, it writes to standard output.'
+      : 'Without a file, it writes to standard output: npm run --silent export > FILE.ndjson',
+  },
+  backup: {
+    module: 'commands/backup',
+    argument: 'FILE',
+    summary: 'Copies the database in DATA_DIR, also while the server runs.',
+    details: 'Avatars are separate files: copy DATA_DIR/avatars, too.',
+  },
+  compact: {
+    module: 'commands/compact',
+    argument: '',
+    summary: 'Rewrites the database in DATA_DIR, so that its files contain no deleted data.',
+    details: 'Writers wait until it is done, so run it at a quiet time.',
+  },
+  'set-password': {
+    module: 'commands/set-password',
+    argument: 'ADDRESS',
+    summary: 'Sets the password of the account with this email address.',
+    details: 'It asks for the password, or reads it from standard input. All sessions end.',
+  },
+  'verify-account': {
+    module: 'commands/verify-account',
+    argument: 'ADDRESS',
+    summary: 'Marks the account with this email address as verified.',
+  },
+} as const satisfies Record<string, Command>;
+
+export type CommandName = keyof typeof commands;
+
+export function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(commands, name);
+}
+
+export function command(name: CommandName): Command {
+  return commands[name];
+}
+
+/**
+ * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints its usage and
+ * exits with 1 if they are wrong.
+ * @returns the positional argument, empty if it is omitted, and the names of the flags
+ */
+export function readArguments(name: CommandName): { argument: string; flags: string[] } {
+  const { argument, flags = {} } = command(name);
+  const options = Object.fromEntries(
+    ['help', ...Object.keys(flags)].map((flag) => [flag, { type: 'boolean' as const }]),
+  );
+  try {
+    const { positionals, values } = parseArgs({ options, allowPositionals: true });
+    if (values.help) {
+      console.log(helpOf(name));
+      process.exit();
+    }
+    const [value = '', ...rest] = positionals;
+    const isComplete = value !== '' || !/^\w/.test(argument);
+    const isExcessive = rest.length > 0 || (value !== '' && argument === '');
+    if (isComplete && !isExcessive) return { argument: value, flags: Object.keys(values) };
+  } catch {
+    // An unknown flag. The usage lists the known ones.
+  }
+  console.error(usageOf(name));
+  process.exit(1);
+}
+
+/** Returns a list of all commands. */
+export function overview(): string {
+  const names = Object.keys(commands) as CommandName[];
+  const width = Math.max(...names.map((name) => name.length)) + 2;
+  const rows = names.map((name) => `  ${name.padEnd(width)}${command(name).summary}`);
+  return [
+    'Usage: space-service COMMAND',
+    '',
+    ...rows,
+    '',
+    'space-service COMMAND --help explains one of them. space-service --version prints the version.',
+  ].join('\n');
+}
+
+function usageOf(name: CommandName): string {
+  const { argument, flags = {} } = command(name);
+  const words = [argument, ...Object.keys(flags).map((flag) => `[--${flag}]`)].filter(Boolean);
+  if (!isPackaged && words.length > 0) words.unshift('--');
+  return ['Usage:', isPackaged ? 'space-service' : 'npm run', name, ...words].join(' ');
+}
+
+function helpOf(name: CommandName): string {
+  const { summary, details, flags = {} } = command(name);
+  const lines = [usageOf(name), '', summary];
+  if (details) lines.push(details);
+  for (const [flag, description] of Object.entries(flags)) {
+    lines.push('', `  --${flag}  ${description}`);
+  }
+  if (name === 'start') lines.push('', settings());
+  return lines.join('\n');
+}
+
+/** Returns the settings in `.env.example`, without the instructions at its top. */
+function settings(): string {
+  const text = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');
+  return text.slice(text.indexOf('\n\n')).trim();
+}

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { type CommandName, command, commands, overview } from '../../server/command-line.ts';
+import { sourcesIn } from '../architecture/sources.ts';
+import { startProcess } from '../support/processes.ts';
+
+const names = Object.keys(commands) as CommandName[];
+
+describe('The program space-service', () => {
+  test('has every command of server/commands/', () => {
+    const programs = sourcesIn('server/commands').filter(({ imports }) =>
+      imports.includes('server/process/program.ts'),
+    );
+    const files = programs.map(({ path }) => basename(path, '.ts'));
+    expect([...names].sort()).toEqual([...files, 'start'].sort());
+  });
+
+  test.each(names)('runs the same command line as npm run %s', (name) => {
+    const { module, nodeFlags = [] } = command(name);
+    const flags = [...nodeFlags, '--import', './server/process/preload.js'];
+    expect(manifest.scripts[name]).toBe(['node', ...flags, `server/${module}.ts`].join(' '));
+  });
+
+  test('lists its commands in lines of at most 100 characters', () => {
+    const rows = overview().split('\n');
+    for (const name of names) {
+      expect(rows).toContainEqual(
+        expect.stringMatching(new RegExp(`^  ${name} +${command(name).summary}$`)),
+      );
+    }
+    expect(rows.filter((row) => row.length > 100)).toEqual([]);
+  });
+});
+
+describe('--help', () => {
+  const run = (name: CommandName, args: string[], env = {}) =>
+    startProcess(process.execPath, [`server/${command(name).module}.ts`, ...args], env).result;
+
+  test.each(names)('of npm run %s explains the command and does nothing else', async (name) => {
+    const DATA_DIR = join(tmpdir(), `no-data-${process.pid}`);
+    const { code, stdout, stderr } = await run(name, ['--help'], { DATA_DIR });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`^Usage: npm run ${name}( -- \\S+( \\S+)*)?\\n\\n`));
+    expect(stdout).toContain(command(name).summary);
+    expect(existsSync(DATA_DIR)).toBe(false);
+    expect(existsSync('--help')).toBe(false);
+  });
+
+  test('of npm start lists the settings', async () => {
+    const { stdout } = await run('start', ['--help']);
+    expect(stdout).toContain('\n# Folder of the database and the avatars.\nDATA_DIR=./data\n');
+  });
+
+  test('of npm run import explains its flag', async () => {
+    const { stdout } = await run('import', ['--help']);
+    expect(stdout).toContain('Usage: npm run import -- FILE.ndjson [--skip-bad]\n');
+    expect(stdout).toContain('  --skip-bad  Imports valid lines and lists the others.\n');
+  });
+});
+
+describe('Wrong arguments', () => {
+  const wrong: [CommandName, string[]][] = [
+    ['start', ['now']],
+    ['start', ['--port=1']],
+    ['demo', ['now']],
+    ['compact', ['now']],
+    ['export', ['--force']],
+    ['backup', ['']],
+    ['backup', ['a', 'b']],
+    ['set-password', ['a', 'b']],
+    ['verify-account', ['--all']],
+  ];
+  test.each(wrong)('of %s are rejected with the usage: %j', async (name, args) => {
+    const folder = await mkdtemp(join(tmpdir(), 'arguments-'));
+    const program = [`server/${command(name).module}.ts`, ...args];
+    const settings = { DATA_DIR: join(folder, 'data'), TMPDIR: folder };
+    const { code, stdout, stderr } = await startProcess(process.execPath, program, settings).result;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(new RegExp(`^Usage: npm run ${name}( .*)?\\n$`));
+    expect(existsSync(settings.DATA_DIR)).toBe(false);
+    await rm(folder, { recursive: true });
+  });
+});

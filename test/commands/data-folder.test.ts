@@ -1,0 +1,113 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCommand, startCommand } from '../support/commands.ts';
+import { freePort } from '../support/ports.ts';
+import { startProcess } from '../support/processes.ts';
+import { startServer } from '../support/server.ts';
+
+const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
+const lines = `${JSON.stringify(ada)}\n`;
+
+/** An import of no lines that takes some seconds. */
+const SLOW_IMPORT =
+  'sleep 4 | node --import ./server/process/preload.js server/commands/import.ts -';
+
+/** Exists while a process has opened the database. */
+const OPEN_DATABASE = 'space-service.sqlite-wal';
+
+let folder: string;
+let DATA_DIR: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-folder-'));
+  DATA_DIR = join(folder, 'data');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const importLines = () => runCommand('commands/import', ['-'], { DATA_DIR }, lines);
+
+const importRefused = () => `A server uses DATA_DIR=${DATA_DIR}. Stop it before the import.\n`;
+
+describe('An import', () => {
+  test.each(['1', '2'])(
+    'is refused with one line while a server with WORKERS=%s runs',
+    async (WORKERS) => {
+      {
+        await using _server = await startServer({ DATA_DIR, WORKERS });
+        expect(await importLines()).toEqual({ code: 1, stdout: '', stderr: importRefused() });
+      }
+      // The server was killed, so it could not release its lock.
+      expect(await importLines()).toMatchObject({ code: 0, stderr: '' });
+    },
+    40_000,
+  );
+
+  test('delays the start of a server until it is done', async () => {
+    await importLines();
+    // The import waits for its input.
+    await using importing = startProcess('bash', ['-c', SLOW_IMPORT], { DATA_DIR });
+    await expect.poll(() => readdir(DATA_DIR), { timeout: 15_000 }).toContain(OPEN_DATABASE);
+    await using server = await startServer({ DATA_DIR });
+    expect(server.output()).toContain('an import uses DATA_DIR, waiting until it has stopped');
+    expect(await importing.exited).toBe(0);
+  }, 40_000);
+});
+
+describe('Other commands work while the server runs', () => {
+  test.each([
+    ['export', [], ''],
+    ['verify-account', [ada.email], ''],
+    ['set-password', [ada.email], 'marmalade on toast\n'],
+    ['compact', [], ''],
+  ])('%s', async (command, args, input) => {
+    await importLines();
+    await using _server = await startServer({ DATA_DIR });
+    const result = await runCommand(`commands/${command}`, args, { DATA_DIR }, input);
+    expect(result).toMatchObject({ code: 0 });
+  });
+
+  test('backup', async () => {
+    await importLines();
+    await using _server = await startServer({ DATA_DIR });
+    const result = await runCommand('commands/backup', [join(folder, 'copy')], { DATA_DIR });
+    expect(result).toMatchObject({ code: 0 });
+  });
+});
+
+describe('A second server', () => {
+  const secondRefused = () =>
+    `Another server or an import uses DATA_DIR=${DATA_DIR}. Stop it, or set DATA_DIR to another folder.\n`;
+
+  test('with the same DATA_DIR waits for the first one to stop, and then starts', async () => {
+    await using first = await startServer({ DATA_DIR });
+    const PORT = String(await freePort());
+    await using second = startCommand('main', [], { DATA_DIR, PORT });
+    await expect.poll(second.stdout, { timeout: 15_000 }).toContain('waiting until it has stopped');
+    const statusOf = (path: string) =>
+      fetch(`http://127.0.0.1:${PORT}${path}`, { headers: { connection: 'close' } }).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await expect.poll(() => statusOf('/healthz'), { timeout: 5_000 }).toBe(200);
+    expect(await statusOf('/readyz')).toBe(503);
+    await first.stop();
+    await expect.poll(() => statusOf('/readyz'), { timeout: 15_000 }).toBe(200);
+  }, 40_000);
+
+  test('with the same DATA_DIR is refused with one line if the first one does not stop', async () => {
+    await using first = await startServer({ DATA_DIR });
+    const PORT = String(await freePort());
+    const settings = { DATA_DIR, PORT, DRAIN_SECONDS: '0' };
+    const { code, stderr } = await runCommand('main', [], settings);
+    expect({ code, stderr }).toEqual({ code: 78, stderr: secondRefused() });
+    expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
+  }, 40_000);
+
+  test('starts at once after the first one was killed', async () => {
+    const first = await startServer({ DATA_DIR, WORKERS: '2' });
+    await first.kill();
+    await using second = await startServer({ DATA_DIR, LOG_LEVEL: 'info' });
+    expect(second.output()).not.toContain('waiting');
+  }, 40_000);
+});

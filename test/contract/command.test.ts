@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startApp } from '../support/app.ts';
+import { freePort } from '../support/ports.ts';
+import { startProcess } from '../support/processes.ts';
+
+const contractCheck = (...args: string[]) =>
+  startProcess(process.execPath, ['verification/main.ts', ...args]).result;
+
+test('passes for a server that keeps the contract, and deletes its accounts and spaces', async () => {
+  await using app = await startApp();
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-contract-'));
+  const junit = join(folder, 'results.xml');
+  const { code, stdout, stderr } = await contractCheck(app.url, '--junit', junit);
+  const xml = await readFile(junit, 'utf8');
+  await rm(folder, { recursive: true });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/\n\d{3} passed, 0 failed\n$/);
+  expect(xml).toContain('<testcase classname="getUser" name="getUser 404" />');
+  expect(xml).toContain('failures="0"');
+  const { db } = app.context.engine;
+  expect(await db.selectFrom('users').select('username').execute()).toEqual([]);
+  expect(await db.selectFrom('spaces').select('title').execute()).toEqual([]);
+}, 60_000);
+
+test('--help explains the options', async () => {
+  const { code, stdout } = await contractCheck('--help');
+  expect(code).toBe(0);
+  for (const option of ['--email', '--password', '--junit', '--verbose', '--help'])
+    expect(stdout).toContain(option);
+  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+});
+
+/** Starts a server on the loopback interface. */
+async function serve(listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Expects exit code 2 and one line on standard error. */
+async function expectObstacle(args: string[], line: string) {
+  expect(await contractCheck(...args)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });
+}
+
+test('explains wrong arguments in one line', async () => {
+  await expectObstacle(
+    [],
+    'Pass the URL of one server. space-service-contract --help shows the usage.',
+  );
+  await expectObstacle(
+    ['localhost:3000'],
+    '"localhost:3000" is not the URL of a server, such as http://127.0.0.1:3000.',
+  );
+  await expectObstacle(
+    ['http://127.0.0.1:3000', '--quiet'],
+    "Unknown option '--quiet'. space-service-contract --help lists the options.",
+  );
+  await expectObstacle(
+    ['http://127.0.0.1:3000', '--email', 'ada@example.com'],
+    '--email and --password require each other.',
+  );
+}, 60_000);
+
+test('explains an unreachable server in one line', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  await expectObstacle([url], `Cannot reach ${url}: connection refused.`);
+});
+
+test('explains in one line that a server is not the API', async () => {
+  await using pages = await serve((_request, response) => {
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not Found</h1>');
+  });
+  await expectObstacle(
+    [pages.url],
+    `${pages.url} does not serve this API: GET /api/profile/me returned 404 (text/html). Check the URL, which does not include /api.`,
+  );
+  await using other = await serve((_request, response) => {
+    response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"unknown"}');
+  });
+  await expectObstacle(
+    [other.url],
+    'Could not create the test data: POST /api/auth/register returned 404 application/json {"error":"unknown"}',
+  );
+}, 60_000);
+
+test('explains a redirect in one line', async () => {
+  await using server = await serve((_request, response) => {
+    response.writeHead(301, { location: 'https://spaces.example.org/api/profile/me' }).end();
+  });
+  await expectObstacle(
+    [server.url],
+    `${server.url} redirects to https://spaces.example.org/api/profile/me. Pass the URL of that server.`,
+  );
+});

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { prepareServer } from '../../verification/server.ts';
+import { verify } from '../../verification/verify.ts';
+import { startApp, type TestApp } from '../support/app.ts';
+import { type ProxiedExchange, startProxy } from './proxy.ts';
+
+// Proxies plant faults into the responses of a server that keeps the contract. The faults of one group do not affect
+// each other, so one run of the contract check must find all of them, and nothing else.
+
+interface Fault {
+  name: string;
+  /** Matches the method, the path and the correct status of the responses to change. */
+  exchanges: RegExp;
+  change: (exchange: ProxiedExchange) => void;
+  /** The checks that must fail, with the reason. */
+  found: Record<string, string>;
+}
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const setStatus = (status: number) => (exchange: ProxiedExchange) => {
+  exchange.status = status;
+};
+const replace = (pattern: RegExp, replacement: string) => (exchange: ProxiedExchange) => {
+  exchange.body = exchange.body.replace(pattern, replacement);
+};
+
+const faultsOfResponses: Fault[] = [
+  {
+    name: 'a problem code that the contract declares for this status, but not for this error',
+    exchanges: /^GET \/api\/spaces\/tag\/baking.* 400$/,
+    change: replace(/"invalid_request"/, '"invalid_cursor"'),
+    found: { 'searchSpacesByTag 400': 'Wrong code: "invalid_cursor" instead of "invalid_request"' },
+  },
+  {
+    name: 'a problem code of another operation',
+    exchanges: /^GET \/api\/users\/.* 404$/,
+    change: replace(/"user_not_found"/, '"space_not_found"'),
+    found: { 'getUser 404': 'Wrong code: "space_not_found" instead of "user_not_found"' },
+  },
+  {
+    name: 'a missing required header',
+    exchanges: /^POST \/api\/spaces 401$/,
+    change: ({ headers }) => headers.delete('www-authenticate'),
+    found: { 'createSpace 401': 'Missing header: WWW-Authenticate' },
+  },
+  {
+    name: 'a first page without a link to the next one',
+    exchanges: /^GET \/api\/messages(\?.*)? 200$/,
+    change: ({ headers }) => headers.delete('link'),
+    found: { 'listMessages 200': 'Missing header: Link' },
+  },
+  {
+    name: 'another content type',
+    exchanges: /^PUT \/api\/profile\/bio 401$/,
+    change: ({ headers }) => headers.set('content-type', 'application/json'),
+    found: {
+      'changeBio 401':
+        'Wrong Content-Type: "application/json" instead of "application/problem+json"',
+    },
+  },
+  {
+    name: 'a missing field',
+    exchanges: /^GET \/api\/users\/.* 200$/,
+    change: replace(/"bio":"[^"]*",/, ''),
+    found: { 'getUser 200': 'The field "bio" is missing' },
+  },
+  {
+    name: 'a field of another type',
+    exchanges: /^PUT \/api\/messages\/.* 200$/,
+    change: replace(/"word_count":\d+/, '"word_count":"13"'),
+    found: {
+      'appreciateMessage 200': 'The field "word_count" has the type string instead of integer',
+    },
+  },
+  {
+    name: 'a value outside an enumeration',
+    exchanges: /^POST \/api\/spaces 201$/,
+    change: replace(/"public"/, '"open"'),
+    found: { 'createSpace 201': 'The field "visibility" has the undeclared value "open"' },
+  },
+  {
+    name: 'a value of another format',
+    exchanges: /^GET \/api\/profile\/me 200$/,
+    change: replace(/"updated_at":"[^"]*"/, '"updated_at":"yesterday"'),
+    found: { 'getProfile 200': 'The field "updated_at" should match format "date-time"' },
+  },
+  {
+    name: 'an undeclared field, such as the email address of another user',
+    exchanges: /^GET \/api\/spaces\/tag\/.* 200$/,
+    change: replace(/"creator":\{/g, '"creator":{"email":"ada@example.com",'),
+    found: { 'searchSpacesByTag 200': 'The field "email" is not declared' },
+  },
+  {
+    name: 'a body that is not JSON',
+    exchanges: /^POST \/api\/auth\/logout.* 200$/,
+    change: replace(/.*/, 'OK'),
+    found: { 'logout 200': 'The body is not JSON' },
+  },
+  {
+    name: 'a wrong status',
+    exchanges: /^PATCH \/api\/spaces\/.* 403$/,
+    change: setStatus(404),
+    found: { 'updateSpace 403': 'Wrong status: 404' },
+  },
+  {
+    name: 'an undeclared status',
+    exchanges: /^PUT \/api\/participations\/.* 200$/,
+    change: setStatus(202),
+    found: { 'joinSpace 200': 'Wrong status: 202' },
+  },
+  {
+    name: 'a search that finds nothing',
+    exchanges: /^GET \/api\/spaces\/search(\?.*)? 200$/,
+    change: replace(/.*/, '[]'),
+    found: {
+      'searchSpaces finds a new public space': 'did not return the space',
+      'searchSpaces returns a changed username': 'did not return the space',
+    },
+  },
+];
+
+/**
+ * Returns a fault that repeats the last successful response with the same key instead of a response that shows an
+ * effect of a later request.
+ */
+function repeatInsteadOf(
+  showsEffect: (exchange: ProxiedExchange) => boolean,
+  keyOf: (exchange: ProxiedExchange) => string,
+): (exchange: ProxiedExchange) => void {
+  const bodies = new Map<string, string>();
+  return (exchange) => {
+    const key = keyOf(exchange);
+    const earlier = bodies.get(key);
+    if (!showsEffect(exchange)) bodies.set(key, exchange.body);
+    else if (earlier !== undefined) {
+      exchange.status = 200;
+      exchange.headers.set('content-type', 'application/json');
+      exchange.body = earlier;
+    }
+  };
+}
+
+const usernames: string[] = [];
+const isError = ({ status }: ProxiedExchange) => status >= 400;
+
+const faultsOfEffects: Fault[] = [
+  {
+    name: 'a username that stays the same after a change',
+    exchanges: /^(PUT \/api\/profile\/username|GET .*) 200$/,
+    change: (exchange) => {
+      if (exchange.method === 'PUT') usernames.push(JSON.parse(exchange.requestBody).username);
+      else for (const each of usernames) exchange.body = exchange.body.replaceAll(each, 'previous');
+    },
+    found: {
+      'getProfile returns a changed username': 'returned the username previous',
+      'searchSpaces returns a changed username': 'returned the username previous',
+      'searchSpacesByTag returns a changed username': 'returned the username previous',
+    },
+  },
+  {
+    name: 'a login to a deleted account',
+    exchanges: /^POST \/api\/auth\/(register 201|login 401)$/,
+    change: repeatInsteadOf(isError, ({ requestBody }) => JSON.parse(requestBody).email),
+    found: { 'login rejects a deleted account': 'returned 200 instead of 401' },
+  },
+  {
+    name: 'an access token of a deleted account',
+    exchanges: /^GET \/api\/profile\/me (200|401)$/,
+    change: repeatInsteadOf(isError, ({ authorization }) => authorization),
+    found: {
+      'getProfile rejects the access token of a deleted account': 'returned 200 instead of 401',
+    },
+  },
+  {
+    name: 'a space of a deleted account',
+    exchanges: /^(POST \/api\/spaces 201|GET \/api\/spaces\/[0-9a-f-]+ 404)$/,
+    change: repeatInsteadOf(isError, ({ path, body }) =>
+      path === '/api/spaces' ? JSON.parse(body).space_id : path.split('/').at(-1),
+    ),
+    found: {
+      'getSpace does not find the space of a deleted account': 'returned 200 instead of 404',
+    },
+  },
+  {
+    name: 'search results of a deleted account',
+    exchanges: /^GET \/api\/spaces\/(search|tag).* 200$/,
+    change: repeatInsteadOf(
+      ({ body }) => body === '[]',
+      ({ path }) => path,
+    ),
+    found: {
+      'searchSpaces does not find the space of a deleted account': 'still returned the space',
+      'searchSpacesByTag does not find the space of a deleted account': 'still returned the space',
+    },
+  },
+];
+
+describe.each([
+  { group: 'single responses', faults: faultsOfResponses },
+  { group: 'effects on later responses', faults: faultsOfEffects },
+])('Among faults of $group, the contract check', ({ faults }) => {
+  /** The causes of each failed check. */
+  let failures: Map<string, string[]>;
+  beforeAll(async () => {
+    await using proxy = await startProxy(app.url, (exchange) => {
+      const { method, path, status } = exchange;
+      const planted = faults.filter(({ exchanges }) =>
+        exchanges.test(`${method} ${path} ${status}`),
+      );
+      for (const { change } of planted) change(exchange);
+    });
+    await using cleanup = new AsyncDisposableStack();
+    const servers = await prepareServer(proxy.url, undefined, cleanup);
+    const { checks } = await verify(servers, cleanup);
+    const failed = checks.filter(({ causes }) => causes.length > 0);
+    failures = new Map(failed.map(({ name, causes }) => [name, causes.map(({ text }) => text)]));
+  }, 120_000);
+
+  test.each(faults)('finds $name', ({ found }) => {
+    for (const [check, cause] of Object.entries(found))
+      expect(failures.get(check), check).toEqual([expect.stringContaining(cause)]);
+  });
+
+  test('finds no other fault', () => {
+    const expected = faults.flatMap(({ found }) => Object.keys(found));
+    expect([...failures.keys()].sort()).toEqual(expected.sort());
+  });
+});

@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** A request, and the response of the real server, which a fault changes before the client gets it. */
+export interface ProxiedExchange {
+  method: string;
+  /** Path and query. */
+  path: string;
+  authorization: string;
+  requestBody: string;
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+export interface Proxy extends AsyncDisposable {
+  url: string;
+}
+
+/** Headers of one connection, which a proxy does not forward. */
+const CONNECTION_HEADERS = [
+  'connection',
+  'content-length',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+];
+
+/** Starts a proxy on the loopback interface that changes responses of a server. */
+export async function startProxy(
+  target: string,
+  change: (exchange: ProxiedExchange) => void,
+): Promise<Proxy> {
+  const forward = async (request: IncomingMessage): Promise<ProxiedExchange> => {
+    const { method = '', url: path = '' } = request;
+    const body = await buffer(request);
+    const headers = new Headers(request.headers as Record<string, string>);
+    for (const name of CONNECTION_HEADERS) headers.delete(name);
+    const response = await fetch(target + path, {
+      method,
+      headers,
+      body: body.length > 0 ? new Uint8Array(body) : null,
+      redirect: 'manual',
+    });
+    return {
+      method,
+      path,
+      authorization: headers.get('authorization') ?? '',
+      requestBody: body.toString(),
+      status: response.status,
+      headers: new Headers(response.headers),
+      body: await response.text(),
+    };
+  };
+  // The server under test limits the size of headers, not the proxy.
+  const server = createServer({ maxHeaderSize: 65_536 }, async (request, response) => {
+    const exchange = await forward(request);
+    change(exchange);
+    for (const name of CONNECTION_HEADERS) exchange.headers.delete(name);
+    response.writeHead(exchange.status, [...exchange.headers].flat());
+    response.end(exchange.body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import type { Check } from '../../verification/checks.ts';
+import { escapeXml, formatJunit } from '../../verification/junit.ts';
+import { formatReport } from '../../verification/report.ts';
+
+const passed = (name: string): Check => ({ name, causes: [] });
+const failed = (name: string, text: string): Check => ({
+  name,
+  causes: [{ text }],
+  request: 'GET /api/users/1',
+  response: `500 text/html ${'Internal Server Error '.repeat(30)}`,
+});
+const omitted = new Map([
+  ['getUser 500', 'a request cannot make a working server fail'],
+  ['getUser 503', 'a request cannot make a working server fail'],
+]);
+
+test('reports a passed verification in two lines', () => {
+  expect(formatReport({ checks: [passed('getUser 200')], omitted }, false)).toBe(
+    '2 declared responses were not checked; --verbose explains why.\n1 passed, 0 failed',
+  );
+});
+
+test('lists the omitted responses of a verbose report with their reason', () => {
+  expect(formatReport({ checks: [passed('getUser 200')], omitted }, true).split('\n')).toEqual([
+    'Not checked because a request cannot make a working server fail:',
+    '    500: getUser',
+    '    503: getUser',
+    '',
+    '1 passed, 0 failed',
+  ]);
+});
+
+test('reports a cause once, with its number of checks, two examples and the other names', () => {
+  const operations = ['getUser', 'getProfile', 'getSpace', 'logout', 'login'];
+  const checks = [
+    passed('getUser 200'),
+    failed('getUser 404', 'Wrong status: 500'),
+    ...operations.map((each) => failed(`${each} 401`, 'Missing header: WWW-Authenticate')),
+  ];
+  const lines = formatReport({ checks, omitted: new Map() }, false).split('\n');
+  expect(lines.filter((line) => !line.startsWith('     '))).toEqual([
+    'FAILED  Missing header: WWW-Authenticate (every 401, 5 checks)',
+    '  getUser 401',
+    '    > GET /api/users/1',
+    expect.stringContaining('    < 500 text/html Internal Server Error'),
+    '  getProfile 401',
+    '    > GET /api/users/1',
+    expect.stringContaining('    < 500 text/html Internal Server Error'),
+    '  and 3 more:',
+    '    401: getSpace, logout, login',
+    '',
+    'FAILED  Wrong status: 500',
+    '  getUser 404',
+    '    > GET /api/users/1',
+    expect.stringContaining('    < 500 text/html Internal Server Error'),
+    '',
+    '1 passed, 6 failed',
+  ]);
+});
+
+test('keeps every line of a report within 80 columns', () => {
+  const checks = Array.from({ length: 90 }, (_, i) => failed(`operation${i} 200`, 'x'.repeat(200)));
+  for (const isVerbose of [false, true]) {
+    const lines = formatReport({ checks, omitted }, isVerbose).split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  }
+});
+
+test('writes a test case of JUnit XML for every check and every omitted response', () => {
+  const check = { ...failed('getUser 404', 'Wrong code: "a" instead of "b"'), response: '404 <a>' };
+  const checks = [passed('getUser 200'), check];
+  expect(formatJunit({ checks, omitted: new Map([['getUser 500', 'a & b']]) })).toBe(
+    `<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="openapi.yaml" tests="3" failures="1" errors="0" skipped="1">
+  <testcase classname="getUser" name="getUser 200" />
+  <testcase classname="getUser" name="getUser 404"><failure message="Wrong code: &quot;a&quot; instead of &quot;b&quot;">Wrong code: &quot;a&quot; instead of &quot;b&quot;&#10;&gt; GET /api/users/1&#10;&lt; 404 &lt;a&gt;</failure></testcase>
+  <testcase classname="getUser" name="getUser 500"><skipped message="a &amp; b" /></testcase>
+</testsuite>
+`,
+  );
+});
+
+test('replaces characters that XML cannot contain', () => {
+  expect(escapeXml('a\u0000\u001b\ufffe\ud800b\u{1f600}\u0085\t')).toBe(
+    'a\ufffd\ufffd\ufffd\ufffdb\u{1f600}\u0085&#9;',
+  );
+});

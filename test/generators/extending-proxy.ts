@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** A server in front of another one that adds an unknown field to every object in its JSON responses. */
+export interface ExtendingProxy extends AsyncDisposable {
+  url: string;
+  /** Number of objects extended since the start, by media type. */
+  extended: Map<string, number>;
+}
+
+/** A value that a client can only ignore: nested, and of several types. */
+const ADDED_FIELD = { added_later: { values: [1, 'two', null], isNew: true } };
+
+export async function startExtendingProxy(target: string): Promise<ExtendingProxy> {
+  const extended = new Map<string, number>();
+  const server = createServer((incoming, outgoing) => {
+    forward(incoming, outgoing, target, extended);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    extended,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function forward(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  target: string,
+  extended: Map<string, number>,
+): void {
+  const { method } = incoming;
+  const headers = { ...incoming.headers };
+  // These are about one connection. Java asks for HTTP/2.
+  for (const name of ['connection', 'upgrade', 'http2-settings']) delete headers[name];
+  const upstream = request(target + incoming.url, { method, headers });
+  upstream.on('response', async (response) => {
+    const mediaType = response.headers['content-type'] ?? '';
+    let body = await buffer(response);
+    if (/[/+]json$/.test(mediaType)) {
+      const text = JSON.stringify(JSON.parse(body.toString()), (_key, value) => {
+        if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+        if (value === ADDED_FIELD.added_later) return value;
+        extended.set(mediaType, (extended.get(mediaType) ?? 0) + 1);
+        return { ...value, ...ADDED_FIELD };
+      });
+      body = Buffer.from(text);
+    }
+    outgoing.writeHead(response.statusCode as number, {
+      ...response.headers,
+      'content-length': body.length,
+    });
+    outgoing.end(body);
+  });
+  upstream.on('error', (error) => {
+    // The server can respond and disconnect before it has read a whole upload.
+    if (!outgoing.headersSent) outgoing.writeHead(502).end(error.message);
+  });
+  incoming.pipe(upstream);
+}

@@ -1,0 +1,197 @@
+// Uses every important operation with the generated client. See ../README.md for the steps.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createClient } from './client/client/index.ts';
+import * as api from './client/index.ts';
+import type { Problem } from './client/types.gen.ts';
+import { zProfile } from './client/zod.gen.ts';
+
+const { SERVER_URL: baseUrl = '', RUN: run = '', AVATAR_FILE: avatarFile = '' } = process.env;
+const avatar = readFileSync(avatarFile);
+const password = 'correct horse battery';
+const newPassword = 'staple of the north wind';
+const MAX_AVATAR_BYTES = 5_242_880;
+
+const clientOf = (token?: string) =>
+  createClient({ baseUrl, ...(token !== undefined && { auth: token }) });
+
+interface Result<Data> {
+  data: Data | undefined;
+  error: Problem | undefined;
+  response?: Response;
+}
+
+function expectData<Data>(result: Result<Data>, status = 200): Data {
+  assert.equal(result.response?.status, status, JSON.stringify(result.error));
+  assert(result.data !== undefined);
+  return result.data;
+}
+
+function expectProblem({ error, response }: Result<unknown>, status: number, code: string) {
+  assert(error !== undefined);
+  assert.deepEqual([response?.status, error.status, error.code], [status, status, code]);
+  assert(error.detail !== '' && error.request_id !== '');
+  return error;
+}
+
+function nextCursor(response?: Response): string | undefined {
+  const link = response?.headers.get('link') ?? '';
+  return /<[^>]*[?&]cursor=([\w-]+)[^>]*>; rel="next"/.exec(link)?.[1];
+}
+
+function registration(name: string) {
+  return { username: `${name}-${run}`, email: `${name}-${run}@example.com`, password };
+}
+
+function assertRecent(time: string) {
+  assert(Math.abs(Date.now() - Date.parse(time)) < 3_600_000, time);
+}
+
+const anyone = clientOf();
+
+// Register two users.
+const authorSession = expectData(
+  await api.register({ client: anyone, body: registration('author') }),
+  201,
+);
+assert.equal(authorSession.token_type, 'Bearer');
+assert.equal(authorSession.expires_in, 2_592_000);
+const author = clientOf(authorSession.access_token);
+const readerSession = expectData(
+  await api.register({ client: anyone, body: registration('reader') }),
+  201,
+);
+const reader = clientOf(readerSession.access_token);
+
+// Create three spaces.
+const tag = `c/c++ ${run}`;
+const titles = [];
+const newestFirst: string[] = [];
+for (const number of [1, 2, 3]) {
+  const creation = {
+    title: `Хлеб ${run} ${number}`,
+    description: 'Мука, вода, соль',
+    visibility: 'public' as const,
+    tags: [tag, 'выпечка'],
+  };
+  const space = expectData(await api.createSpace({ client: author, body: creation }), 201);
+  const { title, description, visibility } = space;
+  const tags = space.tags.map((each) => each.tag_name);
+  assert.deepEqual({ title, description, visibility, tags }, creation);
+  assert.equal(space.invitation_code, null);
+  assert.equal(space.participant_count, 1);
+  assert.equal(space.creator.user_id, authorSession.user_id);
+  assert((space.tags[0]?.tag_id ?? 0) >= 1);
+  assertRecent(space.created_at);
+  titles.push(title);
+  newestFirst.unshift(space.space_id);
+}
+
+// Search by text, in two pages.
+const query = { q: `хлеб ${run}`, as_typed: true, limit: 2 };
+const first = await api.searchSpaces({ client: anyone, query });
+const found = expectData(first);
+assert.equal(found.length, 2);
+assert.equal(found[0]?.title, titles[2]);
+const cursor = nextCursor(first.response);
+assert(cursor !== undefined);
+const second = await api.searchSpaces({ client: anyone, query: { ...query, cursor } });
+found.push(...expectData(second));
+assert.deepEqual(
+  found.map((each) => each.space_id),
+  newestFirst,
+);
+assert.equal(nextCursor(second.response), undefined);
+
+// Search by tag.
+const byTag = { path: { tag } };
+const tagged = expectData(await api.searchSpacesByTag({ client: anyone, ...byTag }));
+assert.deepEqual(
+  tagged.map((each) => each.space_id),
+  newestFirst,
+);
+
+// Join without a body, and send a message.
+const space_id = newestFirst[2] ?? '';
+const early = await api.sendMessage({ client: reader, body: { space_id, text: 'Привет' } });
+expectProblem(early, 403, 'not_a_participant');
+const participation = expectData(await api.joinSpace({ client: reader, path: { space_id } }));
+assert.equal(participation.space.space_id, space_id);
+assert.equal(participation.space.participant_count, 2);
+assertRecent(participation.joined_at);
+const text = 'Привет, мир! 👋\nДва';
+const message = expectData(
+  await api.sendMessage({ client: reader, body: { space_id, text } }),
+  201,
+);
+assert.equal(message.text, text);
+assert.equal(message.word_count, 3);
+assert.equal(message.appreciation_count, 0);
+assert.equal(message.author.username, `reader-${run}`);
+
+// Appreciate the message.
+const { message_id } = message;
+const appreciation = { path: { message_id } };
+const appreciated = await api.appreciateMessage({ client: author, ...appreciation });
+assert.equal(expectData(appreciated).appreciation_count, 1);
+const own = await api.appreciateMessage({ client: reader, ...appreciation });
+expectProblem(own, 403, 'own_message');
+const listed = await api.listMessages({ client: anyone, query: { space_id } });
+const messages = expectData(listed);
+assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
+assert.equal(messages[0]?.appreciation_count, 1);
+
+// Read a profile with large numbers.
+const veteranCredentials = { email: 'veteran@example.com', password };
+const { access_token } = expectData(await api.login({ client: anyone, body: veteranCredentials }));
+const veteranProfile = expectData(await api.getProfile({ client: clientOf(access_token) }));
+assert.equal(veteranProfile.stats.total_words_contributed, 16_777_217);
+assert.equal(zProfile.parse(veteranProfile).stats.total_words_contributed, 16_777_217n);
+assert.equal(veteranProfile.is_verified, true);
+assert.equal(veteranProfile.email, 'veteran@example.com');
+
+// Change the username and the bio.
+const taken = await api.changeUsername({ client: author, body: { username: `reader-${run}` } });
+const conflict = expectProblem(taken, 409, 'username_taken');
+assert.deepEqual(
+  conflict.errors.map((each) => each.pointer),
+  ['/username'],
+);
+const username = `author.${run}`;
+const renamed = expectData(await api.changeUsername({ client: author, body: { username } }));
+assert(renamed.message.includes(username));
+const bio = 'Пеку по воскресеньям.\nСпорю о запятых.';
+expectData(await api.changeBio({ client: author, body: { bio } }));
+const profile = expectData(await api.getProfile({ client: author }));
+assert.deepEqual([profile.username, profile.bio], [username, bio]);
+assert.equal(profile.stats.spaces_created, 3);
+
+// Upload an avatar. FormData adds a file name to every file: that of a File, or "blob".
+function upload(avatar: Blob) {
+  return api.changeProfilePicture({ client: author, body: { avatar } });
+}
+const { profile_picture } = expectData(await upload(new File([avatar], 'avatar.png')));
+assert.notEqual(profile_picture, profile.profile_picture);
+assert.equal(expectData(await api.getProfile({ client: author })).profile_picture, profile_picture);
+expectProblem(
+  await upload(new Blob([new Uint8Array(MAX_AVATAR_BYTES + 1)])),
+  413,
+  'avatar_too_large',
+);
+
+// Change the password.
+const wrong = { currentPassword: 'not my password', newPassword };
+const refused = await api.changePassword({ client: author, body: wrong });
+expectProblem(refused, 403, 'current_password_incorrect');
+const right = { currentPassword: password, newPassword };
+expectData(await api.changePassword({ client: author, body: right }));
+const oldCredentials = { email: `author-${run}@example.com`, password };
+const loggedIn = await api.login({ client: anyone, body: oldCredentials });
+expectProblem(loggedIn, 401, 'credentials_incorrect');
+
+// Delete the accounts.
+for (const user of [author, reader]) {
+  expectData(await api.deleteAccount({ client: user }));
+  expectProblem(await api.getProfile({ client: user }), 401, 'unauthenticated');
+}
+assert.deepEqual(expectData(await api.searchSpacesByTag({ client: anyone, ...byTag })), []);

@@ -1,0 +1,3 @@
+module example.com/journey
+
+go 1.26.0

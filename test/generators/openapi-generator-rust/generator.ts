@@ -1,0 +1,15 @@
+import { cargo, type Generator, java } from '../generator.ts';
+import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
+
+export const openapiGeneratorRust: Generator = {
+  folder: import.meta.dirname,
+  version: openapiGeneratorVersion,
+  toolchains: [java, cargo],
+  install: installOpenapiGenerator,
+  command:
+    'openapi-generator-cli generate -i openapi.yaml -g rust -o client --additional-properties=packageName=space-service,packageVersion=1.0.0',
+  async compile({ run }) {
+    await run('cargo build --quiet --locked --target-dir ../target');
+  },
+  journey: '../target/debug/journey',
+};

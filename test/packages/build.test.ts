@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const run = promisify(execFile);
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'space-packages-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Runs `npm run build` with arguments. */
+const build = (...args: string[]) => run(process.execPath, ['codegen/package.ts', ...args]);
+
+test('the build replaces an earlier build', async () => {
+  const target = join(folder, 'built');
+  await build(target, 'space-service');
+  await writeFile(join(target, 'space-service', 'old-file'), '');
+  await build(target, 'space-service');
+  expect(await readdir(target)).toEqual(['space-service']);
+  const files = await readdir(join(target, 'space-service'));
+  expect(files).toContain('README.md');
+  expect(files).not.toContain('old-file');
+}, 60_000);
+
+test('the build keeps a folder with other files', async () => {
+  await writeFile(join(folder, 'other-file'), 'kept');
+  await expect(build(folder)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('contains other files'),
+  });
+  expect(await readdir(folder)).toContain('other-file');
+});
+
+test('the build rejects an unknown package', async () => {
+  await expect(build(join(folder, 'unknown'), 'space-servce')).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^Unknown: space-servce\. The packages are space-service, /),
+  });
+});

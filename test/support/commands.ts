@@ -1,0 +1,18 @@
+import { type ProcessResult, type RunningProcess, startProcess } from './processes.ts';
+
+/** Starts a program of the server like the scripts in package.json. */
+export function startCommand(
+  script: string,
+  args: readonly string[],
+  settings: Record<string, string>,
+  input = '',
+): RunningProcess {
+  const flags = ['--import', './server/process/preload.js', `server/${script}.ts`];
+  return startProcess(process.execPath, [...flags, ...args], settings, input);
+}
+
+/** Runs a program of the server to its end. */
+export async function runCommand(...args: Parameters<typeof startCommand>): Promise<ProcessResult> {
+  await using running = startCommand(...args);
+  return await running.result;
+}

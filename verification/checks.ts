@@ -1,0 +1,94 @@
+import { declaredResponses } from './declared-responses.ts';
+import type { Difference, Result, Transaction } from './dredd.ts';
+import { explainNetworkError, MAX_TEXT_LENGTH, UnexpectedResponse } from './exchange.ts';
+import { shorten } from './text.ts';
+
+/** The result of checking a declared response, or a behaviour that the contract describes. */
+export interface Check {
+  /** Starts with the operation: `getUser 404`. */
+  name: string;
+  /** Why the check failed; empty if it passed. */
+  causes: Cause[];
+  /** The request: method, path and body. */
+  request?: string | undefined;
+  /** Its response: status, content type and body; undefined if there was none. */
+  response?: string | undefined;
+}
+
+export interface Cause {
+  /** Equal for all checks that failed for the same reason. */
+  text: string;
+  /** JSON Pointer of the wrong value in the body. */
+  pointer?: string;
+}
+
+/** Returns a check that failed with the error. */
+export function failedCheck(name: string, error: unknown): Check {
+  if (!(error instanceof UnexpectedResponse))
+    return { name, causes: [{ text: explainNetworkError(error) }] };
+  const { message: text, request, response } = error;
+  return { name, causes: [{ text }], request, response };
+}
+
+/** Returns the check of a declared response. */
+export function checkOf(result: Result): Check {
+  const { transaction, error } = result;
+  const { id: name, request, fullPath, real } = transaction;
+  if (error instanceof UnexpectedResponse) return failedCheck(name, error);
+  return {
+    name,
+    causes: error ? [{ text: explainNetworkError(error) }] : causesOf(result),
+    request: shorten(`${request.method} ${fullPath} ${request.body}`, MAX_TEXT_LENGTH),
+    response: real
+      ? shorten(
+          `${real.statusCode} ${real.headers['content-type'] ?? ''} ${real.body}`,
+          MAX_TEXT_LENGTH,
+        )
+      : undefined,
+  };
+}
+
+function causesOf({ transaction, differences }: Result): Cause[] {
+  const { statusCode = [], headers = [], body = [] } = differences;
+  // With another status, the contract declares other headers and another body.
+  if (statusCode.length > 0) return [{ text: `Wrong status: ${transaction.real?.statusCode}` }];
+  return [
+    ...headers.map((difference) => explainHeader(difference, transaction)),
+    ...body.map((difference) => explainField(difference, transaction)),
+  ];
+}
+
+function explainHeader({ location }: Difference, { expected, real }: Transaction): Cause {
+  const name = Object.keys(expected.headers).find(
+    (each) => `/${each.toLowerCase()}` === location?.pointer,
+  ) as string;
+  const value = real?.headers[name.toLowerCase()];
+  if (value === undefined) return { text: `Missing header: ${name}` };
+  return { text: `Wrong ${name}: "${value}" instead of "${expected.headers[name]}"` };
+}
+
+/** Plain words for messages of Dredd. */
+const phrases: [RegExp, string][] = [
+  [/^Missing required property: .*/, 'is missing'],
+  [/^Invalid type: (.+) \(expected (.+)\)$/, 'has the type $1 instead of $2'],
+  [/^No enum match for: (.+)$/, 'has the undeclared value $1'],
+  [/^should NOT have additional properties$/, 'is not declared'],
+];
+
+function explainField({ message, location }: Difference, { id }: Transaction): Cause {
+  if (!location) return { text: 'The body is not JSON' };
+  const { pointer } = location;
+  const code = declaredResponses.find((each) => each.id === id)?.code;
+  const [, value] = /No enum match for: (.+)$/.exec(message) ?? [];
+  if (pointer === '/code' && code !== undefined && value !== undefined)
+    return { text: `Wrong code: ${value} instead of "${code}"` };
+  // The message repeats the pointer at its beginning.
+  let text = message.replace(/^(At '[^']*'|data\S*) /, '');
+  for (const [pattern, replacement] of phrases) text = text.replace(pattern, replacement);
+  // Equal for all items of a list, and for all operations with the same schema.
+  const field = pointer.split('/').findLast((part) => !/^\d*$/.test(part));
+  return {
+    text: field === undefined ? `The body ${text}` : `The field "${field}" ${text}`,
+    pointer,
+  };
+}

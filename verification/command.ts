@@ -1,0 +1,137 @@
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { contract } from './contract.ts';
+import { formatJunit } from './junit.ts';
+import { formatReport } from './report.ts';
+import { Obstacle, prepareServer } from './server.ts';
+import { type Servers, type Verification, verify } from './verify.ts';
+
+type StartServers = (cleanup: AsyncDisposableStack) => Promise<Servers>;
+
+/** The program that runs the command. */
+export interface Program {
+  /** The command line up to the arguments, for messages. */
+  name: string;
+  /** Starts servers to verify if the arguments contain no URL. Disposing of `cleanup` stops them. */
+  startServers?: StartServers;
+}
+
+const EXIT_CODES = { passed: 0, failed: 1, notVerified: 2 };
+
+/** Verifies a server and prints the results. Resolves to the exit code. */
+export async function runCommand(program: Program, args: string[]): Promise<number> {
+  try {
+    const { positionals, values } = parseArguments(program, args);
+    if (values.help) {
+      console.log(usageOf(program));
+      return EXIT_CODES.passed;
+    }
+    const startServers = chooseServers(program, positionals, values);
+    // An unwritable file is reported before the verification, not after it.
+    if (values.junit !== undefined) writeJunit(values.junit, '');
+    const verification = await verifyServers(startServers);
+    if (values.junit !== undefined) writeJunit(values.junit, formatJunit(verification));
+    console.log(formatReport(verification, values.verbose ?? false));
+    const hasFailed = verification.checks.some(({ causes }) => causes.length > 0);
+    return hasFailed ? EXIT_CODES.failed : EXIT_CODES.passed;
+  } catch (error) {
+    // Every other error is a bug, which needs its stack.
+    if (!(error instanceof Obstacle)) throw error;
+    console.error(error.message);
+    return EXIT_CODES.notVerified;
+  }
+}
+
+function usageOf({ name, startServers }: Program): string {
+  const url = startServers ? '[url]' : '<url>';
+  return `Usage: ${name} ${url} [options]
+
+Verifies that a server implements version ${contract.info.version} of openapi.yaml: compares the
+declared responses of each operation with those of the server, and checks that
+changes appear in profiles and search results.
+
+  url                  the server, without the path /api${
+    startServers
+      ? '; without a URL,\n                       starts servers with temporary data'
+      : ''
+  }
+  --email ADDRESS      send most requests as this account and replace its avatar
+  --password PASSWORD  the password of this account
+  --junit FILE         also write the results as JUnit XML
+  -v, --verbose        show all failed checks in full, and what is not checked
+  -h, --help           show this text
+
+Registers accounts (contract-…@example.com) that create a few public spaces, and
+deletes them at the end.
+
+Exit codes: ${EXIT_CODES.passed} all checks passed, ${EXIT_CODES.failed} a check failed, ${EXIT_CODES.notVerified} not verified,
+for example because the server is unreachable.`;
+}
+
+type Values = ReturnType<typeof parseArguments>['values'];
+
+function parseArguments({ name }: Program, args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        email: { type: 'string' },
+        password: { type: 'string' },
+        junit: { type: 'string' },
+        verbose: { type: 'boolean', short: 'v' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+  } catch (error) {
+    const [message] = (error as Error).message.split('. ', 1);
+    throw new Obstacle(`${message}. ${name} --help lists the options.`);
+  }
+}
+
+function chooseServers(program: Program, positionals: string[], values: Values): StartServers {
+  const [text, ...others] = positionals;
+  const { email, password } = values;
+  if ((email === undefined) !== (password === undefined))
+    throw new Obstacle('--email and --password require each other.');
+  if (text === undefined && program.startServers && email === undefined)
+    return program.startServers;
+  if (text === undefined || others.length > 0)
+    throw new Obstacle(`Pass the URL of one server. ${program.name} --help shows the usage.`);
+  const url = parseUrl(text);
+  const credentials =
+    email === undefined || password === undefined ? undefined : { email, password };
+  return (cleanup) => prepareServer(url, credentials, cleanup);
+}
+
+/** Returns the URL without a slash at its end. */
+function parseUrl(text: string): string {
+  const url = URL.parse(text);
+  const isServer = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
+  if (!isServer)
+    throw new Obstacle(`"${text}" is not the URL of a server, such as http://127.0.0.1:3000.`);
+  return url.href.replace(/\/+$/, '');
+}
+
+async function verifyServers(startServers: StartServers): Promise<Verification> {
+  await using cleanup = new AsyncDisposableStack();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, async () => {
+      await cleanup.disposeAsync().catch(({ message }: Error) => console.error(message));
+      process.exit(EXIT_CODES.notVerified);
+    });
+  }
+  const servers = await startServers(cleanup);
+  const { version } = contract.info;
+  console.log(`Verifying ${servers.world.url} against version ${version} of openapi.yaml.\n`);
+  // With `await`, because leaving this function disposes of `cleanup`.
+  return await verify(servers, cleanup);
+}
+
+function writeJunit(file: string, xml: string): void {
+  try {
+    writeFileSync(file, xml);
+  } catch (error) {
+    throw new Obstacle(`Cannot write ${file}: ${(error as Error).message}`);
+  }
+}

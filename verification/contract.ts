@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+/** The path of the contract. */
+export const contractFile = new URL('../openapi.yaml', import.meta.url);
+
+interface Schema {
+  type?: string;
+  properties?: object;
+  additionalProperties?: unknown;
+}
+
+/**
+ * Returns the contract with `additionalProperties: false` in every schema that lists fields. The contract itself allows
+ * other fields in responses, so that clients accept those of later versions. A check of a server must notice them.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
+export function closedContract(): any {
+  return parse(readFileSync(contractFile, 'utf8'), (_key, value) => {
+    const { type, properties, additionalProperties } = (value ?? {}) as Schema;
+    const isOpen = type === 'object' && properties && additionalProperties === undefined;
+    return isOpen ? { ...(value as Schema), additionalProperties: false } : value;
+  });
+}
+
+/** The closed contract with schemas in JSON Schema, which has neither `nullable` nor formats of integers. */
+export const contract = JSON.parse(JSON.stringify(closedContract()), (_key, value) => {
+  if (value?.type === 'integer') delete value.format;
+  return value?.nullable ? { ...value, type: [value.type, 'null'] } : value;
+});
+
+export interface Operation {
+  operationId: string;
+  /** In upper case. */
+  method: string;
+  /** As in the contract: `/api/spaces/{space_id}`. */
+  path: string;
+  acceptsToken: boolean;
+  takesJson: boolean;
+  /** Whether the operation is a GET that does not require an access token. */
+  isPublicRead: boolean;
+  parameters: Parameter[];
+  /** The names of the parameters and of the properties of the JSON body. */
+  inputNames: string[];
+  responses: Record<string, Response>;
+}
+
+export interface Parameter {
+  name: string;
+  required?: boolean;
+  example: string;
+}
+
+export interface Response {
+  'x-problem-codes'?: string[];
+  content: Record<string, Media>;
+}
+
+/** A body. Only problem documents have a `code`. */
+interface Example {
+  code?: string;
+}
+
+export interface Media {
+  schema: object;
+  example: Example;
+  /** Instead of `example`. */
+  examples?: Record<string, { value: Example }>;
+}
+
+interface Reference {
+  $ref: string;
+}
+
+interface OperationObject {
+  operationId: string;
+  security?: object[];
+  parameters?: (Parameter | Reference)[];
+  requestBody?: { content: Record<string, { example?: object }> };
+  responses: Record<string, Response | Reference>;
+}
+
+type PathItem = Record<string, OperationObject> & { parameters?: (Parameter | Reference)[] };
+
+/** The operations of the contract, in its order. */
+export const operations: readonly Operation[] = Object.entries<PathItem>(contract.paths).flatMap(
+  ([path, { parameters = [], ...methods }]) =>
+    Object.entries(methods).map(([method, operation]) =>
+      readOperation(path, method, operation, parameters),
+    ),
+);
+
+function readOperation(
+  path: string,
+  method: string,
+  operation: OperationObject,
+  sharedParameters: (Parameter | Reference)[],
+): Operation {
+  // Security requirements are alternatives. An empty one makes the access token optional.
+  const security: object[] = operation.security ?? contract.security;
+  const requiresToken = security.length > 0 && security.every((each) => 'bearer' in each);
+  const json = operation.requestBody?.content['application/json'];
+  const parameters = [...sharedParameters, ...(operation.parameters ?? [])].map(dereference);
+  const responses = Object.entries(operation.responses).map(([status, response]) => [
+    status,
+    dereference(response),
+  ]);
+  return {
+    operationId: operation.operationId,
+    method: method.toUpperCase(),
+    path,
+    acceptsToken: security.length > 0,
+    takesJson: json !== undefined,
+    isPublicRead: method === 'get' && !requiresToken,
+    parameters,
+    inputNames: [...parameters.map(({ name }) => name), ...Object.keys(json?.example ?? {})],
+    responses: Object.fromEntries(responses),
+  };
+}
+
+/** Resolves a reference to a part of the contract's components, such as `#/components/responses/Internal`. */
+function dereference<T extends object>(value: T | Reference): T {
+  if (!('$ref' in value)) return value;
+  const [, , kind, name] = value.$ref.split('/');
+  return contract.components[kind as string][name as string];
+}

@@ -1,0 +1,54 @@
+import { contract, type Media, type Operation, operations } from './contract.ts';
+
+/** A response that the contract declares. */
+export interface DeclaredResponse {
+  /** `changeUsername 409`, followed by the type or the example if several responses have that status. */
+  id: string;
+  operation: Operation;
+  status: string;
+  type: string;
+  /** Dredd sends no requests for the others. */
+  isFirstExample: boolean;
+  /** The problem code of the example, for an error. */
+  code: string | undefined;
+  /** JSON Schema of the body. Accepts only this code. */
+  schema: object;
+}
+
+/** Every response declared in the contract, once per example. */
+export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap((operation) =>
+  Object.entries(operation.responses).flatMap(([status, { content }]) =>
+    Object.entries(content).flatMap(([type, media], nthType) =>
+      examplesOf(media).map(([name, { code }], nthExample) => ({
+        id: [operation.operationId, status, nthType > 0 && type, nthExample > 0 && `(${name})`]
+          .filter(Boolean)
+          .join(' '),
+        operation,
+        status,
+        type,
+        isFirstExample: nthExample === 0,
+        code,
+        schema: {
+          $schema: 'http://json-schema.org/draft-07/schema#',
+          // Target of the `$ref`s in the schema.
+          components: contract.components,
+          // The requests of the check provoke the errors in the examples. Other codes of the same status are wrong.
+          allOf: [media.schema, ...(code ? [{ properties: { code: { enum: [code] } } }] : [])],
+        },
+      })),
+    ),
+  ),
+);
+
+/** Examples of required parameters, by name. */
+export const parameterExamples: ReadonlyMap<string, string> = new Map(
+  operations
+    .flatMap(({ parameters }) => parameters)
+    .filter(({ required }) => required)
+    .map(({ name, example }) => [name, example]),
+);
+
+function examplesOf({ example, examples }: Media): [string, { code?: string }][] {
+  if (!examples) return [['only', example]];
+  return Object.entries(examples).map(([name, { value }]) => [name, value]);
+}

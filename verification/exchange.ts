@@ -1,0 +1,68 @@
+import { shorten } from './text.ts';
+
+/** Maximum length of a request or a response in results. Some requests are too large on purpose. */
+export const MAX_TEXT_LENGTH = 2_000;
+
+/** The longest wait for a response. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+
+/** What a function of the generated client resolves to. */
+export interface Exchange<T> {
+  data?: T;
+  error?: unknown;
+  request?: Request;
+  response?: Response;
+}
+
+/** A response that differs from the expected one, or a missing response. */
+export class UnexpectedResponse extends Error {
+  /** Method and path. */
+  readonly request: string;
+  /** Status, content type and body; undefined if there was no response. */
+  readonly response: string | undefined;
+
+  /** @param expectation completes the sentence "GET /api/… does not return the new space" */
+  constructor({ data, error, request, response }: Exchange<unknown>, expectation: string) {
+    const { pathname, search } = new URL(request?.url ?? 'http://unknown');
+    const sent = `${request?.method} ${pathname}${search}`;
+    super(response ? `${sent} ${expectation}` : explainNetworkError(error));
+    this.request = sent;
+    const body = data ?? error;
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    this.response = response
+      ? shorten(
+          `${response.status} ${response.headers.get('content-type') ?? ''} ${text}`,
+          MAX_TEXT_LENGTH,
+        )
+      : undefined;
+  }
+}
+
+/**
+ * Resolves to the body of a successful response.
+ * @throws UnexpectedResponse for every other response
+ */
+export async function dataOf<T>(call: Promise<Exchange<T>>): Promise<T> {
+  const exchange = await call;
+  if (exchange.data !== undefined) return exchange.data;
+  throw new UnexpectedResponse(exchange, `returned ${exchange.response?.status}`);
+}
+
+const networkErrors: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed by the server',
+  UND_ERR_SOCKET: 'connection closed by the server',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'unknown host name',
+  ESOCKETTIMEDOUT: 'no response within 30 seconds',
+  ETIMEDOUT: 'no response within 30 seconds',
+  TimeoutError: 'no response within 30 seconds',
+};
+
+/** Explains why a request got no response. */
+export function explainNetworkError(error: unknown): string {
+  // `fetch` wraps the error of the connection.
+  const { cause = error } = error as Error;
+  const { code = '', name, message } = cause as NodeJS.ErrnoException;
+  return networkErrors[code] ?? networkErrors[name] ?? message;
+}

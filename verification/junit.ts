@@ -1,0 +1,43 @@
+import type { Verification } from './verify.ts';
+
+/** Formats a verification as JUnit XML, with a test case per check and per omitted response. */
+export function formatJunit({ checks, omitted }: Verification): string {
+  const failures = checks.filter(({ causes }) => causes.length > 0);
+  const checkLines = checks.map(({ name, causes, request = '', response = 'no response' }) => {
+    if (causes.length === 0) return `${openTestCase(name)} />`;
+    const text = [...causes.map(({ text }) => text), `> ${request}`, `< ${response}`].join('\n');
+    return `${openTestCase(name)}><failure message="${escapeXml(causes.map(({ text }) => text).join('; '))}">${escapeXml(text)}</failure></testcase>`;
+  });
+  const omittedLines = [...omitted].map(
+    ([name, reason]) =>
+      `${openTestCase(name)}><skipped message="${escapeXml(reason)}" /></testcase>`,
+  );
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuite name="openapi.yaml" tests="${checks.length + omitted.size}" failures="${failures.length}" errors="0" skipped="${omitted.size}">`,
+    ...checkLines,
+    ...omittedLines,
+    '</testsuite>',
+    '',
+  ].join('\n');
+}
+
+function openTestCase(name: string): string {
+  // Reports group test cases by class name.
+  const [operation = ''] = name.split(' ', 1);
+  return `  <testcase classname="${escapeXml(operation)}" name="${escapeXml(name)}"`;
+}
+
+/** Escapes a text for attributes and elements. XML 1.0 cannot contain most control characters, not even escaped. */
+export function escapeXml(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '\ufffd')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll('\n', '&#10;')
+    .replaceAll('\r', '&#13;')
+    .replaceAll('\t', '&#9;');
+}

@@ -1,0 +1,113 @@
+import type { Check } from './checks.ts';
+import { shorten, toOneLine } from './text.ts';
+import type { Verification } from './verify.ts';
+
+const LINE_LENGTH = 80;
+/** Maximum number of checks per cause that are shown with request and response. */
+const MAX_EXAMPLES = 2;
+/** Maximum length of the text of a request or a response, unless the report is verbose. */
+const MAX_TEXT_LENGTH = 300;
+
+/**
+ * Formats a verification for a terminal: each cause of failures with the checks that it affects, then the totals.
+ * @param isVerbose whether to show every failed check with request and response, and the omitted responses
+ */
+export function formatReport({ checks, omitted }: Verification, isVerbose: boolean): string {
+  const failures = checks.flatMap((check) => check.causes.map((cause) => ({ ...cause, check })));
+  const groups = [...Map.groupBy(failures, ({ text }) => text).values()].sort(
+    (a, b) => b.length - a.length,
+  );
+  const failed = checks.filter(({ causes }) => causes.length > 0);
+  return [
+    ...groups.flatMap((group) => formatGroup(group, checks, isVerbose)),
+    ...formatOmitted(omitted, isVerbose),
+    `${checks.length - failed.length} passed, ${failed.length} failed`,
+  ].join('\n');
+}
+
+interface Failure {
+  text: string;
+  pointer?: string;
+  check: Check;
+}
+
+function formatGroup(group: Failure[], checks: Check[], isVerbose: boolean): string[] {
+  const examples = isVerbose ? group : group.slice(0, MAX_EXAMPLES);
+  const others = group.slice(examples.length).map(({ check }) => check.name);
+  const title = `FAILED  ${group[0]?.text}${formatExtent(group, checks)}`;
+  return [
+    ...wrap(title, '        '),
+    ...examples.flatMap((failure) => formatExample(failure, isVerbose)),
+    ...(others.length > 0 ? [`  and ${others.length} more:`, ...formatNames(others)] : []),
+    '',
+  ];
+}
+
+/** Returns the number of checks, and what they have in common. */
+function formatExtent(group: Failure[], checks: Check[]): string {
+  if (group.length === 1) return '';
+  const [status, ...otherStatuses] = new Set(group.map(({ check }) => statusOf(check.name)));
+  const isEvery =
+    status !== undefined &&
+    otherStatuses.length === 0 &&
+    group.length === checks.filter(({ name }) => statusOf(name) === status).length;
+  return ` (${isEvery ? `every ${status}, ` : ''}${group.length} checks)`;
+}
+
+function formatExample({ pointer, check }: Failure, isVerbose: boolean): string[] {
+  const { name, request, response } = check;
+  const maxLength = isVerbose ? Number.POSITIVE_INFINITY : MAX_TEXT_LENGTH;
+  const format = (sign: string, text: string | undefined) =>
+    text === undefined ? [] : wrap(`    ${sign} ${shorten(compact(text), maxLength)}`, '      ');
+  return [
+    `  ${name}${pointer ? ` at ${pointer}` : ''}`,
+    ...format('>', request),
+    ...format('<', response),
+  ];
+}
+
+function formatOmitted(omitted: Map<string, string>, isVerbose: boolean): string[] {
+  if (omitted.size === 0) return [];
+  if (!isVerbose)
+    return [`${omitted.size} declared responses were not checked; --verbose explains why.`];
+  return [...Map.groupBy(omitted, ([, reason]) => reason)].flatMap(([reason, entries]) => [
+    ...wrap(`Not checked because ${reason}:`, '  '),
+    ...formatNames(entries.map(([id]) => id)),
+    '',
+  ]);
+}
+
+/** Lists names with one entry per status, such as `404: getUser, getSpace`. */
+function formatNames(names: string[]): string[] {
+  const byStatus = [...Map.groupBy(names, statusOf)];
+  return byStatus
+    .sort(([a = '999'], [b = '999']) => a.localeCompare(b))
+    .flatMap(([status, group]) => {
+      if (status === undefined) return group.map((name) => `    ${name}`);
+      return wrap(`    ${status}: ${group.join(', ').replaceAll(` ${status}`, '')}`, '         ');
+    });
+}
+
+/** Returns the status in `getUser 404`, or undefined for a behaviour. */
+function statusOf(name: string): string | undefined {
+  return /^\w+ (\d{3})\b/.exec(name)?.[1];
+}
+
+/** Returns the text in one line, without the padding of requests that are too large. */
+function compact(text: string): string {
+  return toOneLine(text).replaceAll(/x{20,}/g, 'xxx…');
+}
+
+/** Splits a text into lines, at spaces where possible. */
+function wrap(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > LINE_LENGTH) {
+    const space = rest.lastIndexOf(' ', LINE_LENGTH);
+    const hasSpace = space > LINE_LENGTH / 2;
+    const end = hasSpace ? space : LINE_LENGTH;
+    lines.push(rest.slice(0, end));
+    rest = indent + rest.slice(hasSpace ? end + 1 : end);
+  }
+  return [...lines, rest];
+}

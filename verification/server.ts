@@ -1,0 +1,57 @@
+import { explainNetworkError, REQUEST_TIMEOUT_MS, UnexpectedResponse } from './exchange.ts';
+import { shorten, toOneLine } from './text.ts';
+import type { Servers } from './verify.ts';
+import { type Credentials, openWorld } from './world.ts';
+
+/** Maximum length of a message with a response. */
+const MAX_MESSAGE_LENGTH = 400;
+
+/** An error that prevents the verification and that the person at the terminal can fix. */
+export class Obstacle extends Error {}
+
+/**
+ * Creates the test data on a running server. Disposing of `cleanup` deletes it.
+ * @throws Obstacle if the server does not respond like the API
+ */
+export async function prepareServer(
+  url: string,
+  credentials: Credentials | undefined,
+  cleanup: AsyncDisposableStack,
+): Promise<Servers> {
+  await requireApi(url);
+  try {
+    const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
+    return { world, worldsByStatus: {} };
+  } catch (error) {
+    throw new Obstacle(`Could not create the test data: ${explain(error)}`);
+  }
+}
+
+async function requireApi(url: string): Promise<void> {
+  const path = '/api/profile/me';
+  const response = await fetch(url + path, {
+    redirect: 'manual',
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+  }).catch((error) => {
+    throw new Obstacle(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
+  });
+  await response.body?.cancel();
+  const { status, headers } = response;
+  const location = headers.get('location');
+  if (location !== null)
+    throw new Obstacle(`${url} redirects to ${location}. Pass the URL of that server.`);
+  const type = headers.get('content-type') ?? 'no content type';
+  // The contract declares 401. A faulty implementation of the API returns at least JSON.
+  if (status !== 401 && !type.includes('json'))
+    throw new Obstacle(
+      `${url} does not serve this API: GET ${path} returned ${status} (${type}). Check the URL, which does not include /api.`,
+    );
+}
+
+function explain(error: unknown): string {
+  if (error instanceof SuppressedError)
+    return `${explain(error.suppressed)} ${(error.error as Error).message}`;
+  if (error instanceof UnexpectedResponse && error.response !== undefined)
+    return shorten(toOneLine(`${error.request} returned ${error.response}`), MAX_MESSAGE_LENGTH);
+  return explainNetworkError(error);
+}
