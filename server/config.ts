@@ -9,6 +9,8 @@ export interface Config {
   /** Base URL of this server for clients, without a trailing slash. */
   publicUrl: string;
   dataDir: string;
+  /** URL of a PostgreSQL database. Null for the SQLite file in `dataDir`. */
+  databaseUrl: string | null;
   /** Base URL of avatars, without a trailing slash. */
   avatarBaseUrl: string;
   /** Number of processes that serve requests. */
@@ -92,12 +94,12 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   };
 
   const databaseUrl = text('DATABASE_URL', '');
-  if (databaseUrl !== '') {
+  if (databaseUrl !== '' && !/^postgres(ql)?:$/.test(protocolOf(databaseUrl))) {
     throw new ConfigError(
       'DATABASE_URL',
       // Masks the user name and the password.
       databaseUrl.replace(/\/\/[^@/]*@/, '//***@'),
-      'must be empty, because this version supports only SQLite in DATA_DIR',
+      'must be empty or a URL such as postgres://user:password@db.example.org/spaces',
     );
   }
 
@@ -119,6 +121,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     port,
     publicUrl,
     dataDir: resolve(text('DATA_DIR', './data')),
+    databaseUrl: databaseUrl || null,
     avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
     workers: integer('WORKERS', 1, 1, 64),
     drainSeconds: integer('DRAIN_SECONDS', 1, 0, 3600),
@@ -137,6 +140,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       absoluteSeconds: integer('SESSION_MAX_DAYS', 90, 1, 3650) * SECONDS_PER_DAY,
     },
   };
+}
+
+function protocolOf(text: string): string {
+  return URL.canParse(text) ? new URL(text).protocol : '';
 }
 
 function isAddressOrCidr(text: string): boolean {

@@ -72,7 +72,7 @@ export function startHousekeeping({
   const run = async () => {
     pendingWork = enqueueRemoval().then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
-      await attempt(async () => rateLimits.deleteExpired());
+      await attempt(() => rateLimits.deleteExpired());
     });
     await Promise.all([pendingWork, examineAvatars()]);
   };

@@ -24,7 +24,7 @@ export async function login(
 
   const verifiedHash = account.password_hash;
   const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
-  const token = await transact(engine.db, async (trx) => {
+  const token = await transact(engine, async (trx) => {
     // If the password was changed concurrently, this login has verified the old one and fails.
     const { numUpdatedRows } = await trx
       .updateTable('users')

@@ -23,7 +23,7 @@ export async function setPassword(
   if (!account) return false;
   checkNewPassword(password, account, '/password');
   const password_hash = await hashPassword(password);
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash })

@@ -27,7 +27,7 @@ export async function register(
   const userId = randomUUID();
   const now = new Date().toISOString();
   try {
-    const token = await transact(engine.db, async (trx) => {
+    const token = await transact(engine, async (trx) => {
       const { pk } = await trx
         .insertInto('users')
         .values({

@@ -8,7 +8,7 @@ const { argument: file } = readArguments('backup');
 
 await runProgram(async () => {
   const config = configFromEnvironment();
-  assertDatabaseExists(config);
+  await assertDatabaseExists(config);
   await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
     copyDatabase(config, path),
   );

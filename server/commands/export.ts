@@ -20,12 +20,12 @@ const { argument: file } = readArguments('export');
 
 await runProgram(async () => {
   const config = configFromEnvironment();
-  assertDatabaseExists(config);
+  await assertDatabaseExists(config);
   try {
     const count = file === '' ? await exportToPipe(config) : await exportTo(file, config);
     console.error(`${count} records written.`);
   } catch (error) {
-    throw explainDatabaseError(config, error);
+    throw await explainDatabaseError(config, error);
   }
 });
 

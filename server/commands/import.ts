@@ -28,7 +28,7 @@ await runProgram(async () => {
       `${report.added} records added, ${report.unchanged} were there already, ${report.bad.length} bad lines skipped, in ${seconds.toFixed(1)} s.`,
     );
   } catch (error) {
-    if (!(error instanceof ImportError)) throw explainDatabaseError(config, error);
+    if (!(error instanceof ImportError)) throw await explainDatabaseError(config, error);
     listBadLines(error.report);
     throw new OperatorError(
       'Nothing was imported. Correct these lines, or skip them with --skip-bad.',

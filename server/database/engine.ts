@@ -11,6 +11,12 @@ export interface Engine {
   /** For reads that may return slightly outdated rows. Without a read replica, the same as `db`. */
   readDb: Database;
   wordIndex: WordIndex;
+  /** Called by `transact` at the beginning of another attempt, so that it does not fail like the one before. */
+  preventConflicts(trx: DatabaseTransaction): Promise<void>;
+  /** Called by `transactAlone` at the beginning. */
+  excludeWriters(trx: DatabaseTransaction): Promise<void>;
+  /** Whether a transaction failed only because of a concurrent one. Nothing of it is committed. */
+  isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;
   /** Returns whether the error means that the database is locked, full or unreachable. A later retry may succeed. */
   isUnavailable(error: unknown): boolean;
@@ -71,14 +77,27 @@ export interface WordRange {
   /** Only keys greater than this. */
   after: number;
   limit: number;
-  /** If set, only documents with a term that has one of these prefixes. Bounds the cost of the search. */
-  within?: readonly string[];
+  /** Bounds the cost of the search. */
+  within?: KeyRange;
 }
 
-/** The full-text index of public spaces. `key` is `public_spaces.key`. */
+/** The documents with keys up to `lastKey` and a term that begins with one of the prefixes. Either would suffice. */
+export interface KeyRange {
+  prefixes: readonly string[];
+  lastKey: number;
+}
+
+export interface IndexedDocument {
+  /** `public_spaces.key` */
+  key: number;
+  words: { title: string[]; all: string[] };
+}
+
+/** The full-text index of public spaces. */
 export interface WordIndex {
-  add(db: Database, key: number, words: { title: string[]; all: string[] }): Promise<void>;
-  remove(db: Database, key: number): Promise<void>;
+  add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
+  /** @param documents with the same words as when they were added */
+  remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
   /**
    * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
    * small steps.

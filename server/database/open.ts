@@ -1,42 +1,24 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { OperatorError } from '../errors.ts';
 import type { Engine } from './engine.ts';
-import { explainFailure } from './sqlite/errors.ts';
-import { acquireFileLock } from './sqlite/file-lock.ts';
-import { compactFile, copyFile, isMarkedAsCopy } from './sqlite/files.ts';
-import { openSqlite } from './sqlite/open.ts';
+import type { DatabaseKind, Location, OpenOptions } from './kind.ts';
+import type { RateLimitStore } from './rate-limit-store.ts';
+import { isMarkedAsCopy } from './sqlite/files.ts';
+import { databaseFile, lockFile } from './sqlite/location.ts';
 
-/** The settings that locate the database. */
-interface Location {
-  dataDir: string;
+/** Returns the kind of the configured database. Loads only its own modules. */
+async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
+  if (databaseUrl) return (await import('./postgresql/database.ts')).postgresql;
+  return (await import('./sqlite/database.ts')).sqlite;
 }
 
-export interface OpenOptions {
-  /** Whether this process runs maintenance. It then locks the data folder, because only one process may. */
-  runsMaintenance?: boolean;
-  /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
-  tasksModule?: URL;
-  /** How long to wait for another process that has locked the data folder. */
-  lockTimeoutMs?: number;
-  /** Called once before waiting for the lock. */
-  onLockWait?: () => void;
-}
-
-/** Long enough for two processes that start at the same time. */
-const MIN_LOCK_TIMEOUT_MS = 1_000;
-
+/** Whether the data folder has a database. Always true for a database of another server. */
 export function hasDatabase(location: Location): boolean {
-  return existsSync(databaseFile(location));
+  return Boolean(location.databaseUrl) || existsSync(databaseFile(location));
 }
 
 /** @throws OperatorError if the data folder has no database */
-export function assertDatabaseExists(location: Location): void {
-  if (hasDatabase(location)) return;
-  throw new OperatorError(
-    `DATA_DIR=${location.dataDir} has no database. Set it to the folder of the service's data.`,
-  );
+export async function assertDatabaseExists(location: Location): Promise<void> {
+  (await kindOf(location)).assertExists(location);
 }
 
 /** Whether a server or an import has used a folder as its data folder. */
@@ -52,54 +34,19 @@ export async function isBackup(file: string): Promise<boolean> {
 /**
  * Opens the configured database. Creates it if it is missing, and applies missing migrations.
  * @throws OperatorError if it cannot be used, belongs to a newer version or another program, or is in use by another
- *   server or an import
+ *   server or an import that does not allow it
  */
-export async function openDatabase(
-  location: Location,
-  {
-    runsMaintenance = true,
-    tasksModule,
-    lockTimeoutMs = MIN_LOCK_TIMEOUT_MS,
-    onLockWait,
-  }: OpenOptions = {},
-): Promise<Engine> {
-  await mkdir(location.dataDir, { recursive: true });
-  const open = () =>
-    openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule });
-  // The process that runs the maintenance for this one has locked the folder.
-  if (!runsMaintenance) return open();
-  const lock = await acquireFileLock(lockFile(location), {
-    mode: 'exclusive',
-    timeoutMs: lockTimeoutMs,
-    onWait: onLockWait,
-  });
-  if (!lock) {
-    throw new OperatorError(
-      `Another server or an import uses DATA_DIR=${location.dataDir}. Stop it, or set DATA_DIR to another folder.`,
-    );
-  }
-  return openLocked(lock, open);
+export async function openDatabase(location: Location, options: OpenOptions = {}): Promise<Engine> {
+  return (await kindOf(location)).open(location, options);
 }
 
 /**
  * Opens the configured database for an import, like `openDatabase` but without maintenance. Several imports can run at
  * the same time.
- * @throws OperatorError also if a server uses the database, because its writers would wait for the import
+ * @throws OperatorError also if a server uses the database and would have to wait for the import
  */
 export async function openDatabaseForImport(location: Location): Promise<Engine> {
-  await mkdir(location.dataDir, { recursive: true });
-  const lock = await acquireFileLock(lockFile(location), {
-    mode: 'shared',
-    timeoutMs: MIN_LOCK_TIMEOUT_MS,
-  });
-  if (!lock) {
-    throw new OperatorError(
-      `A server uses DATA_DIR=${location.dataDir}. Stop it before the import.`,
-    );
-  }
-  return openLocked(lock, () =>
-    openSqlite(databaseFile(location), { migrate: true, runsMaintenance: false }),
-  );
+  return (await kindOf(location)).openForImport(location);
 }
 
 /**
@@ -107,54 +54,39 @@ export async function openDatabaseForImport(location: Location): Promise<Engine>
  * @throws OperatorError if it is missing, cannot be used, or belongs to another version or another program
  */
 export async function openExistingDatabase(location: Location): Promise<Engine> {
-  return openSqlite(existingFile(location), { migrate: false, runsMaintenance: false });
+  return (await kindOf(location)).openExisting(location);
 }
 
 /**
  * Writes a consistent copy of the configured database, also while the service runs.
  * @param target a file that is missing or empty
- * @throws OperatorError if the database is missing or cannot be copied
+ * @throws OperatorError if the database is missing or cannot be copied, or if another tool makes its copies
  */
 export async function copyDatabase(location: Location, target: string): Promise<void> {
-  await copyFile(existingFile(location), target);
+  await (await kindOf(location)).copy(location, target);
 }
 
 /**
  * Rewrites the configured database, so that its files contain no deleted content. Writers wait until it is done.
- * @throws OperatorError if the database is missing or cannot be rewritten
+ * @throws OperatorError if the database is missing or cannot be rewritten, or if another tool rewrites it
  */
 export async function compactDatabase(location: Location): Promise<void> {
-  await compactFile(existingFile(location));
+  await (await kindOf(location)).compact(location);
 }
 
 /** Converts an error of the configured database to an OperatorError that says what to do, if it is a known one. */
-export function explainDatabaseError(location: Location, error: unknown): unknown {
-  return explainFailure(error, databaseFile(location));
+export async function explainDatabaseError(location: Location, error: unknown): Promise<unknown> {
+  return (await kindOf(location)).explainError(location, error);
 }
 
-/** Opens a database that releases the lock after it has closed. */
-async function openLocked(lock: Disposable, open: () => Promise<Engine>): Promise<Engine> {
-  using held = new DisposableStack();
-  held.use(lock);
-  const engine = await open();
-  const { close: closeEngine } = engine;
-  const release = held.move();
-  const close = async () => {
-    using _released = release;
-    await closeEngine();
-  };
-  return { ...engine, close, [Symbol.asyncDispose]: close };
-}
-
-function lockFile({ dataDir }: Location): string {
-  return join(dataDir, 'space-service.lock');
-}
-
-function databaseFile({ dataDir }: Location): string {
-  return join(dataDir, 'space-service.sqlite');
-}
-
-function existingFile(location: Location): string {
-  assertDatabaseExists(location);
-  return databaseFile(location);
+/**
+ * Opens the counters of rate limits. Damaged counters are reset.
+ * @param onReset called with the error after damaged counters have been reset, now or later
+ * @throws OperatorError if the store cannot be used
+ */
+export async function openRateLimitStore(
+  location: Location,
+  onReset: (error: unknown) => void,
+): Promise<RateLimitStore> {
+  return (await kindOf(location)).openRateLimitStore(location, onReset);
 }

@@ -1,21 +1,56 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Database, DatabaseTransaction } from './engine.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, DatabaseTransaction, Engine } from './engine.ts';
+
+/** After this many attempts, a transaction fails with its last conflict. */
+const MAX_ATTEMPTS = 8;
+
+/** Attempts wait for up to this time, times the number of failed ones. */
+const RETRY_DELAY_MS = 5;
 
 /** The transaction that the current asynchronous context belongs to. */
 const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
 
 /**
- * Runs `work` in a transaction and commits it. If `db` is already a transaction, `work` joins it.
- * @param work must be short, because other writers wait. All its queries must use `transaction`. A query on the
- *   database itself throws, because it would wait for this transaction forever.
+ * Runs `work` in a transaction and commits it. Transactions behave as if they ran one after the other.
+ * @param work must be short, because other writers may wait. All its queries must use `transaction`. A query on the
+ *   database itself throws, because it could wait for this transaction forever. Runs again after a conflict with
+ *   another transaction, so it must change nothing but the database.
  * @throws the error of `work`, after rolling back
  */
-export function transact<T>(
-  db: Database,
+export async function transact<T>(
+  engine: Pick<Engine, 'db' | 'isConflict' | 'preventConflicts'>,
   work: (transaction: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  if (db.isTransaction) return work(db as DatabaseTransaction);
-  return currentTransaction.run({ hasConnection: false }, () => db.transaction().execute(work));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await begin(engine.db, async (trx) => {
+        if (attempt > 1) await engine.preventConflicts(trx);
+        return work(trx);
+      });
+    } catch (error) {
+      if (!engine.isConflict(error) || attempt === MAX_ATTEMPTS) throw error;
+      // Random, so that conflicting transactions do not try again at the same time.
+      await sleep(Math.random() * RETRY_DELAY_MS * attempt);
+    }
+  }
+}
+
+/** Like `transact`, but runs `work` only once. Other writers wait until it ends. */
+export function transactAlone<T>(
+  engine: Pick<Engine, 'db' | 'excludeWriters'>,
+  work: (transaction: DatabaseTransaction) => Promise<T>,
+): Promise<T> {
+  return begin(engine.db, async (trx) => {
+    await engine.excludeWriters(trx);
+    return work(trx);
+  });
+}
+
+function begin<T>(db: Database, work: (transaction: DatabaseTransaction) => Promise<T>) {
+  return currentTransaction.run({ hasConnection: false }, () =>
+    db.transaction().setIsolationLevel('serializable').execute(work),
+  );
 }
 
 /** Runs `work` on a snapshot of the database. Does not block other readers and writers. */

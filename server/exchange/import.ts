@@ -7,7 +7,7 @@ import { isPasswordHash } from '../auth/password-hashing.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
-import { transact } from '../database/transaction.ts';
+import { transactAlone } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
@@ -82,7 +82,7 @@ export async function importRecords(
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   // The command may run before a new version of the server has updated the index.
   await updateSearchIndex(engine);
-  await transact(engine.db, async (trx) => {
+  await transactAlone(engine, async (trx) => {
     const run: ImportRun = {
       engine,
       trx,

@@ -14,7 +14,7 @@ export async function appreciate(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const { pk, authorPk } = await findMessage(trx, caller, messageId);
     if (authorPk === caller.userPk) {
@@ -43,7 +43,7 @@ export async function withdrawAppreciation(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const { pk } = await findMessage(trx, caller, messageId);
     await trx

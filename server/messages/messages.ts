@@ -48,7 +48,7 @@ export async function sendMessage(
   text: string,
 ): Promise<Message> {
   assertMessageText(text);
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
@@ -82,7 +82,7 @@ export async function deleteMessage(
   caller: Caller,
   messageId: string,
 ): Promise<void> {
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     if (message.authorPk !== caller.userPk) {

@@ -20,7 +20,7 @@ export async function eraseAccount(
   engine: Engine,
   { pk: userPk, sessionPk }: TaskTarget,
 ): Promise<void> {
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, { sessionPk });
     const account = await trx
       .selectFrom('users')

@@ -33,7 +33,7 @@ export async function changeAvatar(
     .execute();
   await avatars.put(avatar, bytes);
   try {
-    await transact(engine.db, async (trx) => {
+    await transact(engine, async (trx) => {
       await requireSession(trx, caller);
       const { numDeletedRows } = await trx
         .deleteFrom('discarded_avatars')
@@ -57,7 +57,7 @@ export async function changeAvatar(
 
 /** Restores the caller's default avatar and returns its URL. */
 export async function removeAvatar({ engine, avatars }: Stores, caller: Caller): Promise<string> {
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await replaceAvatar(trx, caller, null);
   });

@@ -9,7 +9,7 @@ import { transact } from '../database/transaction.ts';
  */
 export async function changeBio(engine: Engine, caller: Caller, text: string): Promise<void> {
   const bio = parseBio(text);
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await trx
       .updateTable('users')

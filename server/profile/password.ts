@@ -27,7 +27,7 @@ export async function changePassword(
   if (!(await verifyPassword(verifiedHash, currentPassword))) throw currentPasswordIncorrect();
 
   const password_hash = await hashPassword(newPassword);
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     // If the password was changed concurrently, `currentPassword` is no longer the current one.
     const { numUpdatedRows } = await trx

@@ -17,7 +17,7 @@ export async function changeUsername(
   await assertUsernameAvailable(engine.db, username, caller.userPk);
   const { name, key, skeleton } = parseUsername(username);
   try {
-    await transact(engine.db, async (trx) => {
+    await transact(engine, async (trx) => {
       await requireSession(trx, caller);
       await trx
         .updateTable('users')

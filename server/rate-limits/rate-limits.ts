@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { BurstyRateLimiter, type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Config } from '../config.ts';
-import { openRateLimitStore } from '../database/rate-limit-store.ts';
+import { openRateLimitStore } from '../database/open.ts';
 
 /** The rate limits of operations. A limit is null if the operator has turned rate limits off. */
 export interface RateLimits {
@@ -15,8 +15,8 @@ export interface RateLimits {
   avatar: RateLimit | null;
   /** Wrong current passwords per session. */
   password: RateLimit | null;
-  deleteExpired(): void;
-  close(): void;
+  deleteExpired(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface RateLimit {
@@ -64,8 +64,8 @@ export async function openRateLimits(
       username: null,
       avatar: null,
       password: null,
-      deleteExpired() {},
-      close() {},
+      async deleteExpired() {},
+      async close() {},
     };
   }
   const store = await openRateLimitStore(config, onReset);

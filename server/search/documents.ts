@@ -1,4 +1,4 @@
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database, Engine, IndexedDocument } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
@@ -18,7 +18,7 @@ import { updateTagKeys } from './tag-keys.ts';
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const document = await writeDocument(engine, db, spacePk);
   if (!document) return;
-  await engine.wordIndex.add(db, document.key, document.words);
+  await engine.wordIndex.add(db, [document]);
 }
 
 const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
@@ -53,11 +53,6 @@ const insertTagHit = prepareWrite({ tag_id: 'bigint', key: 'bigint' }, ({ db }, 
   db.insertInto('tag_hits').values(row),
 );
 
-interface IndexedDocument {
-  key: number;
-  words: { title: string[]; all: string[] };
-}
-
 /**
  * Removes a space from the search index, and adds it again except to the word index. Returns the document to add there;
  * undefined if the space is not public.
@@ -83,7 +78,7 @@ async function writeDocument(
   };
   await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
   for (const { tag_id } of tags) await insertTagHit(engine, { tag_id, key }, db);
-  return { key, words: wordsOf(row, key) };
+  return documentOf(row, key);
 }
 
 /**
@@ -131,7 +126,7 @@ export async function indexQueuedSpaces(
       const document = await writeDocument(engine, db, space_pk);
       if (document) documents.push(document);
     }
-    for (const { key, words } of documents) await engine.wordIndex.add(db, key, words);
+    await engine.wordIndex.add(db, documents);
     await db.deleteFrom('spaces_to_index').where('key', '<=', last.key).execute();
     spaces += batch.length;
     onProgress(spaces);
@@ -184,7 +179,7 @@ export async function updateSearchIndex(
     .select('version')
     .executeTakeFirstOrThrow();
   if (version === INDEX_VERSION) return;
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await engine.wordIndex.clear(trx);
     await trx.deleteFrom('tag_hits').execute();
     await trx.deleteFrom('public_spaces').execute();
@@ -214,7 +209,7 @@ export async function unindexSpace(engine: Engine, db: Database, spacePk: number
   if (!row) return;
   await db.deleteFrom('public_spaces').where('key', '=', row.key).execute();
   const indexed = readFragments(row);
-  await engine.wordIndex.remove(db, row.key);
+  await engine.wordIndex.remove(db, [documentOf(indexed, row.key)]);
   const tags = indexed.tags.map(({ tag_id }) => tag_id);
   if (tags.length > 0) {
     await db
@@ -249,12 +244,15 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
       .where('tag_id', 'in', tags)
       .execute();
   }
-  await engine.wordIndex.remove(db, row.key);
-  await engine.wordIndex.add(db, key, wordsOf(indexed, key));
+  await engine.wordIndex.remove(db, [documentOf(indexed, row.key)]);
+  await engine.wordIndex.add(db, [documentOf(indexed, key)]);
 }
 
-function wordsOf({ title, description }: { title: string; description: string }, key: number) {
+function documentOf(
+  { title, description }: { title: string; description: string },
+  key: number,
+): IndexedDocument {
   const titleWords = indexWords(title);
   const all = new Set([...titleWords, ...indexWords(description), sliceTerm(key)]);
-  return { title: titleWords, all: [...all] };
+  return { key, words: { title: titleWords, all: [...all] } };
 }

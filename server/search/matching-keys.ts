@@ -53,8 +53,7 @@ export async function findKeys(
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);
   if (!spend(budget, share * slicedEntries, mayOverdraw)) return undefined;
-  const within = slice.prefixes;
-  const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit, within });
+  const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit, within: slice });
   await yieldToEventLoop();
   return {
     keys,

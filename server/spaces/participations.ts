@@ -20,7 +20,7 @@ export async function joinSpace(
   spaceId: string,
   invitationCode: string | undefined,
 ): Promise<Participation> {
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findAnySpace(trx, caller, spaceId);
     if (!space.isParticipant) {
@@ -53,7 +53,7 @@ export async function joinSpace(
  * @throws DomainError `space_not_found`, `creator_cannot_leave`
  */
 export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (space.creatorPk === caller.userPk) {

@@ -19,7 +19,7 @@ export async function deleteSpace(engine: Engine, caller: Caller, spaceId: strin
  * @throws DomainError `unauthenticated` if the session has ended
  */
 export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget): Promise<void> {
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, { sessionPk });
     await eraseSpaceRows(engine, trx, pk);
   });

@@ -28,7 +28,7 @@ export async function createSpace(
   const description = parseDescription(creation.description);
   const tags = parseTags(creation.tags);
   const now = new Date().toISOString();
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const { pk } = await trx
       .insertInto('spaces')
@@ -77,7 +77,7 @@ export async function updateSpace(
   spaceId: string,
   update: SpaceUpdate,
 ): Promise<Space> {
-  return transact(engine.db, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
     await updateRow(trx, pk, visibility, update);

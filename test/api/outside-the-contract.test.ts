@@ -104,7 +104,7 @@ describe('/healthz and /readyz', () => {
 
   test('report readiness while the database is read-only, because searches still work', async () => {
     await using full = await startApp();
-    await transact(full.context.engine.db, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
+    await transact(full.context.engine, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
     await expect(full.register()).rejects.toMatchObject({ status: 503, code: 'unavailable' });
     expect((await full.fetch('/readyz')).status).toBe(200);
     expect((await full.fetch('/api/spaces/search?q=tea')).status).toBe(200);

@@ -335,7 +335,7 @@ describe('changeUsername', () => {
     // Holds the write lock, so that every request checks the username before the first one changes it.
     const [responses] = await Promise.all([
       Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
-      transact(app.context.engine.db, () => sleep(150)),
+      transact(app.context.engine, () => sleep(150)),
     ]);
     const rejected = responses.filter(({ response }) => response?.status !== 200);
     expect(rejected).toHaveLength(11);

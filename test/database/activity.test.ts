@@ -40,7 +40,7 @@ test('counts writers that wait for each other or for another process, and their 
   const before = engine.activity();
   expect(before.waitingWriters).toBe(0);
   const transactions = [0, 1, 2].map(() =>
-    transact(engine.db, async (trx) => {
+    transact(engine, async (trx) => {
       await trx.deleteFrom('sessions').execute();
     }),
   );

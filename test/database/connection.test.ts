@@ -59,7 +59,7 @@ describe('transact', () => {
     const others = (async () => {
       for (; !isOver; iterations += 1) await yieldToEventLoop();
     })();
-    await transact(engine.db, async (trx) => {
+    await transact(engine, async (trx) => {
       const startedAt = performance.now();
       while (performance.now() - startedAt < 50) await usernames(trx);
     });
@@ -69,11 +69,11 @@ describe('transact', () => {
   });
 
   test('commits all writes or none', async () => {
-    await transact(engine.db, async (trx) => {
+    await transact(engine, async (trx) => {
       await insertUser(trx, 'ada');
       await insertUser(trx, 'bob');
     });
-    const failing = transact(engine.db, async (trx) => {
+    const failing = transact(engine, async (trx) => {
       await insertUser(trx, 'cleo');
       throw new Error('changed my mind');
     });
@@ -82,16 +82,16 @@ describe('transact', () => {
   });
 
   test('rejects queries that bypass the transaction, which would deadlock', async () => {
-    const write = transact(engine.db, async () => insertUser(engine.db, 'ada'));
+    const write = transact(engine, async () => insertUser(engine.db, 'ada'));
     await expect(write).rejects.toThrow('use the transaction');
-    const read = transact(engine.db, async () => usernames(engine.db));
+    const read = transact(engine, async () => usernames(engine.db));
     await expect(read).rejects.toThrow('use the transaction');
     await insertUser(engine.db, 'bob');
     expect(await usernames(engine.db)).toEqual(['bob']);
   });
 
   test('hides writes from other connections until the commit', async () => {
-    await transact(engine.db, async (trx) => {
+    await transact(engine, async (trx) => {
       await insertUser(trx, 'ada');
       expect(await usernames(trx)).toEqual(['ada']);
       const other = new Sqlite(file, { readonly: true });
@@ -107,7 +107,7 @@ describe('transact', () => {
     other.exec('BEGIN IMMEDIATE');
     let isWritten = false;
     const writes = Promise.all([
-      transact(engine.db, (trx) => insertUser(trx, 'bob')),
+      transact(engine, (trx) => insertUser(trx, 'bob')),
       insertUser(engine.db, 'cleo'),
     ]).then(() => {
       isWritten = true;
@@ -127,23 +127,23 @@ describe('transact', () => {
 
   test('commits each of many concurrent transactions', async () => {
     const all = Array.from({ length: 50 }, (_, i) => `user${i}`);
-    await Promise.all(all.map((name) => transact(engine.db, (trx) => insertUser(trx, name))));
+    await Promise.all(all.map((name) => transact(engine, (trx) => insertUser(trx, name))));
     expect((await usernames(engine.db)).sort()).toEqual([...all].sort());
   });
 
   test('reports a full disk as unavailable, rolls back, and succeeds once there is space', async () => {
     await insertUser(engine.db, 'ada');
-    await transact(engine.db, async (trx) => {
+    await transact(engine, async (trx) => {
       const { rows } = await sql<{ page_count: number }>`PRAGMA page_count`.execute(trx);
       await sql`PRAGMA max_page_count = ${sql.lit((rows[0]?.page_count ?? 0) + 2)}`.execute(trx);
     });
     const big = { ...userRow('big'), bio: 'x'.repeat(100_000) };
-    const error = await transact(engine.db, (trx) =>
+    const error = await transact(engine, (trx) =>
       trx.insertInto('users').values(big).execute(),
     ).catch((each: unknown) => each);
     expect(engine.isUnavailable(error)).toBe(true);
     expect(await usernames(engine.db)).toEqual(['ada']);
-    await transact(engine.db, (trx) => sql`PRAGMA max_page_count = 1000000`.execute(trx));
+    await transact(engine, (trx) => sql`PRAGMA max_page_count = 1000000`.execute(trx));
     await insertUser(engine.db, 'bob');
     expect(await usernames(engine.db)).toEqual(['ada', 'bob']);
   });

@@ -89,8 +89,8 @@ async function addSegments(): Promise<void> {
   await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
   for (let key = 1; key <= 300; key += 1) {
     const words = [`word${key}`, 'common'];
-    await transact(engine.db, (trx) =>
-      engine.wordIndex.add(trx, key, { title: words, all: words }),
+    await transact(engine, (trx) =>
+      engine.wordIndex.add(trx, [{ key, words: { title: words, all: words } }]),
     );
   }
   expect(await countSegments(engine)).toBeGreaterThan(40);

@@ -43,7 +43,7 @@ const countDiscarded = prepareRead({}, ({ readDb }) =>
 );
 
 test('Prepared writes and reads run in the given transaction', async () => {
-  const rolledBack = transact(engine.db, async (trx) => {
+  const rolledBack = transact(engine, async (trx) => {
     await discard(engine, { avatar: 'a' }, trx);
     expect(await countDiscarded(engine, {}, trx)).toEqual([{ count: 1 }]);
     throw new Error('Roll back.');

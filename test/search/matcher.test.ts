@@ -168,7 +168,7 @@ describe('The pattern of a matcher', () => {
           for (const [key, { title, description }] of documents.entries()) {
             const titleWords = indexWords(title);
             const all = [...new Set([...titleWords, ...indexWords(description)])];
-            await engine.wordIndex.add(engine.db, key, { title: titleWords, all });
+            await engine.wordIndex.add(engine.db, [{ key, words: { title: titleWords, all } }]);
           }
           const textOf: Record<WordScope, (of: (typeof documents)[number]) => string> = {
             title: ({ title }) => title,
@@ -203,7 +203,7 @@ describe('The pattern of a matcher', () => {
           await engine.wordIndex.clear(engine.db);
           for (const [key, { title, description }] of documents.entries()) {
             const all = [...new Set([...indexWords(title), ...indexWords(description)])];
-            await engine.wordIndex.add(engine.db, key, { title: indexWords(title), all });
+            await engine.wordIndex.add(engine.db, [{ key, words: { title: indexWords(title), all } }]);
           }
           const found = await engine.wordIndex.find(
             engine.db,

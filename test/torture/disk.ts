@@ -243,14 +243,14 @@ async function fillDatabaseFile(): Promise<string> {
   try {
     await using engine = await openDatabase({ dataDir: folder }, { runsMaintenance: false });
     const insertRows = (length: number) =>
-      transact(engine.db, async (trx) => {
+      transact(engine, async (trx) => {
         for (const half of ['first', 'second']) {
           const avatar = `${half} ${'x'.repeat(length)} ${committed}`;
           await trx.insertInto('discarded_avatars').values({ avatar, remove_after: '' }).execute();
         }
       });
     const limit = (pages: number) =>
-      transact(engine.db, (trx) => sql.raw(`PRAGMA max_page_count = ${pages}`).execute(trx));
+      transact(engine, (trx) => sql.raw(`PRAGMA max_page_count = ${pages}`).execute(trx));
     let committed = 0;
     let rejected = 0;
     await limit(1);

@@ -78,7 +78,7 @@ async function assertSettings(): Promise<void> {
       .execute();
     const expected = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, secure_delete: 1 };
     for (const [name, value] of Object.entries(expected)) {
-      const { rows } = await transact(engine.db, (trx) =>
+      const { rows } = await transact(engine, (trx) =>
         sql.raw<Record<string, unknown>>(`PRAGMA ${name}`).execute(trx),
       );
       assert.deepEqual(rows, [{ [name]: value }]);

@@ -5,22 +5,24 @@ import {
   PostgresDriver,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  sql,
 } from 'kysely';
+import type pg from 'pg';
 import Cursor from 'pg-cursor';
 import type { Database } from '../engine.ts';
 import type { Schema } from '../schema.ts';
 import { assertOutsideTransaction } from '../transaction.ts';
-import { openPool, type PoolOptions } from './pool.ts';
 
-/** Connects Kysely to a PostgreSQL database. */
-export function connect(url: string, options?: PoolOptions): Database {
-  return new Kysely<Schema>({ dialect: postgresDialect(url, options) });
+/** Connects Kysely to a pool. Destroying the result closes the pool. */
+export function connect(pool: pg.Pool): Database {
+  return new Kysely<Schema>({ dialect: postgresqlDialect(pool) });
 }
 
-function postgresDialect(url: string, options?: PoolOptions): Dialect {
+/** Kysely's dialect, which also detects queries outside of a transaction, and locks migrations without a session. */
+function postgresqlDialect(pool: pg.Pool): Dialect {
   return {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new CheckedDriver({ pool: openPool(url, options), cursor: Cursor }),
+    createAdapter: () => new TransactionLockAdapter(),
+    createDriver: () => new CheckedDriver({ pool, cursor: Cursor }),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
@@ -30,5 +32,19 @@ class CheckedDriver extends PostgresDriver {
   override async acquireConnection(...args: Parameters<PostgresDriver['acquireConnection']>) {
     assertOutsideTransaction();
     return super.acquireConnection(...args);
+  }
+}
+
+/** Any number that no other lock uses. */
+const MIGRATION_LOCK = 7_305_829_416;
+
+/** Kysely's own lock belongs to the session, so it does not work behind a pooler that shares connections. */
+class TransactionLockAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(db: Kysely<unknown>): Promise<void> {
+    await sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)})`.execute(db);
+  }
+
+  override async releaseMigrationLock(): Promise<void> {
+    // The end of the transaction releases it.
   }
 }

@@ -1,3 +1,5 @@
+import { OperatorError } from '../../errors.ts';
+
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 
 /** Returns whether a transaction failed only because of concurrent ones, and nothing of it was committed. */
@@ -32,4 +34,38 @@ function isLostConnection(error: unknown): boolean {
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : '';
+}
+
+/** Creates an error like PostgreSQL's own for a server that is shut down. */
+export function stoppingError(message: string): Error {
+  return Object.assign(new Error(message), { code: '57P01' });
+}
+
+const EXPLANATIONS: readonly [RegExp, string][] = [
+  [
+    /^ECONNREFUSED/,
+    'does not accept connections. Check its host and port, and that it is running.',
+  ],
+  [/^(ENOTFOUND|EAI_)/, 'has an unknown host name.'],
+  [/^28/, 'rejects the user name or the password.'],
+  [/^3D000/, 'has no such database. Create it, for example with createdb.'],
+  [/^42501/, 'does not allow this user to create tables in the schema. Make the user its owner.'],
+  [/^(08|57P0|53)/, 'cannot be used now. Try again later.'],
+];
+
+/** Converts an error of PostgreSQL to an OperatorError that says what to do. Returns other errors unchanged. */
+export function explainFailure(error: unknown, url: string): unknown {
+  const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
+  const cause = found?.[1] ?? (isLostConnection(error) ? 'cannot be reached.' : undefined);
+  if (cause === undefined) return error;
+  return new OperatorError(
+    `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${cause}`,
+    {
+      cause: error,
+    },
+  );
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//***@');
 }

@@ -1,40 +1,52 @@
 import { sql } from 'kysely';
-import type { Database } from '../engine.ts';
+import type { IndexedDocument, WordIndex } from '../engine.ts';
 import { type Change, changeLists } from './word-blocks.ts';
 import { findKeys } from './word-search.ts';
-import { termsOf } from './word-terms.ts';
+import { PREFIX_MARK, TITLE_MARK, termsOf } from './word-terms.ts';
 
-interface Doc {
-  key: number;
-  words: { title: string[]; all: string[] };
-}
-
-export const wordIndex = {
-  async add(db: Database, documents: readonly Doc[]) {
+/** Lists of keys, one for each word and for most prefixes of words, so that each list is in the order of results. */
+export const wordIndex: WordIndex = {
+  async add(db, documents) {
     await changeLists(db, changesOf(documents, 'added'));
   },
-  async remove(db: Database, documents: readonly Doc[]) {
+
+  async remove(db, documents) {
     await changeLists(db, changesOf(documents, 'removed'));
   },
+
+  /** Does nothing: the index is never in a state that searches slowly. */
   async optimize() {},
-  async clear(db: Database) {
+
+  async clear(db) {
     await sql`TRUNCATE word_blocks`.execute(db);
   },
+
   find: findKeys,
+
+  async *terms(db) {
+    const rows = db
+      .selectFrom(sql<{ term: string; size: number }>`word_blocks`.as('blocks'))
+      .select(['term', ({ fn }) => fn.sum<number>('size').as('documents')])
+      .where(({ not, eb }) => not(eb('term', 'like', `${TITLE_MARK}%`)))
+      .where(({ not, eb }) => not(eb('term', 'like', `${PREFIX_MARK}%`)))
+      .groupBy('term')
+      .orderBy('term')
+      .stream(ROWS_PER_FETCH);
+    for await (const row of rows) yield row;
+  },
 };
 
-function changesOf(documents: readonly Doc[], kind: keyof Change): Map<string, Change> {
+const ROWS_PER_FETCH = 10_000;
+
+function changesOf(documents: readonly IndexedDocument[], kind: keyof Change): Map<string, Change> {
   const changes = new Map<string, Change>();
-  for (const { key, words } of documents) {
+  const ascending = documents.toSorted((a, b) => a.key - b.key);
+  for (const { key, words } of ascending) {
     for (const term of termsOf(words)) {
-      const change = changes.get(term);
-      if (change) change[kind].push(key);
-      else changes.set(term, { added: [], removed: [], [kind]: [key] });
+      const change = changes.get(term) ?? { added: [], removed: [] };
+      change[kind].push(key);
+      changes.set(term, change);
     }
-  }
-  for (const { added, removed } of changes.values()) {
-    added.sort((a, b) => a - b);
-    removed.sort((a, b) => a - b);
   }
   return changes;
 }

@@ -6,7 +6,7 @@ import type { WordScope } from '../engine.ts';
  */
 const PREFIX_LENGTHS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20];
 
-const TITLE_MARK = '=';
+export const TITLE_MARK = '=';
 export const PREFIX_MARK = '*';
 
 /** Returns the term of the documents that contain a word. */

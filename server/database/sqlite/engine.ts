@@ -1,4 +1,5 @@
-import type { Database, Engine, TaskName } from '../engine.ts';
+import type { Database, Engine } from '../engine.ts';
+import { missingTask } from '../maintenance/missing-task.ts';
 import { isUnavailable, isUniqueViolation } from './errors.ts';
 import { startMeter } from './meter.ts';
 import { wordIndex } from './word-index.ts';
@@ -28,6 +29,10 @@ export function createEngine(
     db,
     readDb: db,
     wordIndex,
+    // A transaction has the write lock from its beginning.
+    async preventConflicts() {},
+    async excludeWriters() {},
+    isConflict: () => false,
     isUniqueViolation,
     isUnavailable,
     runTask,
@@ -35,8 +40,4 @@ export function createEngine(
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-export function missingTask(task: TaskName): Error {
-  return new Error(`The database was opened without a tasksModule, so it cannot run ${task}.`);
 }

@@ -1,10 +1,10 @@
 import { OperatorError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
+import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
 import { explainFailure } from './errors.ts';
 import { removeCopyMark } from './files.ts';
-import { MaintenanceThread } from './maintenance/maintenance-thread.ts';
 import { startMeter } from './meter.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 
@@ -43,7 +43,11 @@ export async function openSqlite(
     throw explainFailure(error, file);
   }
   if (!runsMaintenance && !tasksModule) return createEngine(db, { activity: meter.activity });
-  const thread = new MaintenanceThread({ file, runsMaintenance, tasksModule: tasksModule?.href });
+  const thread = new MaintenanceThread(new URL('./maintenance/thread-entry.ts', import.meta.url), {
+    database: file,
+    runsMaintenance,
+    tasksModule: tasksModule?.href,
+  });
   return createEngine(db, {
     activity: meter.activity,
     runTask: (task, target) => thread.runTask(task, target),

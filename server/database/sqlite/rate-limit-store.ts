@@ -41,14 +41,16 @@ export function openSqliteRateLimitStore(
         clearExpiredByTimeout: false,
       });
     },
-    deleteExpired() {
+    async deleteExpired() {
       for (const table of counters.tables) {
         counters.run((sqlite) =>
           sqlite.prepare(`DELETE FROM ${table} WHERE expire < ?`).run(Date.now()),
         );
       }
     },
-    close: () => counters.close(),
+    async close() {
+      counters.close();
+    },
   };
 }
 

@@ -15,13 +15,17 @@ const FIND = `SELECT rowid AS key FROM word_index
 
 /** An FTS5 table whose rowids are the keys, so that FTS5 returns matches in the order of results. */
 export const wordIndex: WordIndex = {
-  async add(db, key, { title, all }) {
-    const words = [...all, ...title.map((word) => TITLE_PREFIX + word)].join(' ');
-    await db.executeQuery(CompiledQuery.raw(INSERT_DOCUMENT, [key, words]));
+  async add(db, documents) {
+    for (const { key, words } of documents) {
+      const terms = [...words.all, ...words.title.map((word) => TITLE_PREFIX + word)].join(' ');
+      await db.executeQuery(CompiledQuery.raw(INSERT_DOCUMENT, [key, terms]));
+    }
   },
 
-  async remove(db, key) {
-    await db.executeQuery(CompiledQuery.raw(DELETE_DOCUMENT, [key]));
+  async remove(db, documents) {
+    for (const { key } of documents) {
+      await db.executeQuery(CompiledQuery.raw(DELETE_DOCUMENT, [key]));
+    }
   },
 
   async optimize(db) {
@@ -33,7 +37,7 @@ export const wordIndex: WordIndex = {
   },
 
   async find(db, query, { after, limit, within }) {
-    const parameters = [fts5Query(query, within), after, limit];
+    const parameters = [fts5Query(query, within?.prefixes), after, limit];
     const { rows } = await db.executeQuery<{ key: number }>(CompiledQuery.raw(FIND, parameters));
     return rows.map(({ key }) => key);
   },

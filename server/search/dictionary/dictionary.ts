@@ -64,7 +64,7 @@ export async function refreshDictionary(engine: Engine): Promise<void> {
   });
   if (!built) return;
   const { revision, spaces, minDocuments, trie } = built;
-  await transact(engine.db, async (trx) => {
+  await transact(engine, async (trx) => {
     if (trie.equals(current.trie)) {
       await trx.updateTable('dictionary').set({ built_revision: revision }).execute();
       return;

@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Database, WordPattern, WordQuery } from '../../../server/database/engine.ts';
+import type {
+  Database,
+  IndexedDocument,
+  WordPattern,
+  WordQuery,
+} from '../../../server/database/engine.ts';
 import { connect } from '../../../server/database/postgresql/dialect.ts';
 import { up } from '../../../server/database/postgresql/migrations/0001-initial.ts';
+import { openPool } from '../../../server/database/postgresql/pool.ts';
 import { wordIndex } from '../../../server/database/postgresql/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { randomNumbers } from '../../support/random.ts';
-
-interface Document {
-  key: number;
-  words: { title: string[]; all: string[] };
-}
 
 const FREQUENT = ['a', 'bread', 'oven', 'ovens', 'über', '東京'];
 const RARE = ['rye', 'b', 'breadcrumbs', 'sourdough', 'sourdoughbread', 'internationalization'];
@@ -27,7 +28,7 @@ let db: Database;
 
 beforeAll(async () => {
   server = await startPostgresql();
-  db = connect(await server.createDatabase('words'));
+  db = connect(openPool(await server.createDatabase('words')));
   await up(db as never);
   for (let i = 0; i < documents.length; i += 1_000) {
     await wordIndex.add(db, documents.slice(i, i + 1_000));
@@ -39,7 +40,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-function generateDocuments(count: number): Document[] {
+function generateDocuments(count: number): IndexedDocument[] {
   const random = randomNumbers(3);
   const pick = (words: readonly string[], percent: number) =>
     words.filter(() => random(100) < percent);

@@ -1,8 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 
 /** The tables of SQLite's migrations up to the first release with PostgreSQL. For their columns, see `schema.ts`. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
+  await sql`INSERT INTO secrets (name, value) VALUES ('cursor key', ${randomBytes(32)})`.execute(
+    db,
+  );
 }
 
 // All text sorts by its bytes, as in SQLite, in a database of any locale.
@@ -132,12 +136,22 @@ const statements = [
     trie bytea STORAGE EXTERNAL NOT NULL
   )`,
 
+  "INSERT INTO dictionary VALUES (0, 0, 0, 1, '\\x0100000000000000000000000000')",
+
   'CREATE TABLE search_index (version bigint NOT NULL)',
+  'INSERT INTO search_index VALUES (0)',
   'CREATE TABLE spaces_to_index (space_pk bigint PRIMARY KEY, key bigint)',
   'CREATE INDEX spaces_to_index_by_key ON spaces_to_index (key)',
   'CREATE TABLE search_revision (value bigint NOT NULL)',
+  'INSERT INTO search_revision VALUES (1)',
   `CREATE TABLE discarded_avatars (avatar ${TEXT} PRIMARY KEY, remove_after ${TEXT} NOT NULL)`,
   `CREATE TABLE secrets (name ${TEXT} PRIMARY KEY, value bytea NOT NULL)`,
+
+  // See https://github.com/animir/node-rate-limiter-flexible/wiki/PostgreSQL. Losing counts in a crash is harmless.
+  'CREATE UNLOGGED TABLE rate_limits (key varchar(255) PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint)',
+
+  'CREATE TABLE maintenance_lease (holder text NOT NULL, expires_at timestamptz NOT NULL)',
+  "INSERT INTO maintenance_lease VALUES ('', '-infinity')",
 
   `CREATE FUNCTION raise_search_revision() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN UPDATE search_revision SET value = value + 1; RETURN NULL; END'`,

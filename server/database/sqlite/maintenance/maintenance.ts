@@ -1,17 +1,14 @@
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
+import type { Maintenance } from '../../maintenance/thread.ts';
+import { DICTIONARY_PAUSE_FACTOR } from '../../maintenance/thread.ts';
 import { isUnavailable } from '../errors.ts';
 import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
 
-/**
- * After a refresh of the dictionary, the next one waits for this many times its duration, to leave time for other work.
- */
-const DICTIONARY_PAUSE_FACTOR = 20;
-
 /** Merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
-export class Maintenance {
+export class SqliteMaintenance implements Maintenance {
   readonly #db: Database;
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;

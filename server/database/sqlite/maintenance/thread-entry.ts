@@ -1,43 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { parentPort, workerData } from 'node:worker_threads';
-import type { Tasks } from '../../engine.ts';
+import { runThread, settings } from '../../maintenance/thread.ts';
 import { connect } from '../dialect.ts';
 import { createEngine } from '../engine.ts';
-import { Maintenance } from './maintenance.ts';
-import { TaskRunner } from './task-runner.ts';
-import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
+import { busyError } from '../errors.ts';
+import { SqliteMaintenance } from './maintenance.ts';
 
-/** How often maintenance checks whether the database has changed. */
-const MAINTENANCE_INTERVAL_MS = 250;
-
-const port = parentPort;
-if (!port) throw new Error('This module must run in a worker thread.');
-
-const { file, runsMaintenance, tasksModule } = workerData as ThreadSettings;
-const tasks = await loadTasks(tasksModule);
-const stopping = new AbortController();
+const { database: file } = settings;
 const db = connect(file);
-const engine = createEngine(db);
-const taskRunner = new TaskRunner(engine, tasks, stopping.signal, (response) =>
-  port.postMessage(response),
-);
-const refreshDictionary = async () => tasks.refreshDictionary?.(engine);
-const maintenance = new Maintenance(db, file, refreshDictionary, stopping.signal);
 
-port.on('message', (request: ThreadRequest) => {
-  if (request.kind === 'stop') stopping.abort();
-  else taskRunner.enqueue(request);
+await runThread({
+  engine: createEngine(db),
+  createMaintenance: (refreshDictionary, stopping) =>
+    new SqliteMaintenance(db, file, refreshDictionary, stopping),
+  unavailableError: busyError,
 });
-
-while (!stopping.signal.aborted) {
-  if (runsMaintenance) await maintenance.runRound();
-  await sleep(MAINTENANCE_INTERVAL_MS);
-}
-await taskRunner.drain();
-await db.destroy();
-port.close();
-
-async function loadTasks(module: string | undefined): Promise<Partial<Tasks>> {
-  if (module === undefined) return {};
-  return (await import(module)).tasks;
-}

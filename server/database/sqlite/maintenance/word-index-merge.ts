@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import { transact } from '../../transaction.ts';
 import { checkpointWal } from '../wal.ts';
 
 // FTS5 stores its index in segments. Every transaction adds one, and every query reads all of them. The schema disables
@@ -31,7 +30,7 @@ export async function rewriteWordIndex(db: Database, stopping: AbortSignal): Pro
 
 /** @returns whether there may be more to merge */
 async function mergeStep(db: Database, pages: number): Promise<boolean> {
-  return transact(db, async (trx) => {
+  return db.transaction().execute(async (trx) => {
     const changesBefore = await totalChanges(trx);
     // FTS5 requires an integer, but better-sqlite3 binds numbers as floating-point values.
     await sql`INSERT INTO word_index (word_index, rank) VALUES ('merge', ${sql.lit(pages)})`.execute(

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { TaskName, TaskTarget } from '../../engine.ts';
+import type { TaskName, TaskTarget } from '../engine.ts';
 import {
   deserializeError,
   type TaskResponse,
@@ -14,18 +14,21 @@ interface RunningWorker {
 
 /** Runs tasks and maintenance on a thread, because they would block the main thread. Restarts it if it crashes. */
 export class MaintenanceThread {
+  readonly #entry: URL;
   readonly #settings: ThreadSettings;
   readonly #pendingTasks = new Map<number, PromiseWithResolvers<void>>();
   #lastRequestId = 0;
   #isStopping = false;
   #running: RunningWorker;
 
-  constructor(settings: ThreadSettings) {
+  /** @param entry a module that calls `runThread` */
+  constructor(entry: URL, settings: ThreadSettings) {
+    this.#entry = entry;
     this.#settings = settings;
     this.#running = this.#start();
   }
 
-  /** @throws the error of the task, or `SQLITE_BUSY` if the thread stops before the task begins */
+  /** @throws the error of the task, or that of an unavailable database if the thread stops before the task begins */
   runTask(task: TaskName, target: TaskTarget): Promise<void> {
     const requestId = ++this.#lastRequestId;
     const pending = Promise.withResolvers<void>();
@@ -46,9 +49,7 @@ export class MaintenanceThread {
   }
 
   #start(): RunningWorker {
-    const worker = new Worker(new URL('./thread-entry.ts', import.meta.url), {
-      workerData: this.#settings,
-    });
+    const worker = new Worker(this.#entry, { workerData: this.#settings });
     let failure = new Error('The maintenance thread has exited.');
     worker.on('message', (response: TaskResponse) => this.#settleTask(response));
     worker.on('error', (error: Error) => {

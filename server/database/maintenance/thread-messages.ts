@@ -1,9 +1,10 @@
-import { DomainError, type ErrorCode } from '../../../errors.ts';
-import type { TaskName, TaskTarget } from '../../engine.ts';
+import { DomainError, type ErrorCode } from '../../errors.ts';
+import type { TaskName, TaskTarget } from '../engine.ts';
 
 /** The thread's `workerData`. */
 export interface ThreadSettings {
-  file: string;
+  /** The file or URL of the database. */
+  database: string;
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. */
   tasksModule: string | undefined;

@@ -1,6 +1,5 @@
-import type { Engine, Tasks } from '../../engine.ts';
-import { missingTask } from '../engine.ts';
-import { busyError } from '../errors.ts';
+import type { Engine, Tasks } from '../engine.ts';
+import { missingTask } from './missing-task.ts';
 import { serializeError, type TaskRequest, type TaskResponse } from './thread-messages.ts';
 
 /** Runs the requested tasks one after the other. */
@@ -9,6 +8,7 @@ export class TaskRunner {
   readonly #tasks: Partial<Tasks>;
   readonly #stopping: AbortSignal;
   readonly #respond: (response: TaskResponse) => void;
+  readonly #unavailableError: (message: string) => Error;
   #lastTask: Promise<void> = Promise.resolve();
 
   constructor(
@@ -16,11 +16,13 @@ export class TaskRunner {
     tasks: Partial<Tasks>,
     stopping: AbortSignal,
     respond: (response: TaskResponse) => void,
+    unavailableError: (message: string) => Error,
   ) {
     this.#engine = engine;
     this.#tasks = tasks;
     this.#stopping = stopping;
     this.#respond = respond;
+    this.#unavailableError = unavailableError;
   }
 
   enqueue(request: TaskRequest): void {
@@ -36,7 +38,7 @@ export class TaskRunner {
     const response: TaskResponse = { requestId };
     try {
       // A stopping service has already closed its HTTP connections, so no client is waiting for the task.
-      if (this.#stopping.aborted) throw busyError('The service is stopping.');
+      if (this.#stopping.aborted) throw this.#unavailableError('The service is stopping.');
       const task = this.#tasks[name];
       if (!task) throw missingTask(name);
       await task(this.#engine, target);

@@ -1,0 +1,35 @@
+import type { Engine } from './engine.ts';
+import type { RateLimitStore } from './rate-limit-store.ts';
+
+/** The settings that locate the database. */
+export interface Location {
+  dataDir: string;
+  /** Null for the SQLite file in the data folder. */
+  databaseUrl?: string | null;
+}
+
+export interface OpenOptions {
+  /** Whether this process runs maintenance. Only one process of a data folder should. */
+  runsMaintenance?: boolean;
+  /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
+  tasksModule?: URL;
+  /** How long to wait for another process that has locked the data folder. */
+  lockTimeoutMs?: number;
+  /** Called once before waiting for the lock. */
+  onLockWait?: () => void;
+}
+
+/** A kind of database. For the functions, see `open.ts`. */
+export interface DatabaseKind {
+  assertExists(location: Location): void;
+  open(location: Location, options: OpenOptions): Promise<Engine>;
+  openForImport(location: Location): Promise<Engine>;
+  openExisting(location: Location): Promise<Engine>;
+  copy(location: Location, target: string): Promise<void>;
+  compact(location: Location): Promise<void>;
+  explainError(location: Location, error: unknown): unknown;
+  openRateLimitStore(
+    location: Location,
+    onReset: (error: unknown) => void,
+  ): Promise<RateLimitStore>;
+}

@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Engine, Tasks } from '../engine.ts';
+import { TaskRunner } from './task-runner.ts';
+import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
+
+/**
+ * After a refresh of the dictionary, the next one waits for this many times its duration, to leave time for other work.
+ */
+export const DICTIONARY_PAUSE_FACTOR = 20;
+
+/** How often maintenance checks whether the database has changed. */
+const MAINTENANCE_INTERVAL_MS = 250;
+
+export interface Maintenance {
+  /** Does all pending work. Called again and again. */
+  runRound(): Promise<void>;
+}
+
+/** What the thread of one kind of database does. */
+interface ThreadWork {
+  engine: Engine;
+  createMaintenance(refreshDictionary: () => Promise<void>, stopping: AbortSignal): Maintenance;
+  /** Creates an error for which `Engine.isUnavailable` returns true. */
+  unavailableError: (message: string) => Error;
+}
+
+/** The settings of the current thread. */
+export const settings = workerData as ThreadSettings;
+
+/** Runs tasks and maintenance in the current thread until it is told to stop. Closes the engine. */
+export async function runThread(work: ThreadWork): Promise<void> {
+  const { engine, unavailableError } = work;
+  const port = parentPort;
+  if (!port) throw new Error('This module must run in a worker thread.');
+  const { runsMaintenance, tasksModule } = settings;
+  const tasks = await loadTasks(tasksModule);
+  const stopping = new AbortController();
+  const respond = port.postMessage.bind(port);
+  const taskRunner = new TaskRunner(engine, tasks, stopping.signal, respond, unavailableError);
+  port.on('message', (request: ThreadRequest) => {
+    if (request.kind === 'stop') stopping.abort();
+    else taskRunner.enqueue(request);
+  });
+
+  const refreshDictionary = async () => tasks.refreshDictionary?.(engine);
+  const maintenance = work.createMaintenance(refreshDictionary, stopping.signal);
+  while (!stopping.signal.aborted) {
+    if (runsMaintenance) await maintenance.runRound();
+    await sleep(MAINTENANCE_INTERVAL_MS);
+  }
+  await taskRunner.drain();
+  await engine.close();
+  port.close();
+}
+
+async function loadTasks(module: string | undefined): Promise<Partial<Tasks>> {
+  if (module === undefined) return {};
+  return (await import(module)).tasks;
+}

@@ -1,0 +1,51 @@
+import { OperatorError } from '../../errors.ts';
+import type { DatabaseKind, Location } from '../kind.ts';
+import { explainFailure } from './errors.ts';
+import { openPostgresql } from './open.ts';
+import { openPostgresqlRateLimitStore } from './rate-limit-store.ts';
+
+/** A database of a PostgreSQL server, which any number of processes and machines use. */
+export const postgresql: DatabaseKind = {
+  assertExists() {
+    // Opening it tells.
+  },
+
+  async open(location, { runsMaintenance = true, tasksModule }) {
+    return openPostgresql(urlOf(location), { migrate: true, runsMaintenance, tasksModule });
+  },
+
+  /** Runs beside servers. Their writers wait until it has ended. */
+  async openForImport(location) {
+    return openPostgresql(urlOf(location), { migrate: true, runsMaintenance: false, isLong: true });
+  },
+
+  async openExisting(location) {
+    return openPostgresql(urlOf(location), {
+      migrate: false,
+      runsMaintenance: false,
+      isLong: true,
+    });
+  },
+
+  async copy() {
+    throw new OperatorError('DATABASE_URL is set. Use pg_dump to back up the database.');
+  },
+
+  async compact() {
+    throw new OperatorError(
+      'DATABASE_URL is set. PostgreSQL frees the space of deleted rows itself. VACUUM FULL rewrites the tables.',
+    );
+  },
+
+  explainError(location, error) {
+    return explainFailure(error, urlOf(location));
+  },
+
+  async openRateLimitStore(location) {
+    return openPostgresqlRateLimitStore(urlOf(location));
+  },
+};
+
+function urlOf({ databaseUrl }: Location): string {
+  return databaseUrl as string;
+}

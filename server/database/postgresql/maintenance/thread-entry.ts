@@ -1,0 +1,26 @@
+import { missingTask } from '../../maintenance/missing-task.ts';
+import { runThread, settings } from '../../maintenance/thread.ts';
+import { connect } from '../dialect.ts';
+import { createEngine } from '../engine.ts';
+import { stoppingError } from '../errors.ts';
+import { openPool } from '../pool.ts';
+import { PostgresqlMaintenance } from './maintenance.ts';
+
+/** One for a task, one for maintenance, and one for a snapshot with its own transaction. */
+const MAX_CONNECTIONS = 3;
+
+const db = connect(
+  openPool(settings.database, { maxConnections: MAX_CONNECTIONS, statementTimeoutMs: 0 }),
+);
+
+await runThread({
+  engine: createEngine(db, {
+    runTask: async (task) => {
+      throw missingTask(task);
+    },
+    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0 }),
+    close: () => db.destroy(),
+  }),
+  createMaintenance: (refreshDictionary) => new PostgresqlMaintenance(db, refreshDictionary),
+  unavailableError: stoppingError,
+});

@@ -1,0 +1,7 @@
+import type { Migration } from 'kysely/migration';
+import * as initial from './0001-initial.ts';
+
+/** All migrations by name, in the order in which they are applied. */
+export const migrations: Record<string, Migration> = {
+  '0001-initial': initial,
+};

@@ -1,0 +1,67 @@
+import type { Engine, TaskName } from '../engine.ts';
+import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
+import { missingTask } from '../maintenance/missing-task.ts';
+import { connect } from './dialect.ts';
+import { createEngine } from './engine.ts';
+import { explainFailure } from './errors.ts';
+import { assertMigrated, migrateToLatest } from './migrate.ts';
+import { openPool } from './pool.ts';
+
+export interface PostgresqlOptions {
+  /** Whether to apply missing migrations. If false, a missing migration is an error. */
+  migrate: boolean;
+  /** Whether this process takes part in maintenance. One of those that do runs it. */
+  runsMaintenance: boolean;
+  /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
+  tasksModule?: URL | undefined;
+  /** Whether statements may take longer than those of requests. */
+  isLong?: boolean;
+}
+
+/**
+ * Opens a PostgreSQL database as the service's database.
+ * @throws OperatorError if it cannot be used, or belongs to another version or another program
+ */
+export async function openPostgresql(
+  url: string,
+  { migrate, runsMaintenance, tasksModule, isLong = false }: PostgresqlOptions,
+): Promise<Engine> {
+  try {
+    await prepare(url, migrate);
+  } catch (error) {
+    throw explainFailure(error, url);
+  }
+  const pool = openPool(url, isLong ? { statementTimeoutMs: 0 } : {});
+  const db = connect(pool);
+  const thread =
+    runsMaintenance || tasksModule
+      ? new MaintenanceThread(new URL('./maintenance/thread-entry.ts', import.meta.url), {
+          database: url,
+          runsMaintenance,
+          tasksModule: tasksModule?.href,
+        })
+      : undefined;
+  return createEngine(db, {
+    runTask: async (task: TaskName, target) => {
+      if (!thread) throw missingTask(task);
+      await thread.runTask(task, target);
+    },
+    // Queries do not block the main thread, and the server knows which transactions wait for a lock.
+    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: pool.waitingCount }),
+    async close() {
+      await thread?.stop();
+      await db.destroy();
+    },
+  });
+}
+
+/** Migrates the database, or checks that it is migrated, without the time limit of other statements. */
+async function prepare(url: string, migrate: boolean): Promise<void> {
+  const db = connect(openPool(url, { maxConnections: 1, statementTimeoutMs: 0 }));
+  try {
+    if (migrate) await migrateToLatest(db);
+    else await assertMigrated(db);
+  } finally {
+    await db.destroy();
+  }
+}

@@ -1,0 +1,29 @@
+import { RateLimiterPostgres } from 'rate-limiter-flexible';
+import type { RateLimitStore } from '../rate-limit-store.ts';
+import { openPool } from './pool.ts';
+
+const MAX_CONNECTIONS = 4;
+
+/** Opens the counters, which migrations create in one table. */
+export function openPostgresqlRateLimitStore(url: string): RateLimitStore {
+  const pool = openPool(url, { maxConnections: MAX_CONNECTIONS });
+  return {
+    async openCounter(name, points, duration) {
+      return new RateLimiterPostgres({
+        storeClient: pool,
+        storeType: 'pool',
+        tableName: 'rate_limits',
+        tableCreated: true,
+        keyPrefix: name,
+        points,
+        duration,
+        // The store's owner calls `deleteExpired`.
+        clearExpiredByTimeout: false,
+      });
+    },
+    async deleteExpired() {
+      await pool.query('DELETE FROM rate_limits WHERE expire < $1', [Date.now()]);
+    },
+    close: () => pool.end(),
+  };
+}

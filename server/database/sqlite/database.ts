@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { OperatorError } from '../../errors.ts';
+import type { Engine } from '../engine.ts';
+import type { DatabaseKind, Location } from '../kind.ts';
+import { explainFailure } from './errors.ts';
+import { acquireFileLock } from './file-lock.ts';
+import { compactFile, copyFile } from './files.ts';
+import { databaseFile, lockFile, rateLimitsFile } from './location.ts';
+import { openSqlite } from './open.ts';
+import { openSqliteRateLimitStore } from './rate-limit-store.ts';
+
+/** Long enough for two processes that start at the same time. */
+const MIN_LOCK_TIMEOUT_MS = 1_000;
+
+/** A file in the data folder. */
+export const sqlite: DatabaseKind = {
+  assertExists(location) {
+    if (existsSync(databaseFile(location))) return;
+    throw new OperatorError(
+      `DATA_DIR=${location.dataDir} has no database. Set it to the folder of the service's data.`,
+    );
+  },
+
+  async open(
+    location,
+    { runsMaintenance = true, tasksModule, lockTimeoutMs = MIN_LOCK_TIMEOUT_MS, onLockWait },
+  ) {
+    await mkdir(location.dataDir, { recursive: true });
+    const open = () =>
+      openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule });
+    // The process that runs the maintenance for this one has locked the folder.
+    if (!runsMaintenance) return open();
+    const lock = await acquireFileLock(lockFile(location), {
+      mode: 'exclusive',
+      timeoutMs: lockTimeoutMs,
+      onWait: onLockWait,
+    });
+    if (!lock) {
+      throw new OperatorError(
+        `Another server or an import uses DATA_DIR=${location.dataDir}. Stop it, or set DATA_DIR to another folder.`,
+      );
+    }
+    return openLocked(lock, open);
+  },
+
+  /** Refuses to run beside a server, whose writers would wait for the import. */
+  async openForImport(location) {
+    await mkdir(location.dataDir, { recursive: true });
+    const lock = await acquireFileLock(lockFile(location), {
+      mode: 'shared',
+      timeoutMs: MIN_LOCK_TIMEOUT_MS,
+    });
+    if (!lock) {
+      throw new OperatorError(
+        `A server uses DATA_DIR=${location.dataDir}. Stop it before the import.`,
+      );
+    }
+    return openLocked(lock, () =>
+      openSqlite(databaseFile(location), { migrate: true, runsMaintenance: false }),
+    );
+  },
+
+  async openExisting(location) {
+    return openSqlite(existingFile(location), { migrate: false, runsMaintenance: false });
+  },
+
+  async copy(location, target) {
+    await copyFile(existingFile(location), target);
+  },
+
+  async compact(location) {
+    await compactFile(existingFile(location));
+  },
+
+  explainError(location, error) {
+    return explainFailure(error, databaseFile(location));
+  },
+
+  async openRateLimitStore(location, onReset) {
+    await mkdir(location.dataDir, { recursive: true });
+    return openSqliteRateLimitStore(rateLimitsFile(location), onReset);
+  },
+};
+
+/** Opens a database that releases the lock after it has closed. */
+async function openLocked(lock: Disposable, open: () => Promise<Engine>): Promise<Engine> {
+  using held = new DisposableStack();
+  held.use(lock);
+  const engine = await open();
+  const { close: closeEngine } = engine;
+  const release = held.move();
+  const close = async () => {
+    using _released = release;
+    await closeEngine();
+  };
+  return { ...engine, close, [Symbol.asyncDispose]: close };
+}
+
+function existingFile(location: Location): string {
+  sqlite.assertExists(location);
+  return databaseFile(location);
+}

@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import type { Location } from '../kind.ts';
+
+// The files in the data folder.
+
+export function databaseFile({ dataDir }: Location): string {
+  return join(dataDir, 'space-service.sqlite');
+}
+
+export function lockFile({ dataDir }: Location): string {
+  return join(dataDir, 'space-service.lock');
+}
+
+export function rateLimitsFile({ dataDir }: Location): string {
+  return join(dataDir, 'limits.sqlite');
+}
