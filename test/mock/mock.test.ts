@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
+import { head, openRaw } from '../support/raw.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 
 const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
@@ -133,6 +134,23 @@ describe('The mock server', () => {
     await upload(1_000);
     // Quadratic time would be several seconds.
     expect(await upload(5_242_880)).toBeLessThan(2_000);
+  });
+
+  test('prints nothing about a client that disconnects during an upload', async () => {
+    using connection = await openRaw(url);
+    const headers = {
+      Authorization: 'Bearer any',
+      'Content-Type': 'application/json',
+      'Content-Length': 100,
+    };
+    await connection.write(head('PUT', '/api/profile/bio', headers));
+    await connection.write('{');
+    await sleep(100);
+    connection.socket.destroy();
+    await sleep(100);
+    const { status } = await request('/api/profile/me');
+    expect(status).toBe(200);
+    expect(mock.output()).toBe(mock.stdout());
   });
 
   test('has no reset, because it stores nothing', async () => {
