@@ -11,6 +11,11 @@ import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 
 const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
 
+const stop = (mock: RunningProcess) => {
+  mock.child.kill('SIGTERM');
+  return mock.exited;
+};
+
 describe('The mock server', () => {
   let mock: RunningProcess;
   let url: string;
@@ -167,7 +172,8 @@ describe('With --stateful, the mock server', () => {
     url = `http://127.0.0.1:${port}`;
     await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
   }, 45_000);
-  afterAll(() => mock.kill());
+  // SIGKILL would leave its data behind.
+  afterAll(() => stop(mock));
 
   const signIn = async (): Promise<Record<string, string>> => {
     const response = await fetch(`${url}/api/auth/login`, {
@@ -285,6 +291,7 @@ test('loads packages of the server only with --stateful', async () => {
       ...['mock/serve.ts', '--port', '0', ...args],
     ]);
     await vi.waitFor(() => expect(mock.stdout()).toContain('http://'), { timeout: 15_000 });
+    await stop(mock);
     return new Set([...mock.stdout().matchAll(/^package: (.*)$/gm)].map(([, name]) => name));
   };
   expect([...(await packagesOf())].sort()).toEqual([
