@@ -68,6 +68,8 @@ export async function startMock(
     try {
       await handle(incoming, outgoing, ...(await starting));
     } catch (error) {
+      // The client has disconnected during its upload.
+      if (incoming.socket.destroyed) return;
       send(outgoing, problemResponse(error));
     }
   });
