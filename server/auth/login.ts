@@ -5,6 +5,9 @@ import { DomainError } from '../errors.ts';
 import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
 
+/** Each attempt after the first one means that the password or its hash was replaced during the previous attempt. */
+const MAX_ATTEMPTS = 3;
+
 /**
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
  * @throws DomainError `credentials_incorrect`
@@ -14,6 +17,19 @@ export async function login(
   email: string,
   password: string,
 ): Promise<OpenedSession> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    const session = await attemptLogin(engine, email, password);
+    if (session) return session;
+  }
+  throw credentialsIncorrect();
+}
+
+/** Returns undefined if the stored hash was replaced after it had been verified. */
+async function attemptLogin(
+  engine: Engine,
+  email: string,
+  password: string,
+): Promise<OpenedSession | undefined> {
   const account = await engine.db
     .selectFrom('users')
     .select(['pk', 'user_id', 'password_hash'])
@@ -25,17 +41,16 @@ export async function login(
   const verifiedHash = account.password_hash;
   const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
   const token = await transact(engine.db, async (trx) => {
-    // If the password was changed concurrently, this login has verified the old one and fails.
+    // The password may have been changed concurrently, or another login may have rehashed it.
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash: newHash })
       .where('pk', '=', account.pk)
       .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw credentialsIncorrect();
-    return openSession(trx, account.pk);
+    return numUpdatedRows === 0n ? undefined : openSession(trx, account.pk);
   });
-  return { userId: account.user_id, token };
+  return token === undefined ? undefined : { userId: account.user_id, token };
 }
 
 function credentialsIncorrect(): DomainError {

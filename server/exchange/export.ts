@@ -54,8 +54,8 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       bio: row.bio,
       picture: row.avatar ?? undefined,
       is_verified: row.is_verified === 1,
-      created_at: row.created_at,
-      updated_at: row.updated_at,
+      created_at: writableTime(row.created_at),
+      updated_at: writableTime(row.updated_at),
     };
   }
 }
@@ -99,7 +99,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         invitation_code: row.invitation_code ?? undefined,
         tags: spaceTags.map(({ tag_name }) => tag_name),
         tag_ids: spaceTags.map(({ tag_id }) => tag_id),
-        created_at: row.created_at,
+        created_at: writableTime(row.created_at),
       };
     }
   }
@@ -119,7 +119,15 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
-  for await (const row of rows) yield { type: 'participant', ...row };
+  for await (const { space_id, user_id, joined_at, left_at } of rows) {
+    yield {
+      type: 'participant',
+      space_id,
+      user_id,
+      joined_at: writableTime(joined_at),
+      left_at: left_at === null ? null : writableTime(left_at),
+    };
+  }
 }
 
 async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
@@ -136,7 +144,16 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
     ])
     .orderBy('messages.pk')
     .stream();
-  for await (const row of rows) yield { type: 'message', ...row };
+  for await (const { message_id, space_id, author_id, text, created_at } of rows) {
+    yield {
+      type: 'message',
+      message_id,
+      space_id,
+      author_id,
+      text,
+      created_at: writableTime(created_at),
+    };
+  }
 }
 
 async function* appreciations(db: DatabaseTransaction): AsyncIterable<AppreciationRecord> {
@@ -148,5 +165,17 @@ async function* appreciations(db: DatabaseTransaction): AsyncIterable<Appreciati
     .orderBy('appreciations.message_pk')
     .orderBy('appreciations.user_pk')
     .stream();
-  for await (const row of rows) yield { type: 'appreciation', ...row };
+  for await (const { message_id, user_id, created_at } of rows) {
+    yield { type: 'appreciation', message_id, user_id, created_at: writableTime(created_at) };
+  }
+}
+
+/**
+ * Returns a time that can be imported. Older versions imported times with other years, such as `+010000`. They become
+ * the nearest time that can be written with four digits.
+ */
+function writableTime(stored: string): string {
+  if (stored.startsWith('+')) return '9999-12-31T23:59:59.999Z';
+  if (stored.startsWith('-')) return '0000-01-01T00:00:00.000Z';
+  return stored;
 }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
-import { isPasswordHash } from '../auth/password-hashing.ts';
+import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
@@ -160,9 +160,7 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   const { name, key, skeleton } = parseUsername(record.username);
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
-    throw new BadLineError(
-      'password_hash is not an Argon2 hash in PHC form, or exceeds the limits on its cost',
-    );
+    throw new BadLineError(`password_hash must be ${PASSWORD_HASH_RULE}`);
   }
   const createdAt = timeOrNow(record.created_at);
   const user = {

@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import { componentSchema } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
@@ -149,13 +149,15 @@ const schemas = {
   }),
 };
 
-const ajv = new Ajv({
-  allowUnionTypes: true,
-  formats: {
-    'date-time': (text: string) =>
-      /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
-  },
-});
+const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });
+
+/** Whether a text is an RFC 3339 time. In UTC, too, it must have a year of four digits, because times sort as text. */
+function isTime(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text)) return false;
+  const time = new Date(text);
+  return !Number.isNaN(time.getTime()) && /^\d/.test(time.toISOString());
+}
+
 const validators = Object.fromEntries(
   Object.entries(schemas).map(([type, schema]) => [type, ajv.compile(schema)]),
 );
@@ -174,15 +176,18 @@ export function parseRecord(line: string): ExchangeRecord {
   } catch {
     throw new BadLineError('is not JSON');
   }
-  const type =
-    typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : '';
-  const validate = Object.hasOwn(validators, type) ? validators[type] : undefined;
+  const validate = validatorOf(value);
   if (!validate) throw new BadLineError(`has a type other than ${Object.keys(schemas).join(', ')}`);
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra = error?.params.additionalProperty;
+    // The only format.
+    const message =
+      error?.keyword === 'format'
+        ? 'must be an RFC 3339 time from year 0000 to 9999 in UTC'
+        : error?.message;
     throw new BadLineError(
-      `${error?.instancePath.slice(1) || 'the record'} ${error?.message}${extra ? ` (${extra})` : ''}`,
+      `${error?.instancePath.slice(1) || 'the record'} ${message}${extra ? ` (${extra})` : ''}`,
     );
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
@@ -191,4 +196,10 @@ export function parseRecord(line: string): ExchangeRecord {
     throw new BadLineError('contains NUL or an unpaired surrogate');
   }
   return value as ExchangeRecord;
+}
+
+function validatorOf(value: unknown): ValidateFunction | undefined {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return undefined;
+  const { type } = value;
+  return typeof type === 'string' && Object.hasOwn(validators, type) ? validators[type] : undefined;
 }

@@ -197,6 +197,36 @@ describe('login', () => {
     expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
+  test('succeeds several times at once although the stored hash is replaced by one of them', async () => {
+    const { userId, email, password } = await app.register();
+    const { db } = app.context.engine;
+    for (let round = 0; round < 3; round += 1) {
+      const password_hash = await hash(password, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+      await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+      const results = await Promise.all(Array.from({ length: 3 }, () => login(email, password)));
+      expect(results.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
+    }
+  });
+
+  test('and a password change succeed at once although the login replaces the stored hash', async () => {
+    const { userId, email, password, client } = await app.register();
+    const { db } = app.context.engine;
+    let current = password;
+    for (let round = 0; round < 3; round += 1) {
+      const password_hash = await hash(current, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+      await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+      const newPassword = `marmalade on toast ${round}`;
+      const [, change] = await Promise.all([
+        login(email, current),
+        api.changePassword({ client, body: { currentPassword: current, newPassword } }),
+      ]);
+      expect(change.response?.status).toBe(200);
+      expect((await login(email, current)).response?.status).toBe(401);
+      expect((await login(email, newPassword)).response?.status).toBe(200);
+      current = newPassword;
+    }
+  });
+
   test('creates a session and keeps the other ones', async () => {
     const { data, response } = await login(alice.email.toUpperCase(), alice.password);
     expect(response?.status).toBe(200);

@@ -163,6 +163,33 @@ describe('exportRecords', () => {
   });
 });
 
+describe('An export', () => {
+  test('can be imported if an older version has stored times outside of the years 0000 to 9999', async () => {
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines(validRecords));
+    const late = '+010000-01-01T00:59:59.000Z';
+    const early = '-000001-12-31T23:00:00.000Z';
+    const { db } = first;
+    await db.updateTable('users').set({ created_at: early, updated_at: late }).execute();
+    await db.updateTable('spaces').set({ created_at: late }).execute();
+    await db.updateTable('participations').set({ joined_at: early, left_at: late }).execute();
+    await db.updateTable('messages').set({ created_at: late }).execute();
+    await db.updateTable('appreciations').set({ created_at: early }).execute();
+
+    const lines = await exportLines(first);
+    const times = lines.join('').match(/[+-]?\d{4,}-\d\d-\d\dT[\d:.]+Z/g);
+    expect(new Set(times)).toEqual(
+      new Set(['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']),
+    );
+    await using second = await openEmptyDatabase();
+    // The record of the creator has `left_at`, which is invalid for other reasons.
+    const report = await importRecords(second, toLines(lines), { skipBad: true });
+    expect(report.bad.map(({ reason }) => reason)).toEqual([
+      expect.stringContaining('cannot leave'),
+    ]);
+  });
+});
+
 describe('importRecords', () => {
   test('rejects an avatar that belongs to another user', async () => {
     const picture = `${'A'.repeat(22)}.webp`;
@@ -294,6 +321,21 @@ describe('importRecords', () => {
       { ...hello, message_id: 'm', created_at: '2026-13-01T00:00:00Z' },
       /created_at/,
     ],
+    [
+      'a timestamp after the year 9999 in UTC',
+      { ...hello, message_id: 'm', created_at: '9999-12-31T23:59:59-01:00' },
+      /created_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
+    ],
+    [
+      'a timestamp before the year 0 in UTC',
+      { ...joined, joined_at: '0000-01-01T00:00:00+01:00' },
+      /joined_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
+    ],
+    [
+      'a password hash that takes seconds to verify',
+      { ...ada, user_id: 'c', password_hash: hash.replace('m=19456,t=2', 'm=262144,t=4') },
+      /password_hash must be .*102,400 KiB.*262,144 KiB/,
+    ],
   ])('rejects %s', async (_, record, reason) => {
     const { bad } = await rejectImport([...validRecords, record]);
     expect(bad).toHaveLength(1);
@@ -319,6 +361,27 @@ describe('importRecords', () => {
     expect(() => parseRecord(JSON.stringify(record))).toThrow(
       new RegExp(`^${field} must NOT have more than ${limit} `),
     );
+  });
+
+  test.each([
+    ['the record', (value: string) => value],
+    ['the type', (value: string) => `{"type":${value}}`],
+    ['a field', (value: string) => `{"type":"user","username":${value},"email":"\\u0041@b.c"}`],
+    ['an unknown field', (value: string) => `{"type":"user","\\u0041":${value}}`],
+    [
+      'an item',
+      (value: string) => `{"type":"space","creator_id":"a","title":"\\u0041","tags":[${value}]}`,
+    ],
+  ])('rejects deeply nested values as %s', (_, recordWith) => {
+    for (const depth of [50_000, 2_000_000]) {
+      for (const [open, close] of [
+        ['[', ']'],
+        ['{"a":', '}'],
+      ] as const) {
+        const value = open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth);
+        expect(() => parseRecord(recordWith(value))).toThrow(BadLineError);
+      }
+    }
   });
 
   test('parses or rejects any line without an internal error', () => {
