@@ -10,6 +10,7 @@ import { openapiGeneratorPython } from './openapi-generator-python/generator.ts'
 import { openapiGeneratorRust } from './openapi-generator-rust/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
 import { orval } from './orval/generator.ts';
+import { progenitor } from './progenitor/generator.ts';
 
 /** The generators by name, in the order in which they run. */
 export const generators: Record<string, Generator> = {
@@ -18,6 +19,7 @@ export const generators: Record<string, Generator> = {
   'openapi-fetch': openapiFetch,
   orval,
   'hey-api': heyApi,
+  progenitor,
   'openapi-generator-python': openapiGeneratorPython,
   'openapi-generator-go': openapiGeneratorGo,
   'openapi-generator-rust': openapiGeneratorRust,

@@ -10,7 +10,7 @@ export const openapiGeneratorJava: Generator = {
     await installJars(workspace);
   },
   command:
-    'openapi-generator-cli generate -i openapi.yaml -g java --library native -o client --additional-properties=hideGenerationTimestamp=true',
+    'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g java --library native -o client --additional-properties=hideGenerationTimestamp=true',
   async compile({ run, listFiles }) {
     const sources = await listFiles('client/src/main/java', '.java');
     await run(`javac --release 17 -encoding UTF-8 -cp ../lib/* -d classes ${sources.join(' ')}`);
