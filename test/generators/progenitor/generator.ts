@@ -9,7 +9,7 @@ export const progenitor: Generator = {
     await run('cargo fetch --quiet --locked');
   },
   // build.rs generates the client.
-  command: 'cargo build --locked --target-dir ../target',
+  command: 'cargo build --locked',
   async compile() {},
   journey: '../target/debug/journey',
 };
