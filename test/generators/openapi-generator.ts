@@ -9,7 +9,7 @@ export const openapiGeneratorVersion = '7.25.0';
 const JAR_SHA256 = '41ce4f6b07f196676439d710759fa1ced7a08066d06ff1bf314681470289efae';
 
 const jarName = `openapi-generator-cli-${openapiGeneratorVersion}.jar`;
-const jarUrl = `https://repo.maven.apache.org/maven2/org/openapitools/openapi-generator-cli/${openapiGeneratorVersion}/${jarName}`;
+export const jarUrl = `https://repo.maven.apache.org/maven2/org/openapitools/openapi-generator-cli/${openapiGeneratorVersion}/${jarName}`;
 
 /** Links `openapi-generator-cli.jar` into the folder, downloaded from Maven Central. */
 export async function installOpenapiGenerator(workspace: Workspace): Promise<void> {
