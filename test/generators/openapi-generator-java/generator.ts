@@ -18,5 +18,6 @@ export const openapiGeneratorJava: Generator = {
       'javac --release 17 -encoding UTF-8 -Xlint:all -Werror -cp ../lib/*:classes -d classes Journey.java',
     );
   },
-  journey: 'java -cp ../lib/*:classes Journey',
+  // The client decodes responses with the default charset, which depends on the locale before Java 18.
+  journey: 'java -Dfile.encoding=UTF-8 -cp ../lib/*:classes Journey',
 };
