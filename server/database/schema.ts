@@ -75,6 +75,8 @@ export interface Participations {
   user_pk: number;
   joined_at: string;
   left_at: string | null;
+  /** Set together with `left_at` if the space's creator removed the user, who then cannot join again. */
+  removed_at: string | null;
 }
 
 interface Tags {

@@ -115,6 +115,7 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
       'users.user_id',
       'participations.joined_at',
       'participations.left_at',
+      'participations.removed_at',
     ])
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')

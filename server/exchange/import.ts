@@ -244,6 +244,7 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
     user_pk: creatorPk,
     joined_at: createdAt,
     left_at: null,
+    removed_at: null,
   };
   await insertParticipation(engine, participation, trx);
   for (const [i, tagId] of tagIds.entries()) {
@@ -257,7 +258,13 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
 }
 
 const insertParticipation = prepareWrite(
-  { space_pk: 'bigint', user_pk: 'bigint', joined_at: 'text', left_at: 'nullable text' },
+  {
+    space_pk: 'bigint',
+    user_pk: 'bigint',
+    joined_at: 'text',
+    left_at: 'nullable text',
+    removed_at: 'nullable text',
+  },
   ({ db }, row) =>
     db
       .insertInto('participations')
@@ -270,6 +277,8 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
   const { engine, trx } = run;
   const space = await resolveSpace(run, record.space_id);
   const userPk = await resolveUser(run, record.user_id, 'user_id');
+  if (record.removed_at && !record.left_at)
+    throw new BadLineError('has removed_at without left_at');
   if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
     // `addSpace` has already added the creator.
@@ -280,6 +289,7 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
     user_pk: userPk,
     joined_at: timeOrNow(record.joined_at),
     left_at: record.left_at ? timeOrNow(record.left_at) : null,
+    removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;

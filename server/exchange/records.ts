@@ -51,6 +51,8 @@ export interface ParticipantRecord {
   user_id: string;
   joined_at?: string;
   left_at?: string | null;
+  /** When the creator of the space removed the user. Requires `left_at`. */
+  removed_at?: string | null;
 }
 
 export interface MessageRecord {
@@ -134,6 +136,7 @@ const schemas = {
     user_id: id,
     joined_at: time,
     left_at: { ...time, type: ['string', 'null'] },
+    removed_at: { ...time, type: ['string', 'null'] },
   }),
   message: recordSchema('message', ['space_id', 'author_id', 'text'], {
     message_id: id,
