@@ -21,6 +21,10 @@ export interface World {
    */
   other: Account;
   otherSpace: Space;
+  /** A private space of `creator`, in which `other` has written a message. */
+  privateSpace: Space;
+  /** A user whom `creator` has removed from `space`. */
+  removed: Account;
   register(): Promise<Account>;
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
@@ -95,8 +99,12 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
   };
-  const createSpace = ({ token }: Account) =>
-    dataOf(api.createSpace({ client: client(token), body: SPACE }));
+  const createSpace = ({ token }: Account, visibility: Space['visibility'] = 'public') =>
+    dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
+  const joinSpace = ({ token }: Account, { space_id, invitation_code }: Space) =>
+    dataOf(api.joinSpace({ client: client(token), path: { space_id }, body: { invitation_code } }));
+  const removeParticipant = ({ token }: Account, { space_id }: Space, { userId }: Account) =>
+    dataOf(api.removeParticipant({ client: client(token), path: { space_id, user_id: userId } }));
   const sendMessage = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
 
@@ -128,6 +136,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     // A second item in each list, so that its first page links to the next one.
     await createSpace(creator);
     await sendMessage(creator, space);
+    await joinSpace(await register(), space);
+    const removed = await register();
+    for (const account of [removed, await register()]) {
+      await joinSpace(account, space);
+      await removeParticipant(creator, space, account);
+    }
+    const privateSpace = await createSpace(creator, 'private');
+    await joinSpace(other, privateSpace);
+    await sendMessage(other, privateSpace);
     return {
       url,
       creator,
@@ -135,6 +152,8 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
       message,
       other,
       otherSpace: await createSpace(other),
+      privateSpace,
+      removed,
       register,
       newRegistration,
       logIn,

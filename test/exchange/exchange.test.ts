@@ -134,7 +134,7 @@ describe('exportRecords', () => {
         { ...ada, password_hash: hash, picture },
         bob,
         { ...bread, visibility: 'private', invitation_code: 'code' },
-        { ...joined, left_at: '2026-01-01T00:00:00Z' },
+        { ...joined, left_at: '2026-01-01T00:00:00Z', removed_at: '2026-01-02T00:00:00Z' },
         hello,
         liked,
       ]),
@@ -190,6 +190,23 @@ describe('importRecords', () => {
     await importRecords(engine, toLines([...validRecords, user, space, message]));
     const report = await importRecords(engine, toLines([user, space, message]));
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
+  });
+
+  test('keeps removals, and counts removed users as former participants', async () => {
+    await using first = await openEmptyDatabase();
+    const times = {
+      joined_at: '2026-01-01T00:00:00.000Z',
+      left_at: '2026-01-02T00:00:00.000Z',
+      removed_at: '2026-01-03T00:00:00.000Z',
+    };
+    await importRecords(first, toLines([ada, bob, bread, { ...joined, ...times }, hello]));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual({ ...joined, ...times });
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+    const counts = await second.db.selectFrom('spaces').select('participant_count').execute();
+    expect(counts).toEqual([{ participant_count: 1 }]);
   });
 
   test('accepts Windows line endings and empty lines', async () => {
@@ -269,6 +286,11 @@ describe('importRecords', () => {
       'a creator who has left',
       { ...joined, user_id: 'ada', left_at: '2026-01-01T00:00:00Z' },
       /cannot leave/,
+    ],
+    [
+      'a removed participant who has not left',
+      { ...joined, removed_at: '2026-01-01T00:00:00Z' },
+      /removed_at without left_at/,
     ],
     [
       'an unknown author',
