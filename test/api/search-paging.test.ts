@@ -15,6 +15,7 @@ import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
+let guests: TestUser[];
 /** All spaces with these titles, the oldest first. */
 const spaces: Space[] = [];
 
@@ -41,7 +42,7 @@ const DESCRIPTIONS = ['', 'Tea for everyone.', 'With cake and 茶道.', '道茶�
 beforeAll(async () => {
   app = await startApp();
   ann = await app.register('ann');
-  const guests = await Promise.all(Array.from({ length: 22 }, () => app.register()));
+  guests = await Promise.all(Array.from({ length: 22 }, () => app.register()));
   for (const [i, title] of [...TITLES, ...TITLES, ...TITLES, ...TITLES].entries()) {
     const space = await createSpace(i % 3 ? ann : (guests[0] as TestUser), {
       title,
@@ -323,8 +324,15 @@ describe('A cursor', () => {
       await joinSpace(ann, each);
       for (const text of ['one', 'two']) await sendMessage(ann, each, text);
     }
+    // `ann` created the second space.
+    for (const guest of guests.slice(0, 2)) {
+      await joinSpace(guest, other);
+      const path = { space_id: other.space_id, user_id: guest.userId };
+      await api.removeParticipant({ client: ann.client, path, throwOnError: true });
+    }
     for (const operation of listOperations) {
-      const values = { q: 'tea', tag: 'everything', space_id: space.space_id };
+      const { space_id } = operation.operationId === 'listRemovals' ? other : space;
+      const values = { q: 'tea', tag: 'everything', space_id };
       const { url } = exampleRequest(operation, values);
       paths[operation.operationId] = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
     }
@@ -380,6 +388,7 @@ describe('A cursor', () => {
       ['searchSpacesByTag', tagPath('most', 1)],
       ['searchSpacesByTag', tagPath('Everything', 1)],
       ['listMessages', `/api/messages?space_id=${other.space_id}&limit=1`],
+      ['listParticipants', `/api/participants?space_id=${other.space_id}&limit=1`],
     ] as const) {
       expect((await read(list, path)).status).toBe(200);
       expectRejected(await at(list, issued[list] as string, path));
