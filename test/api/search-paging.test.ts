@@ -10,6 +10,7 @@ import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
+import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
@@ -288,6 +289,29 @@ describe('The link to the next page', () => {
     expect(response.headers.get('link')).toMatch(/^<\/rooms\/api\/spaces\/search\?q=zag/);
     const own = await behind.fetch('/api/participations?limit=1', { headers: user.headers });
     expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
+  });
+
+  test.each([
+    ...['http://evil.example', 'https://evil.example:8443', 'HTTP://evil.example'],
+    ...['http://ann@evil.example', 'http://evil.example?', 'http://evil.example#', 'http://'],
+    ...['//evil.example', '/\\evil.example', '/.//evil.example', 'evil.example'],
+  ])('never leads to another host: %s', async (prefix) => {
+    const query = 'q=zigzag&limit=1';
+    for (const path of [`/api/spaces/search?${query}`, tagPath('<zig>&?#%zag', 1)]) {
+      const request = head('GET', prefix + path, { Host: 'evil.example' });
+      const response = await sendRaw(app.url, request);
+      expect([200, 400, 404]).toContain(response?.status);
+      if (response?.status !== 200) continue;
+      const link = response.headers.get('link') ?? '';
+      expect(link.startsWith(`<${path.split('?')[0]}?`), link).toBe(true);
+    }
+  });
+
+  test('is the same for a request target in absolute form', async () => {
+    const path = '/api/spaces/search?q=zigzag&limit=1';
+    const linkFor = async (target: string) =>
+      (await sendRaw(app.url, head('GET', target)))?.headers.get('link');
+    expect(await linkFor(`http://evil.example${path}`)).toBe(await linkFor(path));
   });
 
   test('contains the unchanged tag', async () => {
