@@ -37,7 +37,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
-  /** Only for a private space. A missing code is generated. */
+  /** Only for a private space, at least 22 characters. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
   /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
@@ -85,6 +85,9 @@ function textSchema(schema: string, property: string): object {
 /** Half of the ids stay free for tags that are added later. They must be safe integers. */
 const MAX_TAG_ID = 2 ** 52;
 
+/** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
+const MIN_INVITATION_CODE_LENGTH = 22;
+
 const tagNames = componentSchema('SpaceCreation', 'tags');
 
 function recordSchema(
@@ -118,7 +121,7 @@ const schemas = {
     title: textSchema('SpaceCreation', 'title'),
     description: textSchema('SpaceCreation', 'description'),
     visibility: { enum: ['public', 'private'] },
-    invitation_code: id,
+    invitation_code: { ...id, minLength: MIN_INVITATION_CODE_LENGTH },
     tags: {
       type: 'array',
       maxItems: tagNames.maxItems,

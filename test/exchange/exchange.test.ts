@@ -133,7 +133,7 @@ describe('exportRecords', () => {
       toLines([
         { ...ada, password_hash: hash, picture },
         bob,
-        { ...bread, visibility: 'private', invitation_code: 'code' },
+        { ...bread, visibility: 'private', invitation_code: 'a'.repeat(22) },
         { ...joined, left_at: '2026-01-01T00:00:00Z', removed_at: '2026-01-02T00:00:00Z' },
         hello,
         liked,
@@ -263,6 +263,11 @@ describe('importRecords', () => {
       /creator_id x is not known/,
     ],
     ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not blank/],
+    [
+      'an invitation code that can be guessed',
+      { ...bread, space_id: 's', visibility: 'private', invitation_code: 'a'.repeat(21) },
+      /^invitation_code must NOT have fewer than 22 characters$/,
+    ],
     [
       'a title longer than 120 characters',
       { ...bread, space_id: 's', title: 'x'.repeat(121) },

@@ -218,7 +218,7 @@ export async function importAccount(
       created_at: time('created_at of a space', 1975),
       ...(isPrivate && {
         visibility: 'private',
-        invitation_code: `${letters('invitation_code')}-${i}`,
+        invitation_code: `${letters('invitation_code')}-${i}`.padStart(22, '-'),
       }),
     });
     const joined_at = time('joined_at of others in own spaces', 1976);
