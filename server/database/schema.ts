@@ -32,6 +32,7 @@ export interface Users {
   user_id: string;
   username: string;
   username_key: string;
+  /** Usually `usernameSkeleton(username)`. See `distinctSkeleton` for the exception. */
   username_skeleton: string;
   email: string;
   email_key: string;

@@ -14,6 +14,7 @@ import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { addTagWithId, parseTags, setTags } from '../spaces/tags.ts';
+import { distinctSkeleton } from '../text/username-keys.ts';
 import { countWords } from '../text/word-count.ts';
 import {
   type AppreciationRecord,
@@ -155,9 +156,18 @@ const insertUser = prepareWrite(
       .returning('pk'),
 );
 
+const findSkeleton = prepareRead({ skeleton: 'text', userId: 'text' }, ({ db }, values) =>
+  db
+    .selectFrom('users')
+    .select('pk')
+    .where('username_skeleton', '=', values.skeleton)
+    .where('user_id', '!=', values.userId),
+);
+
 async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const { name, key, skeleton } = parseUsername(record.username);
+  const isOld = record.has_old_username ?? false;
+  const { name, key, skeleton } = parseUsername(record.username, { isOld });
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
     throw new BadLineError(
@@ -165,11 +175,14 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
     );
   }
   const createdAt = timeOrNow(record.created_at);
+  const userId = record.user_id ?? deriveId('user', emailKey);
+  const isSkeletonTaken =
+    isOld && (await findSkeleton(engine, { skeleton, userId }, trx)).length > 0;
   const user = {
-    user_id: record.user_id ?? deriveId('user', emailKey),
+    user_id: userId,
     username: name,
     username_key: key,
-    username_skeleton: skeleton,
+    username_skeleton: isSkeletonTaken ? distinctSkeleton(skeleton, userId) : skeleton,
     email,
     email_key: emailKey,
     password_hash: record.password_hash ?? null,

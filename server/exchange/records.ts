@@ -19,6 +19,8 @@ export interface UserRecord {
   type: 'user';
   user_id?: string;
   username: string;
+  /** Whether the username is from before the current rules, so that it may break them or look like another one. */
+  has_old_username?: boolean | undefined;
   email: string;
   /** Argon2 in PHC form, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
@@ -107,6 +109,7 @@ const schemas = {
   user: recordSchema('user', ['username', 'email'], {
     user_id: id,
     username: textSchema('Registration', 'username'),
+    has_old_username: { type: 'boolean' },
     email: textSchema('Registration', 'email'),
     password_hash: { type: 'string', maxLength: 500 },
     bio: textSchema('BioChange', 'bio'),

@@ -209,6 +209,36 @@ describe('importRecords', () => {
     expect(counts).toEqual([{ participant_count: 1 }]);
   });
 
+  test('keeps old usernames that look alike or break a newer rule, and only those', async () => {
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+      { type: 'user', user_id: 'cy', username: 'cy_', email: 'cy@x.org', has_old_username: true },
+      { type: 'user', user_id: 'di', username: 'di', email: 'di@x.org', has_old_username: true },
+    ];
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines(users));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { username: 'modem' },
+      { username: 'modern', has_old_username: true },
+      { username: 'cy_', has_old_username: true },
+      { username: 'di' },
+    ]);
+    expect(JSON.parse(lines[3] as string)).not.toHaveProperty('has_old_username');
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+
+    const invalid = { ...ada, username: 'ada\u200B', has_old_username: true };
+    expect((await rejectImport([invalid])).bad).toHaveLength(1);
+    const alike = { ...bob, username: 'ADA', has_old_username: true };
+    expect((await rejectImport([ada, alike])).bad).toHaveLength(1);
+    expect(
+      (await rejectImport(users.map((each) => ({ ...each, has_old_username: false })))).bad,
+    ).toMatchObject([{ line: 2 }, { line: 3 }]);
+  });
+
   test('accepts Windows line endings and empty lines', async () => {
     await using engine = await openEmptyDatabase();
     const lines = ['', ...validRecords.map((record) => `${JSON.stringify(record)}\r`), ' '];
