@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -278,7 +278,8 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  * tags. A space that becomes private gets a new invitation code. A space that becomes public loses its
  * invitation code.
  *
- * Returns 403 if the caller is not the creator of the space.
+ * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
+ * public although other users have written messages in it.
  *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
@@ -289,6 +290,21 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Renew an invitation code
+ *
+ * Replaces the invitation code of a private space. The old code stops working immediately. Participants
+ * stay in the space.
+ *
+ * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
+ *
+ */
+export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/spaces/{space_id}/invitation-code',
+    ...options
 });
 
 /**
@@ -324,7 +340,8 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
  *
  * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
- * if the code is missing or wrong, as if the space did not exist.
+ * if the code is missing or wrong, as if the space did not exist. Returns 403 if the creator of the space
+ * has removed the caller.
  *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError>({
@@ -335,6 +352,66 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * List the participants in a space
+ *
+ * Returns the current participants in a space, including its creator, most recently joined first. Returns
+ * 404 if the space is private and the caller is not a participant.
+ *
+ */
+export const listParticipants = <ThrowOnError extends boolean = false>(options: Options<ListParticipantsData, ThrowOnError>): RequestResult<ListParticipantsResponses, ListParticipantsErrors, ThrowOnError> => (options.client ?? client).get<ListParticipantsResponses, ListParticipantsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/participants',
+    ...options
+});
+
+/**
+ * List the users removed from a space
+ *
+ * Returns the users whom the creator has removed from a space, most recently removed first. Returns 403
+ * if the caller is not the creator of the space.
+ *
+ */
+export const listRemovals = <ThrowOnError extends boolean = false>(options: Options<ListRemovalsData, ThrowOnError>): RequestResult<ListRemovalsResponses, ListRemovalsErrors, ThrowOnError> => (options.client ?? client).get<ListRemovalsResponses, ListRemovalsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/removals',
+    ...options
+});
+
+/**
+ * Undo the removal of a participant
+ *
+ * Allows a removed user to join the space again. The user does not become a participant. Has no effect if
+ * the user has not been removed.
+ *
+ * Returns 403 if the caller is not the creator of the space.
+ *
+ */
+export const undoRemoval = <ThrowOnError extends boolean = false>(options: Options<UndoRemovalData, ThrowOnError>): RequestResult<UndoRemovalResponses, UndoRemovalErrors, ThrowOnError> => (options.client ?? client).delete<UndoRemovalResponses, UndoRemovalErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/removals/{space_id}/{user_id}',
+    ...options
+});
+
+/**
+ * Remove a participant
+ *
+ * Ends a user's participation in a space and prevents the user from joining again. Has no effect if the
+ * user has already been removed. The user can be a current or a former participant.
+ *
+ * A removed user immediately loses access to a private space. The user's messages stay in the space and
+ * still count in the user's statistics. The creator can delete them.
+ *
+ * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
+ * space. Returns 409 if the user is the creator of the space.
+ *
+ */
+export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/removals/{space_id}/{user_id}',
+    ...options
 });
 
 /**
@@ -369,7 +446,8 @@ export const sendMessage = <ThrowOnError extends boolean = false>(options: Optio
  * Delete a message
  *
  * Permanently deletes a message with its appreciations. Authors can delete their messages even after
- * they have left the space. Returns 403 if the caller is not the author of the message.
+ * they have left the space. The creator of a space can delete all messages in it. Returns 403 if the
+ * caller is neither the author of the message nor the creator of its space.
  *
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>): RequestResult<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({

@@ -149,6 +149,22 @@ export type Participation = {
     joined_at: string;
 };
 
+export type Participant = {
+    user: UserSummary;
+    /**
+     * When the user last joined the space
+     */
+    joined_at: string;
+};
+
+export type Removal = {
+    user: UserSummary;
+    /**
+     * When the creator of the space removed the user
+     */
+    removed_at: string;
+};
+
 export type Message = {
     message_id: string;
     space_id: string;
@@ -262,6 +278,8 @@ export type MessageCreation = {
  * 2 to 64 code points: letters, combining marks, digits, `.`, `_`, `-` and single inner spaces. All
  * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
  * or Korean (UTS 39, Highly Restrictive). At most 4 nonspacing marks in a row, and no mark twice in a row.
+ * `.`, `_` and `-` cannot be last or follow each other. A right-to-left username begins with a letter and
+ * does not mix digits of two kinds (RFC 5893).
  *
  */
 export type Username = string;
@@ -369,6 +387,16 @@ export type Cursor = string;
  * The id of the space.
  */
 export type SpaceId = Id;
+
+/**
+ * The id of the space.
+ */
+export type SpaceIdInQuery = Id;
+
+/**
+ * The id of the user.
+ */
+export type UserId = Id;
 
 /**
  * The id of the message.
@@ -1153,6 +1181,10 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
+     * Other users have written messages in the private space.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -1180,6 +1212,60 @@ export type UpdateSpaceResponses = {
 };
 
 export type UpdateSpaceResponse = UpdateSpaceResponses[keyof UpdateSpaceResponses];
+
+export type RenewInvitationCodeData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/spaces/{space_id}/invitation-code';
+};
+
+export type RenewInvitationCodeErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it.
+     */
+    404: Problem;
+    /**
+     * The space is public.
+     */
+    409: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type RenewInvitationCodeError = RenewInvitationCodeErrors[keyof RenewInvitationCodeErrors];
+
+export type RenewInvitationCodeResponses = {
+    /**
+     * The space with its new invitation code.
+     */
+    200: Space;
+};
+
+export type RenewInvitationCodeResponse = RenewInvitationCodeResponses[keyof RenewInvitationCodeResponses];
 
 export type ListParticipationsData = {
     body?: never;
@@ -1301,6 +1387,10 @@ export type JoinSpaceErrors = {
      */
     401: Problem;
     /**
+     * The creator of the space has removed the caller.
+     */
+    403: Problem;
+    /**
      * The space does not exist, or it is private and the caller cannot see it.
      */
     404: Problem;
@@ -1336,6 +1426,234 @@ export type JoinSpaceResponses = {
 };
 
 export type JoinSpaceResponse = JoinSpaceResponses[keyof JoinSpaceResponses];
+
+export type ListParticipantsData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/participants';
+};
+
+export type ListParticipantsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it.
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListParticipantsError = ListParticipantsErrors[keyof ListParticipantsErrors];
+
+export type ListParticipantsResponses = {
+    /**
+     * A page of participants.
+     */
+    200: Array<Participant>;
+};
+
+export type ListParticipantsResponse = ListParticipantsResponses[keyof ListParticipantsResponses];
+
+export type ListRemovalsData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/removals';
+};
+
+export type ListRemovalsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it.
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListRemovalsError = ListRemovalsErrors[keyof ListRemovalsErrors];
+
+export type ListRemovalsResponses = {
+    /**
+     * A page of removed users.
+     */
+    200: Array<Removal>;
+};
+
+export type ListRemovalsResponse = ListRemovalsResponses[keyof ListRemovalsResponses];
+
+export type UndoRemovalData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never;
+    url: '/api/removals/{space_id}/{user_id}';
+};
+
+export type UndoRemovalErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it.
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type UndoRemovalError = UndoRemovalErrors[keyof UndoRemovalErrors];
+
+export type UndoRemovalResponses = {
+    /**
+     * The user is not removed from the space.
+     */
+    200: Confirmation;
+};
+
+export type UndoRemovalResponse = UndoRemovalResponses[keyof UndoRemovalResponses];
+
+export type RemoveParticipantData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never;
+    url: '/api/removals/{space_id}/{user_id}';
+};
+
+export type RemoveParticipantErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The caller cannot see the space, or the user has never joined it.
+     */
+    404: Problem;
+    /**
+     * The user is the creator of the space.
+     */
+    409: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type RemoveParticipantError = RemoveParticipantErrors[keyof RemoveParticipantErrors];
+
+export type RemoveParticipantResponses = {
+    /**
+     * The user has been removed from the space.
+     */
+    200: Removal;
+};
+
+export type RemoveParticipantResponse = RemoveParticipantResponses[keyof RemoveParticipantResponses];
 
 export type ListMessagesData = {
     body?: never;
@@ -1476,7 +1794,7 @@ export type DeleteMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the author of the message.
+     * The caller is neither the author of the message nor the creator of its space.
      */
     403: Problem;
     /**

@@ -31,6 +31,8 @@ const changesByStatus: Record<string, Change> = {
 /** `creator` sends the requests by default. */
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
+const inPrivateSpace: Change = (t, { space, privateSpace }) =>
+  setPath(t, space.space_id, privateSpace.space_id);
 const takenUsername: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
 const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
@@ -83,12 +85,26 @@ const changes: Record<string, Change> = {
   'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
 
   'updateSpace 403': asOther,
+  'updateSpace 409': (t, world) => {
+    inPrivateSpace(t, world);
+    setBody(t, { visibility: 'public' });
+  },
   'deleteSpace 200': async (t, world) =>
     setPath(t, world.space.space_id, (await world.createSpace()).space_id),
   'deleteSpace 403': asOther,
+  'renewInvitationCode 200': inPrivateSpace,
+  'renewInvitationCode 403': asOther,
+  'renewInvitationCode 409': asCreator,
   'joinSpace 200': asOther,
+  'joinSpace 403': (t, { removed }) => setToken(t, removed.token),
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
+  'listRemovals 403': asOther,
+  // Has no effect, because the user has already been removed.
+  'removeParticipant 200': (t, { creator, removed }) => setPath(t, creator.userId, removed.userId),
+  'removeParticipant 403': asOther,
+  'removeParticipant 409': asCreator,
+  'undoRemoval 403': asOther,
 
   'sendMessage 403': (t, { otherSpace }) => setBody(t, { space_id: otherSpace.space_id }),
   'deleteMessage 200': async (t, world) =>

@@ -22,6 +22,10 @@ export interface World {
    */
   other: Account;
   otherSpace: Space;
+  /** A private space of `creator`, in which `other` has written a message. */
+  privateSpace: Space;
+  /** A user whom `creator` has removed from `space`. */
+  removed: Account;
   /** Returns a client that sends the access token, if any. */
   client(token?: string): Client;
   /** Registers an account. `close` deletes it. */
@@ -102,8 +106,12 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
   };
-  const createSpace = ({ token }: Account) =>
-    dataOf(api.createSpace({ client: client(token), body: SPACE }));
+  const createSpace = ({ token }: Account, visibility: Space['visibility'] = 'public') =>
+    dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
+  const joinSpace = ({ token }: Account, { space_id, invitation_code }: Space) =>
+    dataOf(api.joinSpace({ client: client(token), path: { space_id }, body: { invitation_code } }));
+  const removeParticipant = ({ token }: Account, { space_id }: Space, { userId }: Account) =>
+    dataOf(api.removeParticipant({ client: client(token), path: { space_id, user_id: userId } }));
   const sendMessage = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
 
@@ -136,6 +144,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   // A second item in each list, so that its first page links to the next one.
   await createSpace(creator);
   await sendMessage(creator, space);
+  await joinSpace(await register(), space);
+  const removed = await register();
+  for (const account of [removed, await register()]) {
+    await joinSpace(account, space);
+    await removeParticipant(creator, space, account);
+  }
+  const privateSpace = await createSpace(creator, 'private');
+  await joinSpace(other, privateSpace);
+  await sendMessage(other, privateSpace);
   const otherSpace = await createSpace(other);
   // From here on, the caller is responsible for `close`.
   cleanup.move();
@@ -146,6 +163,8 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     message,
     other,
     otherSpace,
+    privateSpace,
+    removed,
     client,
     register,
     newRegistration,

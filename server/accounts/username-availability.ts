@@ -1,6 +1,7 @@
 import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
-import { isReserved, usernameKey, usernameSkeleton } from './username.ts';
+import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
+import { isReserved } from './username.ts';
 
 /**
  * Rejects a username that is reserved, taken, or looks like a taken one.
@@ -16,13 +17,19 @@ export async function assertUsernameAvailable(
   userPk?: number,
 ): Promise<void> {
   assertNotReserved(text);
+  const skeleton = usernameSkeleton(text);
   const owners = await db
     .selectFrom('users')
     .select('pk')
     .where((where) =>
       where.or([
         where('username_key', '=', usernameKey(text)),
-        where('username_skeleton', '=', usernameSkeleton(text)),
+        where('username_skeleton', '=', skeleton),
+        // See `distinctSkeleton`.
+        where.and([
+          where('username_skeleton', '>', `${skeleton}#`),
+          where('username_skeleton', '<', `${skeleton}$`),
+        ]),
       ]),
     )
     .execute();

@@ -32,6 +32,7 @@ export interface Users {
   user_id: string;
   username: string;
   username_key: string;
+  /** Usually `usernameSkeleton(username)`. See `distinctSkeleton` for the exception. */
   username_skeleton: string;
   email: string;
   email_key: string;
@@ -75,6 +76,8 @@ export interface Participations {
   user_pk: number;
   joined_at: string;
   left_at: string | null;
+  /** Set together with `left_at` if the space's creator removed the user, who then cannot join again. */
+  removed_at: string | null;
 }
 
 interface Tags {

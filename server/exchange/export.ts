@@ -1,3 +1,4 @@
+import { explainOldUsername } from '../accounts/old-usernames.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readSnapshot } from '../database/transaction.ts';
 import { readTags } from '../spaces/tags.ts';
@@ -34,6 +35,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
     .select([
       'user_id',
       'username',
+      'username_skeleton',
       'email',
       'password_hash',
       'bio',
@@ -49,6 +51,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       type: 'user',
       user_id: row.user_id,
       username: row.username,
+      has_old_username: explainOldUsername(row) === undefined ? undefined : true,
       email: row.email,
       password_hash: row.password_hash ?? undefined,
       bio: row.bio,
@@ -115,6 +118,7 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
       'users.user_id',
       'participations.joined_at',
       'participations.left_at',
+      'participations.removed_at',
     ])
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')

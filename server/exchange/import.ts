@@ -14,6 +14,7 @@ import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { addTagWithId, parseTags, setTags } from '../spaces/tags.ts';
+import { distinctSkeleton } from '../text/username-keys.ts';
 import { countWords } from '../text/word-count.ts';
 import {
   type AppreciationRecord,
@@ -155,19 +156,31 @@ const insertUser = prepareWrite(
       .returning('pk'),
 );
 
+const findSkeleton = prepareRead({ skeleton: 'text', userId: 'text' }, ({ db }, values) =>
+  db
+    .selectFrom('users')
+    .select('pk')
+    .where('username_skeleton', '=', values.skeleton)
+    .where('user_id', '!=', values.userId),
+);
+
 async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const { name, key, skeleton } = parseUsername(record.username);
+  const isOld = record.has_old_username ?? false;
+  const { name, key, skeleton } = parseUsername(record.username, { isOld });
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
     throw new BadLineError(`password_hash must be ${PASSWORD_HASH_RULE}`);
   }
   const createdAt = timeOrNow(record.created_at);
+  const userId = record.user_id ?? deriveId('user', emailKey);
+  const isSkeletonTaken =
+    isOld && (await findSkeleton(engine, { skeleton, userId }, trx)).length > 0;
   const user = {
-    user_id: record.user_id ?? deriveId('user', emailKey),
+    user_id: userId,
     username: name,
     username_key: key,
-    username_skeleton: skeleton,
+    username_skeleton: isSkeletonTaken ? distinctSkeleton(skeleton, userId) : skeleton,
     email,
     email_key: emailKey,
     password_hash: record.password_hash ?? null,
@@ -242,6 +255,7 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
     user_pk: creatorPk,
     joined_at: createdAt,
     left_at: null,
+    removed_at: null,
   };
   await insertParticipation(engine, participation, trx);
   for (const [i, tagId] of tagIds.entries()) {
@@ -255,7 +269,13 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
 }
 
 const insertParticipation = prepareWrite(
-  { space_pk: 'bigint', user_pk: 'bigint', joined_at: 'text', left_at: 'nullable text' },
+  {
+    space_pk: 'bigint',
+    user_pk: 'bigint',
+    joined_at: 'text',
+    left_at: 'nullable text',
+    removed_at: 'nullable text',
+  },
   ({ db }, row) =>
     db
       .insertInto('participations')
@@ -268,6 +288,8 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
   const { engine, trx } = run;
   const space = await resolveSpace(run, record.space_id);
   const userPk = await resolveUser(run, record.user_id, 'user_id');
+  if (record.removed_at && !record.left_at)
+    throw new BadLineError('has removed_at without left_at');
   if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
     // `addSpace` has already added the creator.
@@ -278,6 +300,7 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
     user_pk: userPk,
     joined_at: timeOrNow(record.joined_at),
     left_at: record.left_at ? timeOrNow(record.left_at) : null,
+    removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;

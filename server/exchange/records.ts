@@ -19,6 +19,8 @@ export interface UserRecord {
   type: 'user';
   user_id?: string;
   username: string;
+  /** Whether the username is from before the current rules, so that it may break them or look like another one. */
+  has_old_username?: boolean | undefined;
   email: string;
   /** Argon2 in PHC form, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
@@ -37,7 +39,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
-  /** Only for a private space. A missing code is generated. */
+  /** Only for a private space, at least 22 characters. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
   /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
@@ -51,6 +53,8 @@ export interface ParticipantRecord {
   user_id: string;
   joined_at?: string;
   left_at?: string | null;
+  /** When the creator of the space removed the user. Requires `left_at`. */
+  removed_at?: string | null;
 }
 
 export interface MessageRecord {
@@ -83,6 +87,9 @@ function textSchema(schema: string, property: string): object {
 /** Half of the ids stay free for tags that are added later. They must be safe integers. */
 const MAX_TAG_ID = 2 ** 52;
 
+/** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
+const MIN_INVITATION_CODE_LENGTH = 22;
+
 const tagNames = componentSchema('SpaceCreation', 'tags');
 
 function recordSchema(
@@ -102,6 +109,7 @@ const schemas = {
   user: recordSchema('user', ['username', 'email'], {
     user_id: id,
     username: textSchema('Registration', 'username'),
+    has_old_username: { type: 'boolean' },
     email: textSchema('Registration', 'email'),
     password_hash: { type: 'string', maxLength: 500 },
     bio: textSchema('BioChange', 'bio'),
@@ -116,7 +124,7 @@ const schemas = {
     title: textSchema('SpaceCreation', 'title'),
     description: textSchema('SpaceCreation', 'description'),
     visibility: { enum: ['public', 'private'] },
-    invitation_code: id,
+    invitation_code: { ...id, minLength: MIN_INVITATION_CODE_LENGTH },
     tags: {
       type: 'array',
       maxItems: tagNames.maxItems,
@@ -134,6 +142,7 @@ const schemas = {
     user_id: id,
     joined_at: time,
     left_at: { ...time, type: ['string', 'null'] },
+    removed_at: { ...time, type: ['string', 'null'] },
   }),
   message: recordSchema('message', ['space_id', 'author_id', 'text'], {
     message_id: id,

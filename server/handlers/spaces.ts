@@ -2,9 +2,15 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
+import {
+  joinSpace,
+  leaveSpace,
+  listParticipants,
+  listParticipations,
+} from '../spaces/participations.ts';
+import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
 import { deleteSpace } from '../spaces/space-deletion.ts';
-import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
+import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spaces/spaces.ts';
 
 type Operations =
   | 'createSpace'
@@ -13,7 +19,12 @@ type Operations =
   | 'deleteSpace'
   | 'listParticipations'
   | 'joinSpace'
-  | 'leaveSpace';
+  | 'leaveSpace'
+  | 'renewInvitationCode'
+  | 'listParticipants'
+  | 'listRemovals'
+  | 'removeParticipant'
+  | 'undoRemoval';
 
 export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
   const { engine } = context;
@@ -56,6 +67,40 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
     leaveSpace: async (request, reply) => {
       await leaveSpace(engine, callerOf(request), request.params.space_id);
       return reply.code(200).send({ message: 'You have left the space.' });
+    },
+
+    renewInvitationCode: async (request, reply) => {
+      const { space_id } = request.params;
+      const space = await renewInvitationCode(context, callerOf(request), space_id);
+      return reply.code(200).send(space);
+    },
+
+    listParticipants: async (request, reply) => {
+      const { space_id } = request.query;
+      const pageRequest = readPageRequest(context, request);
+      const page = await listParticipants(context, callerOf(request), space_id, pageRequest);
+      linkNextPage(context, request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
+
+    listRemovals: async (request, reply) => {
+      const { space_id } = request.query;
+      const pageRequest = readPageRequest(context, request);
+      const page = await listRemovals(context, callerOf(request), space_id, pageRequest);
+      linkNextPage(context, request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
+
+    removeParticipant: async (request, reply) => {
+      const { space_id, user_id } = request.params;
+      const removal = await removeParticipant(context, callerOf(request), space_id, user_id);
+      return reply.code(200).send(removal);
+    },
+
+    undoRemoval: async (request, reply) => {
+      const { space_id, user_id } = request.params;
+      await undoRemoval(engine, callerOf(request), space_id, user_id);
+      return reply.code(200).send({ message: 'The user can join the space again.' });
     },
   };
 }

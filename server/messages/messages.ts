@@ -74,7 +74,7 @@ export async function sendMessage(
 }
 
 /**
- * Deletes a message that the caller wrote, and its appreciations.
+ * Deletes a message that the caller wrote, or that is in a space of the caller, and its appreciations.
  * @throws DomainError `message_not_found`, `not_message_author`
  */
 export async function deleteMessage(
@@ -85,8 +85,11 @@ export async function deleteMessage(
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
-    if (message.authorPk !== caller.userPk) {
-      throw new DomainError('not_message_author', 'Only the author can delete a message.');
+    if (message.authorPk !== caller.userPk && message.spaceCreatorPk !== caller.userPk) {
+      throw new DomainError(
+        'not_message_author',
+        'Only the author and the creator of the space can delete a message.',
+      );
     }
     await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
     await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
@@ -101,11 +104,15 @@ export async function findMessage(
   db: Database,
   caller: Caller,
   messageId: string,
-): Promise<{ pk: number; authorPk: number }> {
+): Promise<{ pk: number; authorPk: number; spaceCreatorPk: number }> {
   const message = await db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
-    .select(['messages.pk', 'messages.author_pk as authorPk'])
+    .select([
+      'messages.pk',
+      'messages.author_pk as authorPk',
+      'spaces.creator_pk as spaceCreatorPk',
+    ])
     .where('message_id', '=', messageId)
     .where((where) =>
       where.or([

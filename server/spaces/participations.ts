@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Participation } from '../../generated/types.gen.ts';
+import type { Participant, Participation } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
@@ -7,12 +7,13 @@ import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
 import type { Stores } from '../stores.ts';
+import { describeCreator } from '../users/creator.ts';
 import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
  * Makes the caller a participant of a space. Does nothing if they already are one.
  * @param invitationCode required for a private space
- * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code
+ * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code; `removed_from_space`
  */
 export async function joinSpace(
   { engine, avatars }: Stores,
@@ -27,10 +28,17 @@ export async function joinSpace(
       if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
         throw spaceNotFound();
       }
+      await assertNotRemoved(trx, space.pk, caller.userPk);
       const joined_at = new Date().toISOString();
       await trx
         .insertInto('participations')
-        .values({ space_pk: space.pk, user_pk: caller.userPk, joined_at, left_at: null })
+        .values({
+          space_pk: space.pk,
+          user_pk: caller.userPk,
+          joined_at,
+          left_at: null,
+          removed_at: null,
+        })
         .onConflict((conflict) =>
           conflict.columns(['space_pk', 'user_pk']).doUpdateSet({ joined_at, left_at: null }),
         )
@@ -47,6 +55,21 @@ export async function joinSpace(
   });
 }
 
+async function assertNotRemoved(trx: Database, spacePk: number, userPk: number): Promise<void> {
+  const removal = await trx
+    .selectFrom('participations')
+    .select('removed_at')
+    .where('space_pk', '=', spacePk)
+    .where('user_pk', '=', userPk)
+    .where('removed_at', 'is not', null)
+    .executeTakeFirst();
+  if (!removal) return;
+  throw new DomainError(
+    'removed_from_space',
+    'The creator of this space has removed you. You can join again only if they undo it.',
+  );
+}
+
 /**
  * Ends the caller's participation in a space. Keeps its row, with `left_at`. Does nothing if they are not a
  * participant.
@@ -56,12 +79,7 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   await transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
-    if (space.creatorPk === caller.userPk) {
-      throw new DomainError(
-        'creator_cannot_leave',
-        'You created this space, so you cannot leave it. You can delete it.',
-      );
-    }
+    if (space.creatorPk === caller.userPk) throw creatorCannotLeave();
     if (!space.isParticipant) return;
     await trx
       .updateTable('participations')
@@ -71,6 +89,13 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
       .execute();
     await changeParticipantCount(engine, trx, space.pk, -1);
   });
+}
+
+export function creatorCannotLeave(): DomainError {
+  return new DomainError(
+    'creator_cannot_leave',
+    'You created this space, so you cannot leave it. You can delete it.',
+  );
 }
 
 /** Changes the participant count of a space by `delta`, and moves the space in the search order if necessary. */
@@ -115,5 +140,37 @@ export async function listParticipations(
     // The space may have been deleted since the first query.
     if (space) items.push({ space, joined_at });
   }
+  return { items, next: page.next };
+}
+
+/**
+ * Returns a page of the current participants in a space that the caller may see, the last joined first.
+ * @throws DomainError `space_not_found`
+ */
+export async function listParticipants(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  spaceId: string,
+  { limit, position }: PageRequest,
+): Promise<Page<Participant>> {
+  const space = await findSpace(engine.db, caller, spaceId);
+  let query = engine.db
+    .selectFrom('participations')
+    .innerJoin('users', 'users.pk', 'participations.user_pk')
+    .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
+    .where('space_pk', '=', space.pk)
+    .where('left_at', 'is', null)
+    .orderBy('joined_at', 'desc')
+    .orderBy('user_pk', 'desc')
+    .limit(limit + 1);
+  if (position !== undefined) {
+    const [joinedAt, userPk] = position as readonly [string, number];
+    query = query.where(sql<boolean>`(joined_at, user_pk) < (${joinedAt}, ${userPk})`);
+  }
+  const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.user_pk]);
+  const items = page.items.map((row) => ({
+    user: describeCreator(avatars, row),
+    joined_at: row.joined_at,
+  }));
   return { items, next: page.next };
 }

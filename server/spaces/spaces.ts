@@ -46,7 +46,13 @@ export async function createSpace(
       .executeTakeFirstOrThrow();
     await trx
       .insertInto('participations')
-      .values({ space_pk: pk, user_pk: caller.userPk, joined_at: now, left_at: null })
+      .values({
+        space_pk: pk,
+        user_pk: caller.userPk,
+        joined_at: now,
+        left_at: null,
+        removed_at: null,
+      })
       .execute();
     await setTags(engine, trx, pk, tags);
     await indexSpace(engine, trx, pk);
@@ -69,7 +75,7 @@ export async function readSpace(
 
 /**
  * Changes the given fields of a space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`
+ * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`, `space_cannot_become_public`
  */
 export async function updateSpace(
   { engine, avatars }: Stores,
@@ -79,8 +85,9 @@ export async function updateSpace(
 ): Promise<Space> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
-    const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
-    await updateRow(trx, pk, visibility, update);
+    const space = await findOwnSpace(trx, caller, spaceId);
+    const { pk } = space;
+    await updateRow(trx, space, update);
     let formerTags: number[] = [];
     if (update.tags) formerTags = await setTags(engine, trx, pk, parseTags(update.tags));
     await indexSpace(engine, trx, pk);
@@ -92,8 +99,7 @@ export async function updateSpace(
 
 async function updateRow(
   trx: Database,
-  spacePk: number,
-  oldVisibility: Visibility,
+  space: FoundSpace,
   { title, description, visibility }: SpaceUpdate,
 ): Promise<void> {
   const changes: {
@@ -105,12 +111,59 @@ async function updateRow(
   if (title !== undefined) changes.title = parseTitle(title);
   if (description !== undefined) changes.description = parseDescription(description);
   // A space that stays private keeps its invitation code.
-  if (visibility !== undefined && visibility !== oldVisibility) {
+  if (visibility !== undefined && visibility !== space.visibility) {
+    if (visibility === 'public') await assertPublishable(trx, space);
     changes.visibility = visibility;
     changes.invitation_code = invitationCodeFor(visibility);
   }
   if (Object.keys(changes).length === 0) return;
-  await trx.updateTable('spaces').set(changes).where('pk', '=', spacePk).execute();
+  await trx.updateTable('spaces').set(changes).where('pk', '=', space.pk).execute();
+}
+
+/**
+ * Rejects the publication of what other users have written in private. Former participants count as well.
+ * @throws DomainError `space_cannot_become_public`
+ */
+async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): Promise<void> {
+  const message = await trx
+    .selectFrom('messages')
+    .select('pk')
+    .where('space_pk', '=', pk)
+    .where('author_pk', '!=', creatorPk)
+    .executeTakeFirst();
+  if (!message) return;
+  throw new DomainError(
+    'space_cannot_become_public',
+    'Other users have written messages in this private space, so it cannot become public. Create a public space instead.',
+    [{ pointer: '/visibility', message: 'cannot become public' }],
+  );
+}
+
+/**
+ * Replaces the invitation code of a private space that the caller created.
+ * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`
+ */
+export async function renewInvitationCode(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  spaceId: string,
+): Promise<Space> {
+  return transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
+    if (visibility === 'public') {
+      throw new DomainError(
+        'space_is_public',
+        'This space is public, so it has no invitation code. Anyone can join it.',
+      );
+    }
+    await trx
+      .updateTable('spaces')
+      .set({ invitation_code: newInvitationCode() })
+      .where('pk', '=', pk)
+      .execute();
+    return describeSpace(trx, avatars, pk, caller);
+  });
 }
 
 type Visibility = Space['visibility'];
@@ -182,7 +235,7 @@ export async function findOwnSpace(
 ): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
   if (space.creatorPk !== caller.userPk) {
-    throw new DomainError('not_space_creator', 'Only the creator can change or delete a space.');
+    throw new DomainError('not_space_creator', 'Only the creator of the space can do this.');
   }
   return space;
 }

@@ -10,7 +10,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
-import { createSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 interface ResponseObject {
   content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
@@ -52,6 +52,8 @@ let failure: Failure | undefined;
 let ada: TestUser;
 let bob: TestUser;
 let space: Space;
+/** A private space of `ada` with a message of `bob`. */
+let privateSpace: Space;
 let message: Message;
 
 beforeAll(async () => {
@@ -64,6 +66,9 @@ beforeAll(async () => {
   bob = await app.register('bob');
   space = await createSpace(ada);
   message = await sendMessage(ada, space, 'Hello');
+  privateSpace = await createSpace(ada, { visibility: 'private' });
+  await joinSpace(bob, privateSpace);
+  await sendMessage(bob, privateSpace, 'Hello');
 });
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
@@ -90,6 +95,9 @@ const uploadAvatar = (avatar?: Blob): Promise<Response> => {
   if (avatar) body.set('avatar', avatar, 'avatar.png');
   return app.fetch('/api/profile/picture', { method: 'PUT', headers: ada.headers, body });
 };
+
+const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
+  app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
 
 const sendWithFailure = async (code: string): Promise<Response> => {
   failure = { error: new Sqlite.SqliteError('example', code), after: 0 };
@@ -162,6 +170,29 @@ const requests: Record<string, () => Promise<Response>> = {
     sendJson('POST', '/api/auth/register', { ...newAccount, email: ada.email }),
   'login 401': () =>
     sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
+  'updateSpace 409': () =>
+    sendJson(
+      'PATCH',
+      `/api/spaces/${privateSpace.space_id}`,
+      { visibility: 'public' },
+      ada.headers,
+    ),
+  'renewInvitationCode 409': () =>
+    app.fetch(`/api/spaces/${space.space_id}/invitation-code`, {
+      method: 'POST',
+      headers: ada.headers,
+    }),
+  'joinSpace 403': async () => {
+    const removed = await app.register();
+    await joinSpace(removed, space);
+    await removeFromSpace(removed);
+    return app.fetch(`/api/participations/${space.space_id}`, {
+      method: 'PUT',
+      headers: removed.headers,
+    });
+  },
+  'removeParticipant 404': async () => removeFromSpace(bob),
+  'removeParticipant 409': async () => removeFromSpace(ada),
   'leaveSpace 409': () =>
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
   'sendMessage 403': () =>

@@ -133,8 +133,8 @@ describe('exportRecords', () => {
       toLines([
         { ...ada, password_hash: hash, picture },
         bob,
-        { ...bread, visibility: 'private', invitation_code: 'code' },
-        { ...joined, left_at: '2026-01-01T00:00:00Z' },
+        { ...bread, visibility: 'private', invitation_code: 'a'.repeat(22) },
+        { ...joined, left_at: '2026-01-01T00:00:00Z', removed_at: '2026-01-02T00:00:00Z' },
         hello,
         liked,
       ]),
@@ -219,6 +219,53 @@ describe('importRecords', () => {
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
   });
 
+  test('keeps removals, and counts removed users as former participants', async () => {
+    await using first = await openEmptyDatabase();
+    const times = {
+      joined_at: '2026-01-01T00:00:00.000Z',
+      left_at: '2026-01-02T00:00:00.000Z',
+      removed_at: '2026-01-03T00:00:00.000Z',
+    };
+    await importRecords(first, toLines([ada, bob, bread, { ...joined, ...times }, hello]));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual({ ...joined, ...times });
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+    const counts = await second.db.selectFrom('spaces').select('participant_count').execute();
+    expect(counts).toEqual([{ participant_count: 1 }]);
+  });
+
+  test('keeps old usernames that look alike or break a newer rule, and only those', async () => {
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+      { type: 'user', user_id: 'cy', username: 'cy_', email: 'cy@x.org', has_old_username: true },
+      { type: 'user', user_id: 'di', username: 'di', email: 'di@x.org', has_old_username: true },
+    ];
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines(users));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { username: 'modem' },
+      { username: 'modern', has_old_username: true },
+      { username: 'cy_', has_old_username: true },
+      { username: 'di' },
+    ]);
+    expect(JSON.parse(lines[3] as string)).not.toHaveProperty('has_old_username');
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+
+    const invalid = { ...ada, username: 'ada\u200B', has_old_username: true };
+    expect((await rejectImport([invalid])).bad).toHaveLength(1);
+    const alike = { ...bob, username: 'ADA', has_old_username: true };
+    expect((await rejectImport([ada, alike])).bad).toHaveLength(1);
+    expect(
+      (await rejectImport(users.map((each) => ({ ...each, has_old_username: false })))).bad,
+    ).toMatchObject([{ line: 2 }, { line: 3 }]);
+  });
+
   test('accepts Windows line endings and empty lines', async () => {
     await using engine = await openEmptyDatabase();
     const lines = ['', ...validRecords.map((record) => `${JSON.stringify(record)}\r`), ' '];
@@ -274,6 +321,11 @@ describe('importRecords', () => {
     ],
     ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not blank/],
     [
+      'an invitation code that can be guessed',
+      { ...bread, space_id: 's', visibility: 'private', invitation_code: 'a'.repeat(21) },
+      /^invitation_code must NOT have fewer than 22 characters$/,
+    ],
+    [
       'a title longer than 120 characters',
       { ...bread, space_id: 's', title: 'x'.repeat(121) },
       /120/,
@@ -296,6 +348,11 @@ describe('importRecords', () => {
       'a creator who has left',
       { ...joined, user_id: 'ada', left_at: '2026-01-01T00:00:00Z' },
       /cannot leave/,
+    ],
+    [
+      'a removed participant who has not left',
+      { ...joined, removed_at: '2026-01-01T00:00:00Z' },
+      /removed_at without left_at/,
     ],
     [
       'an unknown author',

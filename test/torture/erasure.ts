@@ -13,6 +13,7 @@ import { hashPassword } from '../../server/auth/password-hashing.ts';
 import { operations } from '../../server/contract.ts';
 import { quantile } from '../bench/statistics.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { declaredStatuses } from '../support/contract.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { columnsOf, foreignKeysOf, primaryKeyOf, tablesOf } from '../support/tables.ts';
@@ -120,6 +121,13 @@ async function eraseLargeAccount(messages: number): Promise<string> {
   }
 }
 
+/** Operations that can return 403 and would do so for the user who reads during the deletion. */
+const forCreators = new Set(
+  declaredStatuses()
+    .filter((each) => each.endsWith(' 403'))
+    .map((each) => each.split(' ')[0]),
+);
+
 /** Text columns that cannot contain a canary, by reason. */
 export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
   'Contains one of two constants.': ['spaces.visibility'],
@@ -187,6 +195,7 @@ export async function importAccount(
         user_id,
         joined_at: time('joined_at', 1973),
         left_at: i % 4 === 3 ? time('left_at', 1974) : null,
+        removed_at: i % 8 === 7 ? time('removed_at', 1980) : null,
       },
     );
   }
@@ -209,7 +218,7 @@ export async function importAccount(
       created_at: time('created_at of a space', 1975),
       ...(isPrivate && {
         visibility: 'private',
-        invitation_code: `${letters('invitation_code')}-${i}`,
+        invitation_code: `${letters('invitation_code')}-${i}`.padStart(22, '-'),
       }),
     });
     const joined_at = time('joined_at of others in own spaces', 1976);
@@ -403,7 +412,7 @@ async function startLoad(url: string) {
   await api.joinSpace({ client, path: { space_id }, body: {}, throwOnError: true });
   const values = { q: 'tea', tag: 'baking', user_id: userId, space_id };
   const reads = operations
-    .filter(({ method }) => method === 'GET')
+    .filter(({ method, operationId }) => method === 'GET' && !forCreators.has(operationId))
     .map((operation) => () => sendExample(url, operation, values, token));
   const times = { reads: [] as number[], writes: [] as number[] };
   let isStopping = false;

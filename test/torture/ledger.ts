@@ -6,7 +6,7 @@ import type Sqlite from 'better-sqlite3';
  * so that a row is recognized even if the response with its id was lost:
  *
  *     user u1            exists             space u1.s2                    its texts and tags
- *     username u1        the name           participation u1.s2>u3         joined or left
+ *     username u1        the name           participation u1.s2>u3         joined, left or removed
  *     bio u1             the text           message u1.s2>u3.m4            the text
  *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  */
@@ -233,12 +233,12 @@ export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<str
     );
     ids.set(`space ${mark}`, id);
   }
-  for (const [description, email, left] of rows(
-    `SELECT description, email, left_at FROM participations
+  for (const [description, email, left, removed] of rows(
+    `SELECT description, email, left_at, removed_at FROM participations
      JOIN spaces ON spaces.pk = space_pk JOIN users ON users.pk = user_pk`,
   )) {
     const key = `participation ${textMark(description)}>${userMark(email)}`;
-    addFact(key, left ? 'left' : 'joined');
+    addFact(key, removed ? 'removed' : left ? 'left' : 'joined');
   }
   for (const [id = '', text = '', description, email] of rows(
     `SELECT message_id, text, description, email FROM messages

@@ -69,6 +69,8 @@ export const writeShares = {
   updateSpace: 8,
   deleteMessage: 5,
   leaveSpace: 4,
+  removeParticipant: 2,
+  undoRemoval: 1,
   withdrawAppreciation: 3,
   deleteSpace: 2,
   changeBio: 4,
@@ -85,6 +87,7 @@ export const neverDrawn: Readonly<Record<string, string>> = {
   login: 'The ledger does not compare its effects.',
   logout: 'The ledger does not compare its effects.',
   changePassword: 'The ledger does not compare its effects.',
+  renewInvitationCode: 'The ledger does not compare its effects.',
 };
 
 /** Known inputs of reads. The traffic sends only the required ones. */
@@ -155,8 +158,11 @@ export function openTraffic(): Traffic {
     };
   }
 
-  /** Creates each write of a person; undefined if it needs a target and none exists. */
-  const writes: Record<Write, (person: Person) => Attempt | undefined> = {
+  /**
+   * Creates each write of a person; undefined if it needs a target and none exists. `own` are all people of the writer:
+   * only one journal may contain a fact.
+   */
+  const writes: Record<Write, (person: Person, own: Person[]) => Attempt | undefined> = {
     changeUsername({ mark, token }) {
       const username = `user-${mark.slice(1)}-${nextNumber()}`;
       return {
@@ -248,6 +254,34 @@ export function openTraffic(): Traffic {
         send: () => api.leaveSpace({ client, auth: person.token, path: spaceId(mark) }),
       };
     },
+    removeParticipant(person, own) {
+      const mark = drawExisting('space', person.spaces);
+      const guest = draw(own);
+      if (!mark || guest === person || !hasJoined(guest, mark)) return undefined;
+      const user_id = idOf(`user ${guest.mark}`);
+      return {
+        changes: { [`participation ${mark}>${guest.mark}`]: 'removed' },
+        send: () =>
+          api.removeParticipant({
+            client,
+            auth: person.token,
+            path: { ...spaceId(mark), user_id },
+          }),
+      };
+    },
+    undoRemoval(person, own) {
+      const mark = drawExisting('space', person.spaces);
+      const guest = draw(own);
+      if (!mark || ledger.value(`participation ${mark}>${guest.mark}`) !== 'removed') {
+        return undefined;
+      }
+      const user_id = idOf(`user ${guest.mark}`);
+      return {
+        changes: { [`participation ${mark}>${guest.mark}`]: 'left' },
+        send: () =>
+          api.undoRemoval({ client, auth: person.token, path: { ...spaceId(mark), user_id } }),
+      };
+    },
     sendMessage(person) {
       const space = drawExisting('space', person.joined);
       if (!space || !hasJoined(person, space)) return undefined;
@@ -330,8 +364,9 @@ export function openTraffic(): Traffic {
     }
     if (response?.ok) journal.acknowledge(attempt.onSuccess?.(data as never));
     else journal.reject();
-    // Other writers may have deleted the target or made it private.
-    const isExpected = response?.ok || [403, 404, 503].includes(result.status);
+    // Other writers may have deleted the target, made it private or sent messages to a private space.
+    const isConflict = operation === 'updateSpace' && result.status === 409;
+    const isExpected = response?.ok || isConflict || [403, 404, 503].includes(result.status);
     assert(isExpected, `${operation} returned ${result.status}: ${JSON.stringify(error)}`);
     return result;
   }
@@ -352,7 +387,7 @@ export function openTraffic(): Traffic {
         }
         for (let operation = wanted ?? drawOperation(); ; operation = drawOperation()) {
           const person = draw(own);
-          const attempt = writes[operation](person);
+          const attempt = writes[operation](person, own);
           if (attempt) return perform(operation, attempt, journal);
         }
       };

@@ -47,11 +47,15 @@ CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
-  left_at TEXT,
+  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL),
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHERE left_at IS NULL;
+
 CREATE INDEX participations_by_user ON participations (user_pk, joined_at);
+
+CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE removed_at IS NOT NULL;
 
 CREATE TABLE pending_purges (
   id INTEGER PRIMARY KEY,
