@@ -178,6 +178,89 @@ export type Session = {
     expires_in: number;
 };
 
+export type SessionSummary = {
+    session_id: string;
+    /**
+     * When the session was started
+     */
+    created_at: string;
+    /**
+     * When the access token was last used; updated at most once an hour
+     */
+    last_used_at: string;
+    /**
+     * Whether this is the session that sent the request
+     */
+    is_current: boolean;
+};
+
+/**
+ * Everything that the service stores about an account. The order of each list is unspecified.
+ */
+export type AccountData = {
+    account: Profile;
+    sessions: Array<SessionSummary>;
+    /**
+     * The spaces that the user created, with their tags
+     */
+    spaces: Array<Space>;
+    /**
+     * The spaces that the user ever joined
+     */
+    participations: Array<OwnParticipation>;
+    messages: Array<OwnMessage>;
+    /**
+     * The appreciations that the user gave
+     */
+    appreciations: Array<OwnAppreciation>;
+    /**
+     * The reports of the user that the operator has not closed
+     */
+    reports: Array<OwnReport>;
+};
+
+export type OwnParticipation = {
+    space_id: string;
+    /**
+     * When the user last joined the space
+     */
+    joined_at: string;
+    /**
+     * When the user left the space. `null` while they participate.
+     */
+    left_at: string | null;
+};
+
+export type OwnMessage = {
+    message_id: string;
+    space_id: string;
+    text: string;
+    /**
+     * Number of words in the text, by the word boundaries of Unicode (UAX 29)
+     */
+    word_count: number;
+    /**
+     * Number of users who appreciate the message
+     */
+    appreciation_count: number;
+    created_at: string;
+};
+
+export type OwnAppreciation = {
+    message_id: string;
+    created_at: string;
+};
+
+/**
+ * A report of a space or of a message. One of the two ids is `null`.
+ */
+export type OwnReport = {
+    space_id: string | null;
+    message_id: string | null;
+    reason: string;
+    created_at: string;
+};
+
 export type Confirmation = {
     /**
      * Confirmation to show to the user
@@ -256,6 +339,13 @@ export type MessageCreation = {
      * At most 2,000 code points; not blank; no control characters except line breaks and tabs
      */
     text: string;
+};
+
+export type ReportCreation = {
+    /**
+     * At most 1,000 code points; not blank; no control characters except line breaks and tabs
+     */
+    reason: string;
 };
 
 /**
@@ -789,6 +879,39 @@ export type ChangePasswordResponses = {
 
 export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
 
+export type DownloadAccountDataData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/profile/data';
+};
+
+export type DownloadAccountDataErrors = {
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type DownloadAccountDataError = DownloadAccountDataErrors[keyof DownloadAccountDataErrors];
+
+export type DownloadAccountDataResponses = {
+    /**
+     * The data of the account.
+     */
+    200: AccountData;
+};
+
+export type DownloadAccountDataResponse = DownloadAccountDataResponses[keyof DownloadAccountDataResponses];
+
 export type DeleteAccountData = {
     body?: never;
     path?: never;
@@ -834,6 +957,10 @@ export type RegisterErrors = {
      * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
+    /**
+     * The server does not accept registrations.
+     */
+    403: Problem;
     /**
      * The request took too long to arrive.
      */
@@ -891,6 +1018,10 @@ export type LoginErrors = {
      * The email address is unknown or the password is wrong.
      */
     401: Problem;
+    /**
+     * The password is correct, but the operator has suspended the account.
+     */
+    403: Problem;
     /**
      * The request took too long to arrive.
      */
@@ -969,6 +1100,100 @@ export type LogoutResponses = {
 };
 
 export type LogoutResponse = LogoutResponses[keyof LogoutResponses];
+
+export type ListSessionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/auth/sessions';
+};
+
+export type ListSessionsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListSessionsError = ListSessionsErrors[keyof ListSessionsErrors];
+
+export type ListSessionsResponses = {
+    /**
+     * A page of sessions.
+     */
+    200: Array<SessionSummary>;
+};
+
+export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
+
+export type EndSessionData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the session.
+         */
+        session_id: Id;
+    };
+    query?: never;
+    url: '/api/auth/sessions/{session_id}';
+};
+
+export type EndSessionErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller has no such session.
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
+
+export type EndSessionResponses = {
+    /**
+     * The session has ended.
+     */
+    200: Confirmation;
+};
+
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
 
 export type CreateSpaceData = {
     body: SpaceCreation;
@@ -1645,3 +1870,127 @@ export type GetUserResponses = {
 };
 
 export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
+
+export type ReportSpaceData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/reports/spaces/{space_id}';
+};
+
+export type ReportSpaceErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ReportSpaceError = ReportSpaceErrors[keyof ReportSpaceErrors];
+
+export type ReportSpaceResponses = {
+    /**
+     * The report is open, until the operator closes it or removes what it is about.
+     */
+    200: Confirmation;
+};
+
+export type ReportSpaceResponse = ReportSpaceResponses[keyof ReportSpaceResponses];
+
+export type ReportMessageData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: never;
+    url: '/api/reports/messages/{message_id}';
+};
+
+export type ReportMessageErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The message does not exist, or its space is private and the caller cannot see it.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ReportMessageError = ReportMessageErrors[keyof ReportMessageErrors];
+
+export type ReportMessageResponses = {
+    /**
+     * The report is open, until the operator closes it or removes what it is about.
+     */
+    200: Confirmation;
+};
+
+export type ReportMessageResponse = ReportMessageResponses[keyof ReportMessageResponses];

@@ -7,7 +7,7 @@ import { type OpenedSession, openSession } from './sessions.ts';
 
 /**
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
- * @throws DomainError `credentials_incorrect`
+ * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
 export async function login(
   engine: Engine,
@@ -26,16 +26,25 @@ export async function login(
   const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
   const token = await transact(engine.db, async (trx) => {
     // If the password was changed concurrently, this login has verified the old one and fails.
-    const { numUpdatedRows } = await trx
+    const updated = await trx
       .updateTable('users')
       .set({ password_hash: newHash })
       .where('pk', '=', account.pk)
       .where('password_hash', '=', verifiedHash)
+      .returning('suspended_at')
       .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw credentialsIncorrect();
+    if (!updated) throw credentialsIncorrect();
+    if (updated.suspended_at !== null) throw accountSuspended();
     return openSession(trx, account.pk);
   });
   return { userId: account.user_id, token };
+}
+
+function accountSuspended(): DomainError {
+  return new DomainError(
+    'account_suspended',
+    'The operator of this server has suspended the account.',
+  );
 }
 
 function credentialsIncorrect(): DomainError {

@@ -19,7 +19,7 @@ const layers = [
   ['housekeeping.ts', 'metrics', 'tasks.ts'],
   // Domains: plain functions without HTTP.
   ['sample'],
-  ['exchange'],
+  ['exchange', 'reports'],
   ['messages', 'profile'],
   ['spaces'],
   ['search', 'users'],
