@@ -48,11 +48,12 @@ export async function readAccountData(
   };
   return (async function* () {
     yield `{"account":${JSON.stringify(account)}`;
-    for (const [name, items] of Object.entries(lists)) {
+    for (const [name, pages] of Object.entries(lists)) {
       yield `,"${name}":[`;
       let separator = '';
-      for await (const item of items) {
-        yield separator + JSON.stringify(item);
+      for await (const items of pages) {
+        if (items.length === 0) continue;
+        yield separator + items.map((item) => JSON.stringify(item)).join(',');
         separator = ',';
       }
       yield ']';
@@ -64,18 +65,18 @@ export async function readAccountData(
 
 /** The lists of `AccountData`, in the order of the text. */
 type Lists = {
-  [Name in Exclude<keyof AccountData, 'account'>]: AsyncIterable<AccountData[Name][number]>;
+  [Name in Exclude<keyof AccountData, 'account'>]: AsyncIterable<AccountData[Name]>;
 };
 
 async function* readPages<T>(
   readPage: (request: PageRequest) => Promise<Page<T>>,
-): AsyncIterable<T> {
+): AsyncIterable<T[]> {
   let position: Position | undefined;
   do {
     // Otherwise a fast client would keep this process from serving others.
     await yieldToEventLoop();
     const page: Page<T> = await readPage({ limit: BATCH_SIZE, position });
-    yield* page.items;
+    yield page.items;
     position = page.next ?? undefined;
   } while (position);
 }

@@ -133,7 +133,8 @@ export async function listReports(
     .orderBy('reports.pk', 'desc')
     .limit(limit + 1);
   if (position !== undefined) query = query.where('reports.pk', '<', position[0] as number);
-  return pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+  const { items, next } = pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+  return { items: items.map(({ pk: _, ...report }) => report), next };
 }
 
 /**
