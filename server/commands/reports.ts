@@ -17,7 +17,10 @@ const { reportIds } = readArguments();
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
-  if (reportIds.length === 0) return printReports(engine);
+  if (reportIds.length === 0) {
+    await printReports(engine);
+    return;
+  }
   const unknownId = await closeReports(engine, reportIds);
   if (unknownId !== undefined) {
     throw new OperatorError(

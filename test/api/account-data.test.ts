@@ -76,12 +76,14 @@ describe('downloadAccountData', () => {
     await api.appreciateMessage({ client: bob.client, path: first, throwOnError: true });
     await api.reportSpace({ client, path: joined, body: { reason: 'Boring' }, throwOnError: true });
     await api.reportMessage({ client, path: ofBob, body: { reason: 'Rude' }, throwOnError: true });
-    await api.login({ client: app.client(), body: ada, throwOnError: true }).catch(() => {});
+    const { email, password } = ada;
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
 
     const data = await download(ada);
     const { data: profile } = await api.getProfile({ client, throwOnError: true });
     expect(profile.profile_picture).not.toContain('default');
     const { data: sessions } = await api.listSessions({ client, throwOnError: true });
+    expect(sessions).toHaveLength(2);
     const spaceOf = async (path: Space) =>
       (await api.getSpace({ client, path, throwOnError: true })).data;
     const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({

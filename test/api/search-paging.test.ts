@@ -323,6 +323,9 @@ describe('A cursor', () => {
       await joinSpace(ann, each);
       for (const text of ['one', 'two']) await sendMessage(ann, each, text);
     }
+    // A second session, so that their list has two items.
+    const { email, password } = ann;
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
     for (const operation of listOperations) {
       const values = { q: 'tea', tag: 'everything', space_id: space.space_id };
       const { url } = exampleRequest(operation, values);

@@ -1,3 +1,4 @@
+import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
 import { type Credentials, openWorld, type World } from './world.ts';
@@ -6,8 +7,8 @@ import { type Credentials, openWorld, type World } from './world.ts';
 export interface Servers {
   /** The server under test. */
   world: World;
-  /** Additional servers for statuses that the server under test does not return, by status. */
-  worldsByStatus: Partial<Record<string, World>>;
+  /** For responses that the server under test does not return: other servers or accounts, by id of the response or status. */
+  specialWorlds: Partial<Record<string, World>>;
 }
 
 /** Creates test data on a running server. Disposing of `cleanup` deletes it. */
@@ -17,7 +18,7 @@ export async function prepareServer(
   credentials?: Credentials,
 ): Promise<Servers> {
   const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
-  return { world, worldsByStatus: {} };
+  return { world, specialWorlds: {} };
 }
 
 /** Starts servers with temporary data. Disposing of `cleanup` stops them. */
@@ -29,10 +30,15 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
   };
 
-  const world = await openWorld(await start());
+  const app = cleanup.use(await startApp());
+  const world = await openWorld(app.url);
+  const suspended = await world.register();
+  await suspendAccount(app.context.engine, suspended.userId);
   return {
     world,
-    worldsByStatus: {
+    specialWorlds: {
+      'login 403': { ...world, creator: suspended },
+      'register 403': { ...world, url: await start({ REGISTRATION: 'closed' }) },
       429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
       // These servers fail before authentication, so the accounts may be those of another server.
       500: { ...world, url: await startFailing('SQLITE_ERROR') },

@@ -21,11 +21,17 @@ export interface World {
    */
   other: Account;
   otherSpace: Space;
+  /** A session of `creator`, besides the one with the access token. */
+  sessionId: string;
   register(): Promise<Account>;
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
   /** Resolves to an access token. */
   logIn(account: Registration): Promise<string>;
+  /** Opens a session of `creator`. Resolves to its id. */
+  openSession(): Promise<string>;
+  /** Registers an account that has as many open reports as possible. */
+  registerFrequentReporter(): Promise<Account>;
   /** Creates a space as `creator`. */
   createSpace(): Promise<Space>;
   /** Sends a message to `space` as `creator`. */
@@ -35,6 +41,9 @@ export interface World {
 }
 
 export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
+
+/** As in the description of `reportMessage`. */
+const MAX_OPEN_REPORTS = 20;
 
 /** Matches the search queries in the contract's examples. */
 const SPACE: SpaceCreation = {
@@ -79,6 +88,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     return session.access_token;
   };
+  const openedSessions: string[] = [];
+  const openSession = async (account: Account) => {
+    await logIn(account);
+    const own = client(account.token);
+    const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
+    if (!newest) throw new Error(`${account.email} has no session.`);
+    openedSessions.push(newest.session_id);
+    return newest.session_id;
+  };
   let restoreAccount = async () => {};
   /** Logs in to an existing account. `close` restores its username and bio and deletes its new spaces. */
   const useAccount = async ({ email, password }: Credentials): Promise<Account> => {
@@ -91,6 +109,9 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
       for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
       await dataOf(api.changeUsername({ client: own, body: { username } }));
       await dataOf(api.changeBio({ client: own, body: { bio } }));
+      for (const session_id of openedSessions) {
+        await api.endSession({ client: own, path: { session_id } });
+      }
       await api.logout({ client: own });
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
@@ -99,6 +120,16 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     dataOf(api.createSpace({ client: client(token), body: SPACE }));
   const sendMessage = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
+  const registerFrequentReporter = async (creator: Account, space: Space) => {
+    const reporter = await register();
+    for (let i = 0; i < MAX_OPEN_REPORTS; i += 1) {
+      const { message_id } = await sendMessage(creator, space);
+      const body = { reason: 'Created by the contract check.' };
+      const own = client(reporter.token);
+      await dataOf(api.reportMessage({ client: own, path: { message_id }, body }));
+    }
+    return reporter;
+  };
 
   const close = async () => {
     await restoreAccount();
@@ -135,9 +166,12 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
       message,
       other,
       otherSpace: await createSpace(other),
+      sessionId: await openSession(creator),
       register,
       newRegistration,
       logIn,
+      openSession: () => openSession(creator),
+      registerFrequentReporter: () => registerFrequentReporter(creator, space),
       createSpace: () => createSpace(creator),
       sendMessage: () => sendMessage(creator, space),
       close,
