@@ -1270,7 +1270,9 @@ export type DeleteSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1316,7 +1318,9 @@ export type GetSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1370,7 +1374,9 @@ export type UpdateSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1476,7 +1482,9 @@ export type LeaveSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1526,7 +1534,9 @@ export type JoinSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1594,7 +1604,9 @@ export type ListMessagesErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1643,7 +1655,9 @@ export type SendMessageErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1705,7 +1719,7 @@ export type DeleteMessageErrors = {
      */
     403: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1751,7 +1765,7 @@ export type WithdrawAppreciationErrors = {
      */
     401: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1801,7 +1815,7 @@ export type AppreciateMessageErrors = {
      */
     403: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1847,7 +1861,7 @@ export type GetUserErrors = {
      */
     401: Problem;
     /**
-     * The user does not exist.
+     * The user does not exist, or the operator has suspended the account.
      */
     404: Problem;
     /**
@@ -1893,7 +1907,9 @@ export type ReportSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1955,7 +1971,7 @@ export type ReportMessageErrors = {
      */
     401: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**

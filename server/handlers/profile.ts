@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { sendJsonStream } from '../http/json-stream.ts';
+import { sendJsonParts } from '../http/json-parts.ts';
 import { withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { readAccountData } from '../profile/account-data.ts';
@@ -81,7 +81,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
 
     downloadAccountData: async (request, reply) => {
       const data = await readAccountData(context, callerOf(request), config.sessions);
-      return sendJsonStream(reply, data);
+      return sendJsonParts(reply, data);
     },
 
     deleteAccount: async (request, reply) => {

@@ -35,7 +35,7 @@ export async function readAccountData(
   stores: Stores,
   caller: Caller,
   lifetimes: SessionLifetimes,
-): Promise<AsyncIterable<string>> {
+): Promise<AsyncIterator<string>> {
   const { engine } = stores;
   const account = await readProfile(stores, caller);
   const lists: Lists = {
