@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -163,14 +163,31 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * Download the caller's data
+ *
+ * Returns everything that the service stores about the caller as one document, except the hashes of the
+ * password and of access tokens. The files of the service's log are not included.
+ *
+ * The document of a large account can have hundreds of megabytes. It is read while it is sent, so it can
+ * mix states from before and after changes during the download. If the download fails halfway, for
+ * example because the account is deleted, the connection is closed and the JSON is incomplete.
+ *
+ */
+export const downloadAccountData = <ThrowOnError extends boolean = false>(options?: Options<DownloadAccountDataData, ThrowOnError>): RequestResult<DownloadAccountDataResponses, DownloadAccountDataErrors, ThrowOnError> => (options?.client ?? client).get<DownloadAccountDataResponses, DownloadAccountDataErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/profile/data',
+    ...options
+});
+
+/**
  * Delete the caller's account
  *
  * Permanently deletes the caller's account. This cannot be undone, so ask the user for confirmation
  * first.
  *
- * This also deletes the account's sessions, messages, participations and avatar, the appreciations it
- * gave and received, and the spaces it created with all their messages. The username and the email
- * address become available again.
+ * This also deletes the account's sessions, messages, participations, reports and avatar, the
+ * appreciations it gave and received, the spaces it created with all their messages, and the reports about
+ * any of these. The username and the email address become available again.
  *
  */
 export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Options<DeleteAccountData, ThrowOnError>): RequestResult<DeleteAccountResponses, DeleteAccountErrors, ThrowOnError> => (options?.client ?? client).delete<DeleteAccountResponses, DeleteAccountErrors, ThrowOnError>({
@@ -183,7 +200,7 @@ export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Op
  * Create an account
  *
  * Creates an account and starts its first session. Returns 409 if the username is taken or reserved,
- * or if the email address is taken.
+ * or if the email address is taken. Returns 403 if the server does not accept registrations.
  *
  * Rate limit: 60 requests per client IP address per minute. Requests that return 400 do not count.
  *
@@ -201,7 +218,7 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
  * Sign in
  *
  * Starts a session. The response and its time are the same for an unknown email address and a wrong
- * password.
+ * password. Returns 403 if the password is correct, but the operator has suspended the account.
  *
  * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address.
  *
@@ -225,6 +242,30 @@ export const login = <ThrowOnError extends boolean = false>(options: Options<Log
 export const logout = <ThrowOnError extends boolean = false>(options?: Options<LogoutData, ThrowOnError>): RequestResult<LogoutResponses, LogoutErrors, ThrowOnError> => (options?.client ?? client).post<LogoutResponses, LogoutErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/auth/logout',
+    ...options
+});
+
+/**
+ * List the caller's sessions
+ *
+ * Returns the sessions of the account, newest first. Access tokens are never included.
+ */
+export const listSessions = <ThrowOnError extends boolean = false>(options?: Options<ListSessionsData, ThrowOnError>): RequestResult<ListSessionsResponses, ListSessionsErrors, ThrowOnError> => (options?.client ?? client).get<ListSessionsResponses, ListSessionsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/auth/sessions',
+    ...options
+});
+
+/**
+ * End a session
+ *
+ * Ends one of the caller's sessions, which can be the current one. Its access token stops working
+ * immediately.
+ *
+ */
+export const endSession = <ThrowOnError extends boolean = false>(options: Options<EndSessionData, ThrowOnError>): RequestResult<EndSessionResponses, EndSessionErrors, ThrowOnError> => (options.client ?? client).delete<EndSessionResponses, EndSessionErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/auth/sessions/{session_id}',
     ...options
 });
 
@@ -489,4 +530,38 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/users/{user_id}',
     ...options
+});
+
+/**
+ * Report a space
+ *
+ * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
+ * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
+ *
+ */
+export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/spaces/{space_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Report a message
+ *
+ * Reports a message to the operator of the server, who can remove it. Each user can have one open report
+ * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
+ *
+ */
+export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ReportMessageErrors, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ReportMessageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/messages/{message_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });

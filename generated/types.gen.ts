@@ -194,6 +194,89 @@ export type Session = {
     expires_in: number;
 };
 
+export type SessionSummary = {
+    session_id: string;
+    /**
+     * When the session was started
+     */
+    created_at: string;
+    /**
+     * When the access token was last used; updated at most once an hour
+     */
+    last_used_at: string;
+    /**
+     * Whether this is the session that sent the request
+     */
+    is_current: boolean;
+};
+
+/**
+ * Everything that the service stores about an account. The order of each list is unspecified.
+ */
+export type AccountData = {
+    account: Profile;
+    sessions: Array<SessionSummary>;
+    /**
+     * The spaces that the user created, with their tags
+     */
+    spaces: Array<Space>;
+    /**
+     * The spaces that the user ever joined
+     */
+    participations: Array<OwnParticipation>;
+    messages: Array<OwnMessage>;
+    /**
+     * The appreciations that the user gave
+     */
+    appreciations: Array<OwnAppreciation>;
+    /**
+     * The reports of the user that the operator has not closed
+     */
+    reports: Array<OwnReport>;
+};
+
+export type OwnParticipation = {
+    space_id: string;
+    /**
+     * When the user last joined the space
+     */
+    joined_at: string;
+    /**
+     * When the user left the space. `null` while they participate.
+     */
+    left_at: string | null;
+};
+
+export type OwnMessage = {
+    message_id: string;
+    space_id: string;
+    text: string;
+    /**
+     * Number of words in the text, by the word boundaries of Unicode (UAX 29)
+     */
+    word_count: number;
+    /**
+     * Number of users who appreciate the message
+     */
+    appreciation_count: number;
+    created_at: string;
+};
+
+export type OwnAppreciation = {
+    message_id: string;
+    created_at: string;
+};
+
+/**
+ * A report of a space or of a message. One of the two ids is `null`.
+ */
+export type OwnReport = {
+    space_id: string | null;
+    message_id: string | null;
+    reason: string;
+    created_at: string;
+};
+
 export type Confirmation = {
     /**
      * Confirmation to show to the user
@@ -272,6 +355,13 @@ export type MessageCreation = {
      * At most 2,000 code points; not blank; no control characters except line breaks and tabs
      */
     text: string;
+};
+
+export type ReportCreation = {
+    /**
+     * At most 1,000 code points; not blank; no control characters except line breaks and tabs
+     */
+    reason: string;
 };
 
 /**
@@ -817,6 +907,39 @@ export type ChangePasswordResponses = {
 
 export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
 
+export type DownloadAccountDataData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/profile/data';
+};
+
+export type DownloadAccountDataErrors = {
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type DownloadAccountDataError = DownloadAccountDataErrors[keyof DownloadAccountDataErrors];
+
+export type DownloadAccountDataResponses = {
+    /**
+     * The data of the account.
+     */
+    200: AccountData;
+};
+
+export type DownloadAccountDataResponse = DownloadAccountDataResponses[keyof DownloadAccountDataResponses];
+
 export type DeleteAccountData = {
     body?: never;
     path?: never;
@@ -862,6 +985,10 @@ export type RegisterErrors = {
      * The request is malformed, or a value breaks a rule in its description.
      */
     400: Problem;
+    /**
+     * The server does not accept registrations.
+     */
+    403: Problem;
     /**
      * The request took too long to arrive.
      */
@@ -919,6 +1046,10 @@ export type LoginErrors = {
      * The email address is unknown or the password is wrong.
      */
     401: Problem;
+    /**
+     * The password is correct, but the operator has suspended the account.
+     */
+    403: Problem;
     /**
      * The request took too long to arrive.
      */
@@ -998,6 +1129,100 @@ export type LogoutResponses = {
 
 export type LogoutResponse = LogoutResponses[keyof LogoutResponses];
 
+export type ListSessionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/auth/sessions';
+};
+
+export type ListSessionsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListSessionsError = ListSessionsErrors[keyof ListSessionsErrors];
+
+export type ListSessionsResponses = {
+    /**
+     * A page of sessions.
+     */
+    200: Array<SessionSummary>;
+};
+
+export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
+
+export type EndSessionData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the session.
+         */
+        session_id: Id;
+    };
+    query?: never;
+    url: '/api/auth/sessions/{session_id}';
+};
+
+export type EndSessionErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller has no such session.
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
+
+export type EndSessionResponses = {
+    /**
+     * The session has ended.
+     */
+    200: Confirmation;
+};
+
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
+
 export type CreateSpaceData = {
     body: SpaceCreation;
     path?: never;
@@ -1073,7 +1298,9 @@ export type DeleteSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1119,7 +1346,9 @@ export type GetSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1173,7 +1402,9 @@ export type UpdateSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1239,7 +1470,9 @@ export type RenewInvitationCodeErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1337,7 +1570,9 @@ export type LeaveSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1391,7 +1626,9 @@ export type JoinSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1459,7 +1696,9 @@ export type ListParticipantsErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1519,7 +1758,9 @@ export type ListRemovalsErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1573,7 +1814,9 @@ export type UndoRemovalErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1687,7 +1930,9 @@ export type ListMessagesErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1736,7 +1981,9 @@ export type SendMessageErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1798,7 +2045,7 @@ export type DeleteMessageErrors = {
      */
     403: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1844,7 +2091,7 @@ export type WithdrawAppreciationErrors = {
      */
     401: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1894,7 +2141,7 @@ export type AppreciateMessageErrors = {
      */
     403: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1940,7 +2187,7 @@ export type GetUserErrors = {
      */
     401: Problem;
     /**
-     * The user does not exist.
+     * The user does not exist, or the operator has suspended the account.
      */
     404: Problem;
     /**
@@ -1963,3 +2210,129 @@ export type GetUserResponses = {
 };
 
 export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
+
+export type ReportSpaceData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/reports/spaces/{space_id}';
+};
+
+export type ReportSpaceErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ReportSpaceError = ReportSpaceErrors[keyof ReportSpaceErrors];
+
+export type ReportSpaceResponses = {
+    /**
+     * The report is open, until the operator closes it or removes what it is about.
+     */
+    200: Confirmation;
+};
+
+export type ReportSpaceResponse = ReportSpaceResponses[keyof ReportSpaceResponses];
+
+export type ReportMessageData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: never;
+    url: '/api/reports/messages/{message_id}';
+};
+
+export type ReportMessageErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The message does not exist, or it is in a space that the caller cannot see.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ReportMessageError = ReportMessageErrors[keyof ReportMessageErrors];
+
+export type ReportMessageResponses = {
+    /**
+     * The report is open, until the operator closes it or removes what it is about.
+     */
+    200: Confirmation;
+};
+
+export type ReportMessageResponse = ReportMessageResponses[keyof ReportMessageResponses];

@@ -18,6 +18,8 @@ export interface Config {
   /** Addresses and CIDR blocks of proxies whose X-Forwarded-For header is trusted. */
   trustProxy: string[];
   corsOrigins: '*' | string[];
+  /** Whether anyone can create an account. */
+  isRegistrationOpen: boolean;
   hasRateLimits: boolean;
   /** Maximum number of public reads per minute, client and process. Null for no limit. */
   publicRateLimit: number | null;
@@ -128,6 +130,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       'must be a comma-separated list of addresses or CIDR blocks such as 10.0.0.0/8',
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
+    isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
     hasRateLimits: oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on',
     publicRateLimit: integer('PUBLIC_RATE_LIMIT', null, 1, 1_000_000),
     metricsToken: text('METRICS_TOKEN', '') || null,

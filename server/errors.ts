@@ -34,7 +34,9 @@ export type ErrorCode =
   | 'password_too_common'
   | 'password_invalid'
   | 'password_names_you'
+  | 'registration_closed'
   | 'credentials_incorrect'
+  | 'account_suspended'
   | 'current_password_incorrect'
   | 'unauthenticated'
   | 'unavailable'
@@ -53,7 +55,9 @@ export type ErrorCode =
   | 'message_not_found'
   | 'not_message_author'
   | 'own_message'
-  | 'user_not_found';
+  | 'user_not_found'
+  | 'session_not_found'
+  | 'too_many_reports';
 
 /** An error that the operator must fix, such as an invalid setting. Programs print its message as one line and exit. */
 export class OperatorError extends Error {}

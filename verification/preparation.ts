@@ -36,6 +36,10 @@ const inPrivateSpace: Change = (t, { space, privateSpace }) =>
 const takenUsername: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
 const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
+const asFrequentReporter: Change = async (t, world) =>
+  setToken(t, (await world.registerFrequentReporter()).token);
+const withCredentials: Change = (t, { creator: { email, password } }) =>
+  setBody(t, { email, password });
 const takenRegistration: Change = (t, world) =>
   setBody(t, { ...world.newRegistration(), username: world.other.username });
 const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an image.']));
@@ -76,12 +80,15 @@ const changes: Record<string, Change> = {
   'deleteAccount 200': async (t, world) => setToken(t, (await world.register()).token),
 
   'register 201': (t, world) => setBody(t, world.newRegistration()),
+  'register 403': (t, world) => setBody(t, world.newRegistration()),
   'register 409': takenRegistration,
   'register 429': takenRegistration,
-  'login 200': (t, { creator: { email, password } }) => setBody(t, { email, password }),
+  'login 200': withCredentials,
+  'login 403': withCredentials,
   'login 401': unknownAddress,
   'login 429': unknownAddress,
   'logout 200': async (t, world) => setToken(t, await world.logIn(world.creator)),
+  'endSession 200': async (t, world) => setPath(t, world.sessionId, await world.openSession()),
   'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
 
   'updateSpace 403': asOther,
@@ -113,6 +120,9 @@ const changes: Record<string, Change> = {
   'appreciateMessage 200': asOther,
   'appreciateMessage 403': asCreator,
   'withdrawAppreciation 200': asOther,
+
+  'reportSpace 409': asFrequentReporter,
+  'reportMessage 409': asFrequentReporter,
 };
 
 /** Existing ids in a world, by the name of their parameter. */
@@ -120,6 +130,7 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   space_id: ({ space }) => space.space_id,
   message_id: ({ message }) => message.message_id,
   user_id: ({ creator }) => creator.userId,
+  session_id: ({ sessionId }) => sessionId,
 };
 
 /** Required parameters whose examples match the data of `openWorld` as they are. */
@@ -150,7 +161,7 @@ export function isProvoked({ id, operation, status }: DeclaredResponse): boolean
  * @param onSkip called for each response that cannot be provoked
  */
 export function prepareWith(
-  { world, worldsByStatus }: Servers,
+  { world, specialWorlds }: Servers,
   onSkip: (response: DeclaredResponse, reason: string) => void,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
@@ -160,12 +171,14 @@ export function prepareWith(
     // By default, Dredd only checks the property names of the example.
     transaction.expected.bodySchema = schema;
 
-    const special = worldsByStatus[status];
+    const special = specialWorlds[id] ?? specialWorlds[status];
     const skip = (reason: string) => {
       transaction.skip = true;
       onSkip(response, reason);
     };
     if (status === '408') return skip('Dredd cannot send a request slowly');
+    if (!special && (id === 'login 403' || id === 'register 403'))
+      return skip('only the operator can suspend an account or close registration');
     if (!special && (status === '500' || status === '503'))
       return skip('a request cannot make a working server fail');
     if (!special && status === '429' && isLimitShared(response))

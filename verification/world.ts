@@ -26,6 +26,8 @@ export interface World {
   privateSpace: Space;
   /** A user whom `creator` has removed from `space`. */
   removed: Account;
+  /** A session of `creator`, besides the one with the access token. */
+  sessionId: string;
   /** Returns a client that sends the access token, if any. */
   client(token?: string): Client;
   /** Registers an account. `close` deletes it. */
@@ -34,6 +36,10 @@ export interface World {
   newRegistration(): Registration;
   /** Resolves to an access token. */
   logIn(account: Registration): Promise<string>;
+  /** Opens a session of `creator`. Resolves to its id. */
+  openSession(): Promise<string>;
+  /** Registers an account that has as many open reports as possible. */
+  registerFrequentReporter(): Promise<Account>;
   /** Creates a space as `creator`. */
   createSpace(): Promise<Space>;
   /** Sends a message to `space` as `creator`. */
@@ -43,6 +49,9 @@ export interface World {
 }
 
 export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
+
+/** As in the description of `reportMessage`. */
+const MAX_OPEN_REPORTS = 20;
 
 /** Matches the search queries in the contract's examples. */
 const SPACE: SpaceCreation = {
@@ -90,6 +99,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     return session.access_token;
   };
+  const openedSessions: string[] = [];
+  const openSession = async (account: Account) => {
+    await logIn(account);
+    const own = client(account.token);
+    const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
+    if (!newest) throw new Error(`${account.email} has no session.`);
+    openedSessions.push(newest.session_id);
+    return newest.session_id;
+  };
   let restoreAccount = async () => {};
   /** Logs in to an existing account. `close` restores its username and bio and deletes its new spaces. */
   const useAccount = async ({ email, password }: Credentials): Promise<Account> => {
@@ -102,6 +120,9 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
       for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
       await dataOf(api.changeUsername({ client: own, body: { username } }));
       await dataOf(api.changeBio({ client: own, body: { bio } }));
+      for (const session_id of openedSessions) {
+        await api.endSession({ client: own, path: { session_id } });
+      }
       await api.logout({ client: own });
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
@@ -114,6 +135,16 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     dataOf(api.removeParticipant({ client: client(token), path: { space_id, user_id: userId } }));
   const sendMessage = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
+  const registerFrequentReporter = async (creator: Account, space: Space) => {
+    const reporter = await register();
+    for (let i = 0; i < MAX_OPEN_REPORTS; i += 1) {
+      const { message_id } = await sendMessage(creator, space);
+      const body = { reason: 'Created by the contract check.' };
+      const own = client(reporter.token);
+      await dataOf(api.reportMessage({ client: own, path: { message_id }, body }));
+    }
+    return reporter;
+  };
 
   const close = async () => {
     await restoreAccount();
@@ -154,6 +185,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   await joinSpace(other, privateSpace);
   await sendMessage(other, privateSpace);
   const otherSpace = await createSpace(other);
+  const sessionId = await openSession(creator);
   // From here on, the caller is responsible for `close`.
   cleanup.move();
   return {
@@ -165,10 +197,13 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     otherSpace,
     privateSpace,
     removed,
+    sessionId,
     client,
     register,
     newRegistration,
     logIn,
+    openSession: () => openSession(creator),
+    registerFrequentReporter: () => registerFrequentReporter(creator, space),
     createSpace: () => createSpace(creator),
     sendMessage: () => sendMessage(creator, space),
     close,

@@ -10,7 +10,7 @@ const MAX_ATTEMPTS = 3;
 
 /**
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
- * @throws DomainError `credentials_incorrect`
+ * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
 export async function login(
   engine: Engine,
@@ -42,15 +42,25 @@ async function attemptLogin(
   const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
   const token = await transact(engine.db, async (trx) => {
     // The password may have been changed concurrently, or another login may have rehashed it.
-    const { numUpdatedRows } = await trx
+    const updated = await trx
       .updateTable('users')
       .set({ password_hash: newHash })
       .where('pk', '=', account.pk)
       .where('password_hash', '=', verifiedHash)
+      .returning('suspended_at')
       .executeTakeFirst();
-    return numUpdatedRows === 0n ? undefined : openSession(trx, account.pk);
+    if (!updated) return undefined;
+    if (updated.suspended_at !== null) throw accountSuspended();
+    return openSession(trx, account.pk);
   });
   return token === undefined ? undefined : { userId: account.user_id, token };
+}
+
+function accountSuspended(): DomainError {
+  return new DomainError(
+    'account_suspended',
+    'The operator of this server has suspended the account.',
+  );
 }
 
 function credentialsIncorrect(): DomainError {

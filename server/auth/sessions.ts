@@ -1,6 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
-import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { SessionSummary } from '../../generated/types.gen.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 
 /** The sender of a request: a user, and the session of the access token. */
 export interface Caller {
@@ -34,7 +37,13 @@ export async function openSession(db: Database, userPk: number): Promise<string>
   const now = new Date().toISOString();
   await db
     .insertInto('sessions')
-    .values({ token_hash: hashToken(token), user_pk: userPk, created_at: now, last_used_at: now })
+    .values({
+      session_id: randomUUID(),
+      token_hash: hashToken(token),
+      user_pk: userPk,
+      created_at: now,
+      last_used_at: now,
+    })
     .execute();
   return token;
 }
@@ -81,15 +90,15 @@ async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> 
 }
 
 /**
- * Checks in a transaction that the caller's session still exists. It may have ended since the request was
- * authenticated, for example because the account was deleted.
+ * Checks that the caller's session still exists. It may have ended since the request was authenticated, for example
+ * because the account was deleted. Call it in the transaction of every write.
  * @throws DomainError `unauthenticated`
  */
 export async function requireSession(
-  trx: DatabaseTransaction,
+  db: Database,
   { sessionPk }: Pick<Caller, 'sessionPk'>,
 ): Promise<void> {
-  const row = await trx
+  const row = await db
     .selectFrom('sessions')
     .select('pk')
     .where('pk', '=', sessionPk)
@@ -97,8 +106,51 @@ export async function requireSession(
   if (!row) throw new DomainError('unauthenticated', 'The session has ended. Sign in again.');
 }
 
-export async function endSession(engine: Engine, { sessionPk }: Caller): Promise<void> {
+/** Returns a page of the caller's sessions that have not expired, the newest first. */
+export async function listSessions(
+  { db }: Engine,
+  { userPk, sessionPk }: Caller,
+  lifetimes: SessionLifetimes,
+  { limit, position }: PageRequest,
+): Promise<Page<SessionSummary>> {
+  const now = Date.now();
+  let query = db
+    .selectFrom('sessions')
+    .select(['pk', 'session_id', 'created_at', 'last_used_at'])
+    .where('user_pk', '=', userPk)
+    .where('last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
+    .where('created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds))
+    .orderBy('pk', 'desc')
+    .limit(limit + 1);
+  if (position !== undefined) query = query.where('pk', '<', position[0] as number);
+  const page = pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+  const items = page.items.map(({ pk, ...session }) => ({
+    ...session,
+    is_current: pk === sessionPk,
+  }));
+  return { items, next: page.next };
+}
+
+export async function endCurrentSession(engine: Engine, { sessionPk }: Caller): Promise<void> {
   await engine.db.deleteFrom('sessions').where('pk', '=', sessionPk).execute();
+}
+
+/**
+ * Ends one of the caller's sessions.
+ * @throws DomainError `session_not_found`
+ */
+export async function endSession(engine: Engine, caller: Caller, sessionId: string): Promise<void> {
+  await transact(engine.db, async (trx) => {
+    await requireSession(trx, caller);
+    const { numDeletedRows } = await trx
+      .deleteFrom('sessions')
+      .where('session_id', '=', sessionId)
+      .where('user_pk', '=', caller.userPk)
+      .executeTakeFirst();
+    if (numDeletedRows === 0n) {
+      throw new DomainError('session_not_found', 'You have no such session. It may have ended.');
+    }
+  });
 }
 
 export async function endAllSessions(engine: Engine, { userPk }: Caller): Promise<void> {

@@ -3,7 +3,7 @@ import type { ColumnType, Generated } from 'kysely';
 /**
  * The tables. Conventions:
  * - `pk` is the internal key of a table and never leaves the server. `…_pk` columns refer to it.
- * - `user_id`, `space_id`, `message_id` and `tag_id` are the public ids of the API.
+ * - `user_id`, `space_id`, `message_id`, `tag_id` and `session_id` are the public ids of the API.
  * - Times are ISO 8601 text in UTC with milliseconds, so that they sort as text.
  * - `…_key` columns contain text folded by the server. SQL never folds.
  */
@@ -16,6 +16,7 @@ export interface Schema {
   space_tags: SpaceTags;
   messages: Messages;
   appreciations: Appreciations;
+  reports: Reports;
   public_spaces: PublicSpaces;
   tag_hits: TagHits;
   dictionary: Dictionary;
@@ -46,10 +47,13 @@ export interface Users {
   created_at: string;
   /** When username, bio or avatar last changed. */
   updated_at: string;
+  /** Null for an account that is not suspended. A suspended account has no sessions, and its spaces are hidden. */
+  suspended_at: string | null;
 }
 
 interface Sessions {
   pk: Generated<number>;
+  session_id: string;
   /** Hex SHA-256 of the access token. */
   token_hash: string;
   user_pk: number;
@@ -112,7 +116,18 @@ export interface Appreciations {
   created_at: string;
 }
 
-/** One row per public space, for search. */
+/** The reports that the operator has not closed. Each is about a space or a message, so one of its keys is null. */
+export interface Reports {
+  pk: Generated<number>;
+  report_id: string;
+  reporter_pk: number;
+  space_pk: number | null;
+  message_pk: number | null;
+  reason: string;
+  created_at: string;
+}
+
+/** One row per public space, for search. The spaces of suspended accounts have none. */
 export interface PublicSpaces {
   /** The sort key of every search. See `documentKey` in `search/keys.ts`. */
   key: number;

@@ -16,7 +16,7 @@ const BATCH_SIZE = 500;
 
 /**
  * Passes all records of a snapshot of the database to `write`, in an order that can be imported. Does not export
- * sessions or avatar files.
+ * sessions, reports or avatar files.
  */
 export async function exportRecords(
   engine: Engine,
@@ -43,6 +43,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       'is_verified',
       'created_at',
       'updated_at',
+      'suspended_at',
     ])
     .orderBy('pk')
     .stream();
@@ -59,6 +60,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       is_verified: row.is_verified === 1,
       created_at: writableTime(row.created_at),
       updated_at: writableTime(row.updated_at),
+      suspended_at: row.suspended_at ?? undefined,
     };
   }
 }

@@ -147,6 +147,7 @@ const insertUser = prepareWrite(
     is_verified: 'bigint',
     created_at: 'text',
     updated_at: 'text',
+    suspended_at: 'nullable text',
   },
   ({ db }, row) =>
     db
@@ -189,6 +190,7 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
     is_verified: record.is_verified ? 1 : 0,
     created_at: createdAt,
     updated_at: record.updated_at === undefined ? createdAt : timeOrNow(record.updated_at),
+    suspended_at: record.suspended_at === undefined ? null : timeOrNow(record.suspended_at),
   };
   try {
     return (await insertUser(engine, user, trx)).length > 0;

@@ -30,6 +30,8 @@ export interface UserRecord {
   is_verified?: boolean;
   created_at?: string;
   updated_at?: string;
+  /** When the operator suspended the account. Without it, the account is not suspended. */
+  suspended_at?: string;
 }
 
 export interface SpaceRecord {
@@ -117,6 +119,7 @@ const schemas = {
     is_verified: { type: 'boolean' },
     created_at: time,
     updated_at: time,
+    suspended_at: time,
   }),
   space: recordSchema('space', ['creator_id', 'title'], {
     space_id: id,

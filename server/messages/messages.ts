@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
@@ -91,13 +91,36 @@ export async function deleteMessage(
         'Only the author and the creator of the space can delete a message.',
       );
     }
-    await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
-    await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
+    await eraseMessageRows(trx, message.pk);
   });
 }
 
 /**
- * Finds a message that the caller wrote, or whose space is public or has the caller as a participant.
+ * Deletes any message like `deleteMessage`. For the operator.
+ * @returns whether the message exists
+ */
+export async function removeMessage(engine: Engine, messageId: string): Promise<boolean> {
+  return transact(engine.db, async (trx) => {
+    const message = await trx
+      .selectFrom('messages')
+      .select('pk')
+      .where('message_id', '=', messageId)
+      .executeTakeFirst();
+    if (!message) return false;
+    await eraseMessageRows(trx, message.pk);
+    return true;
+  });
+}
+
+async function eraseMessageRows(trx: DatabaseTransaction, messagePk: number): Promise<void> {
+  await trx.deleteFrom('reports').where('message_pk', '=', messagePk).execute();
+  await trx.deleteFrom('appreciations').where('message_pk', '=', messagePk).execute();
+  await trx.deleteFrom('messages').where('pk', '=', messagePk).execute();
+}
+
+/**
+ * Finds a message that the caller wrote, or whose space is public or has the caller as a participant. A space whose
+ * creator is suspended is hidden.
  * @throws DomainError `message_not_found`
  */
 export async function findMessage(
@@ -108,6 +131,7 @@ export async function findMessage(
   const message = await db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .innerJoin('users as creators', 'creators.pk', 'spaces.creator_pk')
     .select([
       'messages.pk',
       'messages.author_pk as authorPk',
@@ -116,16 +140,21 @@ export async function findMessage(
     .where('message_id', '=', messageId)
     .where((where) =>
       where.or([
-        where('spaces.visibility', '=', 'public'),
         where('messages.author_pk', '=', caller.userPk),
-        where.exists(
-          where
-            .selectFrom('participations')
-            .select('user_pk')
-            .whereRef('space_pk', '=', 'spaces.pk')
-            .where('user_pk', '=', caller.userPk)
-            .where('left_at', 'is', null),
-        ),
+        where.and([
+          where('creators.suspended_at', 'is', null),
+          where.or([
+            where('spaces.visibility', '=', 'public'),
+            where.exists(
+              where
+                .selectFrom('participations')
+                .select('user_pk')
+                .whereRef('space_pk', '=', 'spaces.pk')
+                .where('user_pk', '=', caller.userPk)
+                .where('left_at', 'is', null),
+            ),
+          ]),
+        ]),
       ]),
     )
     .executeTakeFirst();

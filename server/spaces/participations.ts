@@ -137,7 +137,7 @@ export async function listParticipations(
   const items: Participation[] = [];
   for (const { space_pk, joined_at } of page.items) {
     const space = spaces.get(space_pk);
-    // The space may have been deleted since the first query.
+    // The space may have been deleted since the first query, or its creator is suspended.
     if (space) items.push({ space, joined_at });
   }
   return { items, next: page.next };

@@ -25,6 +25,23 @@ export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget):
   });
 }
 
+/**
+ * Deletes any space like `deleteSpace`. For the operator.
+ * @returns whether the space exists
+ */
+export async function removeSpace(engine: Engine, spaceId: string): Promise<boolean> {
+  return transact(engine.db, async (trx) => {
+    const space = await trx
+      .selectFrom('spaces')
+      .select('pk')
+      .where('space_id', '=', spaceId)
+      .executeTakeFirst();
+    if (!space) return false;
+    await eraseSpaceRows(engine, trx, space.pk);
+    return true;
+  });
+}
+
 /** Deletes the rows of a space. Deletes child rows first, so that no foreign key cascades. */
 export async function eraseSpaceRows(
   engine: Engine,
@@ -32,6 +49,13 @@ export async function eraseSpaceRows(
   spacePk: number,
 ): Promise<void> {
   await unindexSpace(engine, trx, spacePk);
+  await trx.deleteFrom('reports').where('space_pk', '=', spacePk).execute();
+  await trx
+    .deleteFrom('reports')
+    .where('message_pk', 'in', (eb) =>
+      eb.selectFrom('messages').select('pk').where('space_pk', '=', spacePk),
+    )
+    .execute();
   await trx
     .deleteFrom('appreciations')
     .where('message_pk', 'in', (eb) =>

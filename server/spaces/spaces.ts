@@ -193,7 +193,8 @@ export async function findSpace(
 }
 
 /**
- * Finds a space even if the caller may not see it.
+ * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden
+ * from everyone.
  * @throws DomainError `space_not_found`
  */
 export async function findAnySpace(
@@ -203,6 +204,7 @@ export async function findAnySpace(
 ): Promise<FoundSpace> {
   const row = await db
     .selectFrom('spaces')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
@@ -211,13 +213,14 @@ export async function findAnySpace(
         .on('participations.left_at', 'is', null),
     )
     .select([
-      'pk',
-      'creator_pk as creatorPk',
-      'visibility',
-      'invitation_code as invitationCode',
+      'spaces.pk',
+      'spaces.creator_pk as creatorPk',
+      'spaces.visibility',
+      'spaces.invitation_code as invitationCode',
       'participations.joined_at',
     ])
-    .where('space_id', '=', spaceId)
+    .where('spaces.space_id', '=', spaceId)
+    .where('users.suspended_at', 'is', null)
     .executeTakeFirst();
   if (!row) throw spaceNotFound();
   const { joined_at, ...space } = row;
@@ -246,7 +249,7 @@ export function spaceNotFound(): DomainError {
 
 /**
  * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Does not check access.
- * Missing spaces are omitted.
+ * Missing spaces and those of suspended creators are omitted.
  */
 export async function describeSpaces(
   db: Database,
@@ -273,6 +276,7 @@ export async function describeSpaces(
       'users.avatar',
     ])
     .where('spaces.pk', 'in', spacePks)
+    .where('users.suspended_at', 'is', null)
     .execute();
   const tags = await readTags(db, spacePks);
   return new Map(

@@ -252,6 +252,8 @@ describe('A deleted account', () => {
       message: 'Wjzqxvämpli',
       inOwnSpace: 'Xzjqwvoltri',
       hidden: 'Jqzxwvarnol',
+      report: 'Zvqxjwundle',
+      reportOfOther: 'Wvzqjxhinto',
     };
     const { data } = await api.register({
       client: quiet.client(),
@@ -272,6 +274,18 @@ describe('A deleted account', () => {
     await joinSpace(other, hidden);
     await sendMessage(gone, foreign, `${canary.message} and more`);
     await sendMessage(other, own, `${canary.inOwnSpace} and more`);
+    await api.reportSpace({
+      client,
+      path: foreign,
+      body: { reason: canary.report },
+      throwOnError: true,
+    });
+    await api.reportSpace({
+      client: other.client,
+      path: own,
+      body: { reason: canary.reportOfOther },
+      throwOnError: true,
+    });
     await api.changeUsername({ client, body: { username: canary.username }, throwOnError: true });
     await api.changeBio({ client, body: { bio: canary.bio }, throwOnError: true });
     await api.updateSpace({

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { contractText } from '../../server/contract.ts';
+import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
@@ -168,6 +169,20 @@ const requests: Record<string, () => Promise<Response>> = {
     sendJson('POST', '/api/auth/register', { ...newAccount, username: 'ada' }),
   'register 409 email': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, email: ada.email }),
+  'register 403': async () => {
+    await using closed = await startApp({ REGISTRATION: 'closed' });
+    const response = await closed.fetch('/api/auth/register', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(newAccount),
+    });
+    return new Response(await response.text(), { status: response.status });
+  },
+  'login 403': async () => {
+    const { email, password } = await app.register('suspended');
+    await suspendAccount(app.context.engine, email);
+    return sendJson('POST', '/api/auth/login', { email, password });
+  },
   'login 401': () =>
     sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
   'updateSpace 409': () =>
@@ -204,6 +219,17 @@ const requests: Record<string, () => Promise<Response>> = {
       method: 'PUT',
       headers: ada.headers,
     }),
+  'endSession 404': () =>
+    app.fetch('/api/auth/sessions/unknown', { method: 'DELETE', headers: ada.headers }),
+  TooManyReports: async () => {
+    const { headers } = await app.register();
+    const body = { reason: 'Spam' };
+    for (let i = 0; i < 20; i += 1) {
+      const { message_id } = await sendMessage(ada, space, 'Hello');
+      await sendJson('PUT', `/api/reports/messages/${message_id}`, body, headers);
+    }
+    return sendJson('PUT', `/api/reports/spaces/${space.space_id}`, body, headers);
+  },
   'getUser 404': () => app.fetch('/api/users/unknown', { headers: ada.headers }),
 };
 

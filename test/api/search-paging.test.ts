@@ -354,6 +354,9 @@ describe('A cursor', () => {
       const path = { space_id: other.space_id, user_id: guest.userId };
       await api.removeParticipant({ client: ann.client, path, throwOnError: true });
     }
+    // A second session, so that their list has two items.
+    const { email, password } = ann;
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
     for (const operation of listOperations) {
       const { space_id } = operation.operationId === 'listRemovals' ? other : space;
       const values = { q: 'tea', tag: 'everything', space_id };

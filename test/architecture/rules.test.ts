@@ -35,6 +35,7 @@ const domains = [
   'messages',
   'profile',
   'rate-limits',
+  'reports',
   'search',
   'spaces',
   'text',

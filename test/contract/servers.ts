@@ -1,3 +1,4 @@
+import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import type { Servers } from '../../verification/verify.ts';
 import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
@@ -12,10 +13,15 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
   };
 
-  const world = await openWorld(await start());
+  const app = cleanup.use(await startApp());
+  const world = await openWorld(app.url);
+  const suspended = await world.register();
+  await suspendAccount(app.context.engine, suspended.userId);
   return {
     world,
-    worldsByStatus: {
+    specialWorlds: {
+      'login 403': { ...world, creator: suspended },
+      'register 403': { ...world, url: await start({ REGISTRATION: 'closed' }) },
       429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
       // These servers fail before authentication, so the accounts may be those of another server.
       500: { ...world, url: await startFailing('SQLITE_ERROR') },

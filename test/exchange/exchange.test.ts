@@ -9,6 +9,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
+import { restoreAccount } from '../../server/profile/account-suspension.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -110,6 +111,7 @@ describe('exportRecords', () => {
   /** Tables that an export does not contain, with the reason. */
   const notExported: Record<string, string> = {
     sessions: 'Users sign in again.',
+    reports: 'Only the operator of this server handles them.',
     tags: 'The record of a space contains its tags with their ids.',
     space_tags: 'The record of a space contains its tags with their ids.',
     public_spaces: 'The import indexes the spaces.',
@@ -131,7 +133,7 @@ describe('exportRecords', () => {
     await importRecords(
       engine,
       toLines([
-        { ...ada, password_hash: hash, picture },
+        { ...ada, password_hash: hash, picture, suspended_at: '2026-01-01T00:00:00Z' },
         bob,
         { ...bread, visibility: 'private', invitation_code: 'a'.repeat(22) },
         { ...joined, left_at: '2026-01-01T00:00:00Z', removed_at: '2026-01-02T00:00:00Z' },
@@ -198,6 +200,22 @@ describe('importRecords', () => {
       { ...bob, picture },
     ]);
     expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
+  });
+
+  test('keeps suspensions: a suspended account and its spaces stay hidden', async () => {
+    const suspended_at = '2026-01-01T00:00:00.000Z';
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines([{ ...ada, suspended_at }, bob, bread, joined, hello]));
+    const lines = await exportLines(first);
+    await using app = await startApp();
+    const { engine } = app.context;
+    await importRecords(engine, toLines(lines));
+    expect(await exportLines(engine)).toEqual(lines);
+    const search = async () =>
+      (await api.searchSpaces({ client: app.client(), query: { q: 'bread' } })).data?.length;
+    expect(await search()).toBe(0);
+    expect(await restoreAccount(engine, 'ada')).toBe(true);
+    expect(await search()).toBe(1);
   });
 
   test('changes nothing if the same file is imported again', async () => {

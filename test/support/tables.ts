@@ -19,6 +19,7 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   space_tags: 'stored',
   messages: 'stored',
   appreciations: 'stored',
+  reports: 'stored',
   public_spaces: 'index',
   tag_hits: 'index',
   dictionary: 'index',

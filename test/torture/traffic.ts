@@ -50,6 +50,8 @@ interface Person {
   spaces: string[];
   joined: string[];
   messages: string[];
+  /** Number of reports sent. */
+  reports: number;
 }
 
 /** A write that should succeed in the expected state. */
@@ -77,6 +79,8 @@ export const writeShares = {
   changeUsername: 3,
   changeProfilePicture: 3,
   removeProfilePicture: 1,
+  reportSpace: 2,
+  reportMessage: 2,
   deleteAccount: 1,
 };
 type Write = keyof typeof writeShares;
@@ -86,6 +90,7 @@ export const neverDrawn: Readonly<Record<string, string>> = {
   register: 'It is sent when a writer needs another person.',
   login: 'The ledger does not compare its effects.',
   logout: 'The ledger does not compare its effects.',
+  endSession: 'The ledger does not compare its effects.',
   changePassword: 'The ledger does not compare its effects.',
   renewInvitationCode: 'The ledger does not compare its effects.',
 };
@@ -117,6 +122,8 @@ const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'
 const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
 /** Maximum length of each list of users, spaces and messages. It bounds the memory of long runs. */
 const MAX_REMEMBERED = 200;
+/** Maximum number of open reports of one user. */
+const MAX_OPEN_REPORTS = 20;
 /** Maximum number of users of each writer. */
 const MAX_PEOPLE = 12;
 
@@ -325,6 +332,20 @@ export function openTraffic(): Traffic {
         send: () => api.withdrawAppreciation({ client, auth: person.token, path: messageId(mark) }),
       };
     },
+    reportSpace(person) {
+      const mark = drawExisting('space', spaces);
+      if (!mark) return undefined;
+      return report(person, mark, (reason) =>
+        api.reportSpace({ client, auth: person.token, path: spaceId(mark), body: { reason } }),
+      );
+    },
+    reportMessage(person) {
+      const mark = drawExisting('message', messages);
+      if (!mark) return undefined;
+      return report(person, mark, (reason) =>
+        api.reportMessage({ client, auth: person.token, path: messageId(mark), body: { reason } }),
+      );
+    },
     deleteAccount({ mark, token }) {
       return {
         changes: { [`user ${mark}`]: undefined },
@@ -332,6 +353,17 @@ export function openTraffic(): Traffic {
       };
     },
   };
+  /** Reports a space or a message, unless the person has already sent as many reports as can be open. */
+  function report(
+    person: Person,
+    mark: string,
+    send: (reason: string) => ReturnType<Attempt['send']>,
+  ): Attempt | undefined {
+    if (person.reports >= MAX_OPEN_REPORTS) return undefined;
+    person.reports += 1;
+    const reason = text(`Report${nextNumber()}`, 10);
+    return { changes: { [`report ${mark}>${person.mark}`]: reason }, send: () => send(reason) };
+  }
   const hasJoined = (person: Person, space: string) =>
     ledger.value(`participation ${space}>${person.mark}`) === 'joined';
 
@@ -344,7 +376,7 @@ export function openTraffic(): Traffic {
       send: () => api.register({ client, body }),
       onSuccess({ user_id, access_token: token }: { user_id: string; access_token: string }) {
         ids.set(`user ${mark}`, user_id);
-        const person = { mark, token, spaces: [], joined: [], messages: [] };
+        const person = { mark, token, spaces: [], joined: [], messages: [], reports: 0 };
         own.push(person);
         remember(people, person);
         return undefined;

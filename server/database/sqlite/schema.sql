@@ -84,6 +84,23 @@ CREATE TRIGGER search_revision_2 AFTER DELETE ON public_spaces
 CREATE TRIGGER search_revision_3 AFTER UPDATE ON public_spaces
   BEGIN UPDATE search_revision SET value = value + 1; END;
 
+CREATE TABLE reports (
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
+  report_id TEXT NOT NULL UNIQUE,
+  reporter_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  space_pk INTEGER REFERENCES spaces ON DELETE CASCADE,
+  message_pk INTEGER REFERENCES messages ON DELETE CASCADE,
+  reason TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  CHECK ((space_pk IS NULL) <> (message_pk IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX reports_by_message ON reports (message_pk, reporter_pk);
+
+CREATE INDEX reports_by_reporter ON reports (reporter_pk);
+
+CREATE UNIQUE INDEX reports_by_space ON reports (space_pk, reporter_pk);
+
 CREATE TABLE search_index (version INTEGER NOT NULL) STRICT;
 
 CREATE TABLE search_revision (
@@ -94,6 +111,7 @@ CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOU
 
 CREATE TABLE sessions (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id TEXT NOT NULL UNIQUE,
   token_hash TEXT NOT NULL UNIQUE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   created_at TEXT NOT NULL,
@@ -166,7 +184,7 @@ CREATE TABLE users (
   is_verified INTEGER NOT NULL CHECK (is_verified IN (0, 1)),
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL
-) STRICT;
+, suspended_at TEXT) STRICT;
 
 CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, avatar ON users
   BEGIN UPDATE search_revision SET value = value + 1; END;

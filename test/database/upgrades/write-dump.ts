@@ -49,6 +49,7 @@ async function fillOtherTables(): Promise<void> {
   const sqlite = new Sqlite(databaseFile(folder));
   sqlite.exec(`
     INSERT INTO discarded_avatars VALUES ('old-avatar-name-000000.webp', '2026-01-06T00:00:00.000Z');
+    INSERT INTO reports VALUES (1, 'report', 2, 1, NULL, 'Off topic', '2026-01-06T00:00:00.000Z');
     INSERT INTO pending_purges VALUES (1, '2026-01-06T00:00:00.000Z');
     INSERT INTO spaces_to_index VALUES (1, NULL);`);
   sqlite.close();

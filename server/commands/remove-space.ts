@@ -1,0 +1,16 @@
+import { configFromEnvironment } from '../config.ts';
+import { openExistingDatabase } from '../database/open.ts';
+import { OperatorError } from '../errors.ts';
+import { runProgram } from '../process/program.ts';
+import { removeSpace } from '../spaces/space-deletion.ts';
+import { readOnlyArgument } from './arguments.ts';
+
+const spaceId = readOnlyArgument('npm run remove-space -- SPACE_ID');
+
+await runProgram(async () => {
+  await using engine = await openExistingDatabase(configFromEnvironment());
+  if (!(await removeSpace(engine, spaceId))) {
+    throw new OperatorError(`There is no space with the id ${spaceId}.`);
+  }
+  console.log(`The space ${spaceId} and its messages have been deleted.`);
+});
