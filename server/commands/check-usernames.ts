@@ -1,12 +1,10 @@
 import { findOldUsernames } from '../accounts/old-usernames.ts';
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
 
-if (process.argv.length > 2) {
-  console.error('Usage: npm run check-usernames');
-  process.exit(1);
-}
+readArguments('check-usernames');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

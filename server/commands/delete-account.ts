@@ -1,14 +1,13 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 import { deleteSuspendedAccount } from '../profile/account-deletion.ts';
-import { noSuchAccount, readOnlyArgument } from './arguments.ts';
+import { noSuchAccount } from './accounts.ts';
 import { deleteDiscardedFiles } from './avatar-files.ts';
 
-const account = readOnlyArgument(
-  'npm run delete-account -- ADDRESS|USER_ID   (the account must be suspended)',
-);
+const { argument: account } = readArguments('delete-account');
 
 await runProgram(async () => {
   const config = configFromEnvironment();

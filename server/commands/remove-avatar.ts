@@ -1,12 +1,13 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 import { removeAvatarOf } from '../profile/avatar.ts';
-import { noSuchAccount, readOnlyArgument } from './arguments.ts';
+import { noSuchAccount } from './accounts.ts';
 import { deleteDiscardedFiles } from './avatar-files.ts';
 
-const account = readOnlyArgument('npm run remove-avatar -- ADDRESS|USER_ID');
+const { argument: account } = readArguments('remove-avatar');
 
 await runProgram(async () => {
   const config = configFromEnvironment();

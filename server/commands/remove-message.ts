@@ -1,11 +1,11 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { removeMessage } from '../messages/messages.ts';
 import { runProgram } from '../process/program.ts';
-import { readOnlyArgument } from './arguments.ts';
 
-const messageId = readOnlyArgument('npm run remove-message -- MESSAGE_ID');
+const { argument: messageId } = readArguments('remove-message');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

@@ -1,11 +1,11 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 import { removeSpace } from '../spaces/space-deletion.ts';
-import { readOnlyArgument } from './arguments.ts';
 
-const spaceId = readOnlyArgument('npm run remove-space -- SPACE_ID');
+const { argument: spaceId } = readArguments('remove-space');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

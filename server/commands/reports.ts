@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { exitWithUsage, readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { openExistingDatabase } from '../database/open.ts';
@@ -6,14 +6,12 @@ import { OperatorError } from '../errors.ts';
 import type { Position } from '../pagination.ts';
 import { runProgram } from '../process/program.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
-import { exitWithUsage } from './arguments.ts';
-
-const USAGE = 'npm run reports   or   npm run reports -- --close REPORT_ID …';
 
 /** Number of reports read at once. */
 const BATCH_SIZE = 100;
 
-const { reportIds } = readArguments();
+const { positionals: reportIds, flags } = readArguments('reports');
+if (flags.includes('close') !== reportIds.length > 0) exitWithUsage('reports');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
@@ -29,19 +27,6 @@ await runProgram(async () => {
   }
   console.log(`Reports closed: ${reportIds.length}.`);
 });
-
-function readArguments(): { reportIds: string[] } {
-  try {
-    const { positionals, values } = parseArgs({
-      allowPositionals: true,
-      options: { close: { type: 'boolean', default: false } },
-    });
-    if (values.close === positionals.length > 0) return { reportIds: positionals };
-  } catch {
-    // An unknown option. The usage lists the known ones.
-  }
-  return exitWithUsage(USAGE);
-}
 
 async function printReports(engine: Engine): Promise<void> {
   let count = 0;

@@ -1,14 +1,12 @@
 import { setEmail } from '../auth/email-change.ts';
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { DomainError, OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
-import { exitWithUsage, noSuchAccount } from './arguments.ts';
+import { noSuchAccount } from './accounts.ts';
 
-const [account, newEmail, ...rest] = process.argv.slice(2);
-if (account === undefined || newEmail === undefined || rest.length > 0) {
-  exitWithUsage('npm run set-email -- ADDRESS|USER_ID NEW_ADDRESS');
-}
+const [account = '', newEmail = ''] = readArguments('set-email').positionals;
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

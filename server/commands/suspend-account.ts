@@ -1,11 +1,12 @@
+import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 import { suspendAccount } from '../profile/account-suspension.ts';
-import { noSuchAccount, readOnlyArgument } from './arguments.ts';
+import { noSuchAccount } from './accounts.ts';
 
-const account = readOnlyArgument('npm run suspend-account -- ADDRESS|USER_ID');
+const { argument: account } = readArguments('suspend-account');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());

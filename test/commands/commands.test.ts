@@ -428,7 +428,7 @@ describe('The commands for takedowns', () => {
           stderr: `${message} ${id}.\n`,
         });
       }
-      for (const args of [[], ['a', 'b'], ['--help']]) {
+      for (const args of [[], ['a', 'b'], ['--unknown']]) {
         const { code, stderr } = await runHere(command, ...args);
         expect({ code, stderr }).toEqual({
           code: 1,
