@@ -1,4 +1,5 @@
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readSnapshot } from '../database/transaction.ts';
 import { readTags } from '../spaces/tags.ts';
 import type {
@@ -42,6 +43,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       'created_at',
       'updated_at',
     ])
+    .where(isLiveUser('pk'))
     .orderBy('pk')
     .stream();
   for await (const row of rows) {
@@ -77,6 +79,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         'spaces.created_at',
       ])
       .where('spaces.pk', '>', lastPk)
+      .where(isLiveSpace('spaces.pk'))
       .orderBy('spaces.pk')
       .limit(BATCH_SIZE)
       .execute();
@@ -116,6 +119,7 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
       'participations.joined_at',
       'participations.left_at',
     ])
+    .where(isLiveSpace('participations.space_pk'))
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
@@ -134,6 +138,8 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
       'messages.text',
       'messages.created_at',
     ])
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
     .orderBy('messages.pk')
     .stream();
   for await (const row of rows) yield { type: 'message', ...row };
@@ -145,6 +151,9 @@ async function* appreciations(db: DatabaseTransaction): AsyncIterable<Appreciati
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .innerJoin('users', 'users.pk', 'appreciations.user_pk')
     .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveUser('appreciations.user_pk'))
     .orderBy('appreciations.message_pk')
     .orderBy('appreciations.user_pk')
     .stream();

@@ -4,6 +4,7 @@ import type { Message } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
@@ -34,7 +35,9 @@ export async function listMessages(
     query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);
-  return { next: page.next, items: page.items.map((row) => describeMessage(avatars, row)) };
+  // Filtered after the query, so that one page never reads past many messages that are being erased.
+  const items = page.items.filter(({ is_live }) => is_live);
+  return { next: page.next, items: items.map((row) => describeMessage(avatars, row)) };
 }
 
 /**
@@ -107,6 +110,8 @@ export async function findMessage(
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
     .select(['messages.pk', 'messages.author_pk as authorPk'])
     .where('message_id', '=', messageId)
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
     .where((where) =>
       where.or([
         where('spaces.visibility', '=', 'public'),
@@ -156,11 +161,13 @@ function selectMessages(db: Database) {
       'users.username',
       'users.avatar',
     ])
+    .select(isLiveUser('messages.author_pk').as('is_live'))
     .select((select) =>
       select
         .selectFrom('appreciations')
         .select((count) => count.fn.countAll<number>().as('count'))
         .whereRef('appreciations.message_pk', '=', 'messages.pk')
+        .where(isLiveUser('appreciations.user_pk'))
         .as('appreciation_count'),
     );
 }

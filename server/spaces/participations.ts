@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
@@ -99,6 +100,7 @@ export async function listParticipations(
     .select(['space_pk', 'joined_at'])
     .where('user_pk', '=', caller.userPk)
     .where('left_at', 'is', null)
+    .where(isLiveSpace('space_pk'))
     .orderBy('joined_at', 'desc')
     .orderBy('space_pk', 'desc')
     .limit(limit + 1);

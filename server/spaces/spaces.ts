@@ -3,6 +3,7 @@ import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.ge
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
@@ -216,6 +217,7 @@ export async function describeSpaces(
       'users.avatar',
     ])
     .where('spaces.pk', 'in', spacePks)
+    .where(isLiveSpace('spaces.pk'))
     .execute();
   const tags = await readTags(db, spacePks);
   return new Map(

@@ -42,6 +42,8 @@ export interface Overrides {
   limits?: Partial<TimeLimits>;
   log?: FastifyBaseLogger;
   engine?: (real: Engine) => Engine;
+  /** Whether the database is maintained, by default. Without, deletions of several transactions do not continue. */
+  runsMaintenance?: boolean;
 }
 
 /**
@@ -50,7 +52,12 @@ export interface Overrides {
  */
 export async function startApp(
   settings: Record<string, string> = {},
-  { limits, log = pino({ level: 'silent' }), engine = (real) => real }: Overrides = {},
+  {
+    limits,
+    log = pino({ level: 'silent' }),
+    engine = (real) => real,
+    runsMaintenance = true,
+  }: Overrides = {},
 ): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
   const port = await freePort();
@@ -61,7 +68,7 @@ export async function startApp(
     DRAIN_SECONDS: '0',
     ...settings,
   });
-  const opened = await openContext(config, log);
+  const opened = await openContext(config, log, { runsMaintenance });
   const context = { ...opened, engine: engine(opened.engine) };
   // Load shedding has its own tests. Here, it would make tests fail on a busy machine.
   const app = await buildApp(context, { ...TIME_LIMITS, maxEventLoopDelayMs: 60_000, ...limits });
