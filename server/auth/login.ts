@@ -1,4 +1,5 @@
 import { emailKey } from '../accounts/email.ts';
+import type { Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -10,7 +11,7 @@ import { type OpenedSession, openSession } from './sessions.ts';
  * @throws DomainError `credentials_incorrect`
  */
 export async function login(
-  engine: Engine,
+  { engine, quotas }: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
   email: string,
   password: string,
 ): Promise<OpenedSession> {
@@ -33,7 +34,7 @@ export async function login(
       .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw credentialsIncorrect();
-    return openSession(trx, account.pk);
+    return openSession(trx, account.pk, quotas);
   });
   return { userId: account.user_id, token };
 }

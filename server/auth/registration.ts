@@ -3,6 +3,7 @@ import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
+import type { Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -14,7 +15,7 @@ import { type OpenedSession, openSession } from './sessions.ts';
  * @throws DomainError `username_…`, `email_…` or `password_…` if a value is invalid, reserved or taken
  */
 export async function register(
-  engine: Engine,
+  { engine, quotas }: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
   { username, email, password }: { username: string; email: string; password: string },
 ): Promise<OpenedSession> {
   await assertUsernameAvailable(engine.db, username);
@@ -46,7 +47,7 @@ export async function register(
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
-      return openSession(trx, pk);
+      return openSession(trx, pk, quotas);
     });
     return { userId, token };
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { Action } from '../config.ts';
 
 /**
  * The tables. Conventions:
@@ -193,10 +194,10 @@ interface SpacesToMove {
   space_pk: number;
 }
 
-/** How often a user did something in the current hour and day. See `auth/quotas.ts`. */
+/** How often a user did something in the current hour and day. See `accounts/quotas.ts`. */
 export interface ActionCounts {
   user_pk: number;
-  action: 'space' | 'message' | 'change';
+  action: Action;
   hour_began_at: string;
   hour_count: number;
   day_began_at: string;

@@ -5,36 +5,57 @@ import { login } from '../auth/login.ts';
 import { register } from '../auth/registration.ts';
 import { endAllSessions, endSession, type OpenedSession } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
+import { DomainError } from '../errors.ts';
 import { callerOf } from '../http/authentication.ts';
-import { clientKey } from '../http/client-key.ts';
-import { withRateLimit } from '../http/rate-limits.ts';
+import { clientKey, networkKey } from '../http/client-key.ts';
+import { withFurtherLimit, withRateLimit } from '../http/rate-limits.ts';
 
-export function authHandlers({
-  config,
-  engine,
-  rateLimits,
-}: Context): Pick<RouteHandlers, 'register' | 'login' | 'logout'> {
+export function authHandlers(
+  context: Context,
+): Pick<RouteHandlers, 'register' | 'login' | 'logout'> {
+  const { config, engine, rateLimits, metrics } = context;
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
     access_token: token,
     token_type: 'Bearer',
     expires_in: Math.min(config.sessions.idleSeconds, config.sessions.absoluteSeconds),
   });
+  /** Delays a login to an account with many failed logins, and counts it if it fails. */
+  const loginWithDelay = async (account: string, attempt: () => Promise<OpenedSession>) => {
+    const { loginDelays } = rateLimits;
+    if (await loginDelays?.wait(account)) metrics.countDelayedLogin();
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'credentials_incorrect') {
+        metrics.countFailedLogin();
+        await loginDelays?.recordFailure(account);
+      }
+      throw error;
+    }
+  };
   return {
     register: async (request, reply) => {
       const session = await withRateLimit(rateLimits.register, clientKey(request), reply, () =>
-        register(engine, request.body),
+        register(context, request.body),
       );
       return reply.code(201).send(describe(session));
     },
 
     login: async (request, reply) => {
       const { email, password } = request.body;
+      const account = emailKey(email);
+      const attempt = () => loginWithDelay(account, () => login(context, email, password));
       const session = await withRateLimit(
         rateLimits.login,
-        `${emailKey(email)} ${clientKey(request)}`,
+        `${account} ${clientKey(request)}`,
         reply,
-        () => login(engine, email, password),
+        () =>
+          withFurtherLimit(
+            rateLimits.loginFromNetwork,
+            `${account} ${networkKey(request)}`,
+            attempt,
+          ),
       );
       return reply.code(200).send(describe(session));
     },

@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { withRateLimit } from '../http/rate-limits.ts';
+import { countForNetwork, withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { deleteAccount } from '../profile/account-deletion.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
@@ -36,7 +36,9 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
     },
 
     changeBio: async (request, reply) => {
-      await changeBio(engine, callerOf(request), request.body.bio);
+      await countForNetwork(rateLimits, 'change', request, () =>
+        changeBio(context, callerOf(request), request.body.bio),
+      );
       return reply.code(200).send({ message: 'Your bio has been changed.' });
     },
 

@@ -30,6 +30,7 @@ export const PROBLEM_STATUSES = {
   username_reserved: 409,
   email_taken: 409,
   creator_cannot_leave: 409,
+  quota_exceeded: 409,
   body_too_large: 413,
   avatar_too_large: 413,
   uri_too_long: 414,

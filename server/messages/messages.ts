@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
@@ -9,7 +10,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';
 import { describeCreator } from '../users/creator.ts';
@@ -42,10 +43,10 @@ export async function listMessages(
 
 /**
  * Sends a message to a space in which the caller is a participant.
- * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`
+ * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   text: string,
@@ -53,6 +54,7 @@ export async function sendMessage(
   assertMessageText(text);
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'message');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       throw new DomainError(
