@@ -409,7 +409,7 @@ export type SearchSpacesErrors = {
      */
     400: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -473,7 +473,7 @@ export type SearchSpacesByTagErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -567,7 +567,7 @@ export type ChangeUsernameErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -619,6 +619,10 @@ export type ChangeBioErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -708,7 +712,7 @@ export type ChangeProfilePictureErrors = {
      */
     422: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -765,7 +769,7 @@ export type ChangePasswordErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -851,7 +855,7 @@ export type RegisterErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -904,7 +908,7 @@ export type LoginErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -991,6 +995,10 @@ export type CreateSpaceErrors = {
      */
     408: Problem;
     /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -998,6 +1006,10 @@ export type CreateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1095,7 +1107,7 @@ export type GetSpaceErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1153,6 +1165,10 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -1160,6 +1176,10 @@ export type UpdateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1309,6 +1329,10 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -1316,6 +1340,10 @@ export type JoinSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1373,7 +1401,7 @@ export type ListMessagesErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1433,6 +1461,10 @@ export type SendMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1579,6 +1611,10 @@ export type AppreciateMessageErrors = {
      * The message does not exist, or its space is private and the caller cannot see it.
      */
     404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */

@@ -167,7 +167,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     publicRateLimit:
       text('PUBLIC_RATE_LIMIT', '') === 'off'
         ? null
-        : integer('PUBLIC_RATE_LIMIT', 1_200, 1, 1_000_000, ', or off'),
+        : integer('PUBLIC_RATE_LIMIT', 1_200, 1, 1_000_000_000, ', or off'),
     metricsToken: text('METRICS_TOKEN', '') || null,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {

@@ -55,7 +55,7 @@ export async function countAction(
     Math.max(1, Math.ceil(seconds - (now - Date.parse(beganAt)) / 1000));
   const rateExceeded = (limit: number, period: string, seconds: number) =>
     new RateExceededError(
-      `${DESCRIPTIONS[action]} at most ${limit} ${UNITS[action]} per ${period}.`,
+      `${DESCRIPTIONS[action]} at most ${formatCount(limit)} ${UNITS[action]} per ${period}.`,
       seconds,
     );
   if (counts.day_count > perDay) {
@@ -64,6 +64,11 @@ export async function countAction(
   if (counts.hour_count > perHour) {
     throw rateExceeded(perHour, 'hour', secondsLeft(counts.hour_began_at, HOUR_SECONDS));
   }
+}
+
+/** Returns a number with thousands separators. */
+export function formatCount(count: number): string {
+  return count.toLocaleString('en');
 }
 
 /** @param detail the limit, and how to make room */

@@ -5,7 +5,7 @@ import { DomainError, RateExceededError } from '../errors.ts';
 import { shareReads } from '../rate-limits/cluster.ts';
 import type { Attempt, RateLimit, RateLimits } from '../rate-limits/rate-limits.ts';
 import { createReadLimits } from '../rate-limits/read-limits.ts';
-import { clientKey, networkKey } from './client-key.ts';
+import { networkKey, readSender } from './client-key.ts';
 import { PROBLEM_STATUSES } from './problems.ts';
 
 /**
@@ -89,9 +89,7 @@ export function limitPublicReads(
   }
   return [
     (request, reply, done) => {
-      const client = clientKey(request);
-      const network = networkKey(request);
-      const read = limits.count({ client, network: network === client ? null : network });
+      const read = limits.count(readSender(request));
       setRateLimitHeaders(reply, read);
       done(read.isAllowed ? undefined : tooManyRequests(read.resetSeconds));
     },

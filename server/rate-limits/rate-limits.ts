@@ -113,8 +113,10 @@ export async function openRateLimits({
       ...failedLogins,
     }),
     // A success does not reset them, because anyone can join a space of their own.
-    join: await open('join', 30, HOUR_SECONDS, { counts: 'failures' }),
-    joinFromNetwork: await open('join_from_network', 300, HOUR_SECONDS, { counts: 'failures' }),
+    join: await open('failed_joins', 30, HOUR_SECONDS, { counts: 'failures' }),
+    joinFromNetwork: await open('failed_joins_from_network', 300, HOUR_SECONDS, {
+      counts: 'failures',
+    }),
     networkActions: {
       space: await openForNetwork('space'),
       message: await openForNetwork('message'),

@@ -13,8 +13,8 @@ export interface ReadLimits {
 /** The rate-limit keys of the sender of a read. */
 export interface Reader {
   client: string;
-  /** Null if it is the same as the client, as with IPv4. */
-  network: string | null;
+  /** The same as the client for IPv4. */
+  network: string;
 }
 
 export interface ReadDecision {
@@ -71,19 +71,16 @@ export function createReadLimits(
   return {
     count({ client, network }) {
       const time = now();
-      const networkName = network === null ? null : NETWORK_PREFIX + network;
-      const networkBucket = networkName === null ? undefined : networks.refill(networkName, time);
       const bucket = clients.refill(client, time);
-      if (networkBucket && networkBucket.tokens < 1) {
-        return { ...networks.describe(networkBucket), isAllowed: false, remaining: 0 };
-      }
       if (bucket.tokens < 1) return clients.describe(bucket);
+      if (network !== client) {
+        const networkBucket = networks.refill(NETWORK_PREFIX + network, time);
+        if (networkBucket.tokens < 1) return networks.describe(networkBucket);
+        networkBucket.tokens -= 1;
+        record(NETWORK_PREFIX + network);
+      }
       bucket.tokens -= 1;
       record(client);
-      if (networkBucket && networkName !== null) {
-        networkBucket.tokens -= 1;
-        record(networkName);
-      }
       return { ...clients.describe(bucket), isAllowed: true };
     },
     takeCounts() {

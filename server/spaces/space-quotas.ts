@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { quotaExceeded } from '../accounts/quotas.ts';
+import { formatCount, quotaExceeded } from '../accounts/quotas.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Quotas } from '../config.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
@@ -19,7 +19,7 @@ export async function assertMayCreate(
   )`.execute(trx);
   if (rows[0]?.count === maxSpaces) {
     throw quotaExceeded(
-      `An account can have at most ${maxSpaces} spaces. Delete one before you create another.`,
+      `An account can have at most ${formatCount(maxSpaces)} spaces. Delete one before you create another.`,
     );
   }
 }
@@ -36,7 +36,7 @@ export async function assertMayParticipate(
   )`.execute(trx);
   if (rows[0]?.count === maxParticipations) {
     throw quotaExceeded(
-      `An account can participate in at most ${maxParticipations} spaces, including its own. Leave one first.`,
+      `An account can participate in at most ${formatCount(maxParticipations)} spaces, including its own. Leave one first.`,
     );
   }
 }
@@ -53,7 +53,7 @@ export async function assertTagQuota(
   )`.execute(trx);
   if (Number(rows[0]?.count) > maxTags) {
     throw quotaExceeded(
-      `The spaces of an account can have at most ${maxTags} tags in total. Remove tags from other spaces first.`,
+      `The spaces of an account can have at most ${formatCount(maxTags)} tags in total. Remove tags from other spaces first.`,
     );
   }
 }

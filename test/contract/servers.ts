@@ -20,6 +20,12 @@ export async function prepareServer(
   return { world, worldsByStatus: {} };
 }
 
+/** The data of `openWorld` uses up these quotas of `creator`. */
+const FULL_QUOTAS = { MAX_SPACES: '2', MAX_PARTICIPATIONS: '2', MAX_TAGS: '2' };
+
+/** Sufficient for the data of `openWorld`, and reached by a few requests. */
+const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_HOUR: '10' };
+
 /** Starts servers with temporary data. Disposing of `cleanup` stops them. */
 export async function startServers(cleanup: AsyncDisposableStack): Promise<Servers> {
   const start = async (...options: Parameters<typeof startApp>) =>
@@ -33,7 +39,10 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
   return {
     world,
     worldsByStatus: {
-      429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
+      409: await openWorld(await start(FULL_QUOTAS)),
+      429: await openWorld(
+        await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1', ...LOW_RATES }),
+      ),
       // These servers fail before authentication, so the accounts may be those of another server.
       500: { ...world, url: await startFailing('SQLITE_ERROR') },
       503: { ...world, url: await startFailing('SQLITE_BUSY') },
