@@ -92,6 +92,9 @@ export const changeUsername = <ThrowOnError extends boolean = false>(options: Op
  * Change the caller's bio
  *
  * Replaces the caller's bio. An empty string clears it.
+ *
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const changeBio = <ThrowOnError extends boolean = false>(options: Options<ChangeBioData, ThrowOnError>): RequestResult<ChangeBioResponses, ChangeBioErrors, ThrowOnError> => (options.client ?? client).put<ChangeBioResponses, ChangeBioErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -220,7 +223,12 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
  * Starts a session. The response and its time are the same for an unknown email address and a wrong
  * password. Returns 403 if the password is correct, but the operator has suspended the account.
  *
- * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address.
+ * Starting more sessions than the account can have, by default 100, ends those that were not used for
+ * the longest time.
+ *
+ * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address, and
+ * 50 for each pair of email address and /48 block. After many failed attempts for an email address from
+ * any client, the response takes up to 2 seconds longer.
  *
  */
 export const login = <ThrowOnError extends boolean = false>(options: Options<LoginData, ThrowOnError>): RequestResult<LoginResponses, LoginErrors, ThrowOnError> => (options.client ?? client).post<LoginResponses, LoginErrors, ThrowOnError>({
@@ -275,6 +283,9 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
  * Creates a space. The caller becomes its creator and first participant. A private space gets an
  * invitation code.
  *
+ * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
+ * Returns 409 if the account has as many spaces, tags or participations as it can have.
+ *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -320,7 +331,8 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  * invitation code.
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
- * public although other users have written messages in it.
+ * public although other users have written messages in it, or if the new tags exceed the number of tags
+ * that the caller's spaces can have. Counts against the same quotas as creating a space.
  *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
@@ -383,6 +395,10 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
  * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
  * if the code is missing or wrong, as if the space did not exist. Returns 403 if the creator of the space
  * has removed the caller.
+ *
+ * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
+ * requests count against the quota of changes, by default 1,000 per hour and 5,000 per day. Returns 409
+ * if the account participates in as many spaces as it can.
  *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError>({
@@ -472,6 +488,9 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  * Send a message
  *
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
+ *
+ * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const sendMessage = <ThrowOnError extends boolean = false>(options: Options<SendMessageData, ThrowOnError>): RequestResult<SendMessageResponses, SendMessageErrors, ThrowOnError> => (options.client ?? client).post<SendMessageResponses, SendMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -513,6 +532,8 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  *
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
  * request has no effect. Returns 403 if the caller is the author of the message.
+ *
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
 export const appreciateMessage = <ThrowOnError extends boolean = false>(options: Options<AppreciateMessageData, ThrowOnError>): RequestResult<AppreciateMessageResponses, AppreciateMessageErrors, ThrowOnError> => (options.client ?? client).put<AppreciateMessageResponses, AppreciateMessageErrors, ThrowOnError>({

@@ -527,7 +527,7 @@ export type SearchSpacesErrors = {
      */
     400: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -591,7 +591,7 @@ export type SearchSpacesByTagErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -685,7 +685,7 @@ export type ChangeUsernameErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -737,6 +737,10 @@ export type ChangeBioErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -826,7 +830,7 @@ export type ChangeProfilePictureErrors = {
      */
     422: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -883,7 +887,7 @@ export type ChangePasswordErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1006,7 +1010,7 @@ export type RegisterErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1063,7 +1067,7 @@ export type LoginErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1244,6 +1248,10 @@ export type CreateSpaceErrors = {
      */
     408: Problem;
     /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -1251,6 +1259,10 @@ export type CreateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1352,7 +1364,7 @@ export type GetSpaceErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1412,7 +1424,7 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
-     * Other users have written messages in the private space.
+     * Other users have written messages in the private space, or the account has too many tags.
      */
     409: Problem;
     /**
@@ -1423,6 +1435,10 @@ export type UpdateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1636,6 +1652,10 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -1643,6 +1663,10 @@ export type JoinSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1936,7 +1960,7 @@ export type ListMessagesErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1998,6 +2022,10 @@ export type SendMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -2144,6 +2172,10 @@ export type AppreciateMessageErrors = {
      * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */

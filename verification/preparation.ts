@@ -59,6 +59,7 @@ const changes: Record<string, Change> = {
     asOther(t, world);
     takenUsername(t, world);
   },
+  'changeBio 429': asCreator,
   'changeProfilePicture 200': (t) => setAvatar(t, new Blob([avatar])),
   'changeProfilePicture 400': (t) => setAvatar(t),
   'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
@@ -91,11 +92,14 @@ const changes: Record<string, Change> = {
   'endSession 200': async (t, world) => setPath(t, world.sessionId, await world.openSession()),
   'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
 
+  'createSpace 409': asCreator,
+  'createSpace 429': asCreator,
   'updateSpace 403': asOther,
   'updateSpace 409': (t, world) => {
     inPrivateSpace(t, world);
     setBody(t, { visibility: 'public' });
   },
+  'updateSpace 429': asCreator,
   'deleteSpace 200': async (t, world) =>
     setPath(t, world.space.space_id, (await world.createSpace()).space_id),
   'deleteSpace 403': asOther,
@@ -104,6 +108,8 @@ const changes: Record<string, Change> = {
   'renewInvitationCode 409': asCreator,
   'joinSpace 200': asOther,
   'joinSpace 403': (t, { removed }) => setToken(t, removed.token),
+  'joinSpace 409': (t, { space, otherSpace }) => setPath(t, space.space_id, otherSpace.space_id),
+  'joinSpace 429': asCreator,
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
   'listRemovals 403': asOther,
@@ -113,17 +119,22 @@ const changes: Record<string, Change> = {
   'removeParticipant 409': asCreator,
   'undoRemoval 403': asOther,
 
+  'sendMessage 429': asCreator,
   'sendMessage 403': (t, { otherSpace }) => setBody(t, { space_id: otherSpace.space_id }),
   'deleteMessage 200': async (t, world) =>
     setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
   'appreciateMessage 200': asOther,
   'appreciateMessage 403': asCreator,
+  'appreciateMessage 429': asOther,
   'withdrawAppreciation 200': asOther,
 
   'reportSpace 409': asFrequentReporter,
   'reportMessage 409': asFrequentReporter,
 };
+
+/** Responses that only a server with low quotas returns. */
+const EXCEEDS_QUOTA = ['createSpace 409', 'joinSpace 409'];
 
 /** Existing ids in a world, by the name of their parameter. */
 export const existingIds: Readonly<Record<string, (world: World) => string>> = {
@@ -181,6 +192,8 @@ export function prepareWith(
       return skip('only the operator can suspend an account or close registration');
     if (!special && (status === '500' || status === '503'))
       return skip('a request cannot make a working server fail');
+    if (!special && EXCEEDS_QUOTA.includes(id))
+      return skip('using up this quota takes too many requests');
     if (!special && status === '429' && isLimitShared(response))
       return skip('reaching this limit would block other users at the same IP address');
 
@@ -192,7 +205,8 @@ export function prepareWith(
     replaceIds(transaction, response, target);
     if (operation.acceptsToken) setToken(transaction, target.creator.token);
     await (changes[id] ?? changesByStatus[status])?.(transaction, target);
-    if (status === '429' && !(await reachLimit(transaction, target.url)) && !special)
+    const isQuotaLow = special !== undefined;
+    if (status === '429' && !(await reachLimit(transaction, target.url, isQuotaLow)) && !special)
       return skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
   };
 }
@@ -229,8 +243,15 @@ function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredRes
   return isPublicRead || operationId === 'register';
 }
 
-/** Repeats a request until it gets 429. Resolves to whether it did. */
-async function reachLimit({ request, fullPath }: Transaction, url: string): Promise<boolean> {
+/**
+ * Repeats a request until it gets 429. Resolves to whether it did.
+ * @param isQuotaLow whether to repeat requests without RateLimit headers, too, because quotas of accounts have none
+ */
+async function reachLimit(
+  { request, fullPath }: Transaction,
+  url: string,
+  isQuotaLow: boolean,
+): Promise<boolean> {
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
   for (let i = 0; i < MAX_REQUESTS_TO_LIMIT; i += 1) {
@@ -238,7 +259,7 @@ async function reachLimit({ request, fullPath }: Transaction, url: string): Prom
     const response = await fetch(new URL(fullPath, url), { method, headers, body, signal });
     await response.arrayBuffer();
     if (response.status === 429) return true;
-    if (!response.headers.has('ratelimit-limit')) return false;
+    if (!isQuotaLow && !response.headers.has('ratelimit-limit')) return false;
   }
   return false;
 }

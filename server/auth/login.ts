@@ -1,4 +1,5 @@
 import { emailKey } from '../accounts/email.ts';
+import type { Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -13,12 +14,12 @@ const MAX_ATTEMPTS = 3;
  * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
 export async function login(
-  engine: Engine,
+  resources: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
   email: string,
   password: string,
 ): Promise<OpenedSession> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const session = await attemptLogin(engine, email, password);
+    const session = await attemptLogin(resources, email, password);
     if (session) return session;
   }
   throw credentialsIncorrect();
@@ -26,7 +27,7 @@ export async function login(
 
 /** Returns undefined if the stored hash was replaced after it had been verified. */
 async function attemptLogin(
-  engine: Engine,
+  { engine, quotas }: Parameters<typeof login>[0],
   email: string,
   password: string,
 ): Promise<OpenedSession | undefined> {
@@ -51,7 +52,7 @@ async function attemptLogin(
       .executeTakeFirst();
     if (!updated) return undefined;
     if (updated.suspended_at !== null) throw accountSuspended();
-    return openSession(trx, account.pk);
+    return openSession(trx, account.pk, quotas);
   });
   return token === undefined ? undefined : { userId: account.user_id, token };
 }

@@ -3,7 +3,7 @@ import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
-import type { Config } from '../config.ts';
+import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -16,7 +16,7 @@ import { type OpenedSession, openSession } from './sessions.ts';
  *   taken
  */
 export async function register(
-  engine: Engine,
+  { engine, quotas }: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
   { isRegistrationOpen }: Pick<Config, 'isRegistrationOpen'>,
   { username, email, password }: { username: string; email: string; password: string },
 ): Promise<OpenedSession> {
@@ -56,7 +56,7 @@ export async function register(
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
-      return openSession(trx, pk);
+      return openSession(trx, pk, quotas);
     });
     return { userId, token };
   } catch (error) {

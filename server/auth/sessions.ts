@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { SessionSummary } from '../../generated/types.gen.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Quotas } from '../config.ts';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
@@ -31,11 +32,18 @@ const TOKEN_PREFIX = 'sps_';
 /** Minimum time between two updates of `last_used_at`, so that most requests that read do not write. */
 const LAST_USED_INTERVAL_SECONDS = 3600;
 
-/** Opens a session and returns its token. Only the token's hash is stored. */
-export async function openSession(db: Database, userPk: number): Promise<string> {
+/**
+ * Opens a session and returns its token. Only the token's hash is stored. If the account has more than `maxSessions`
+ * sessions, ends those that were not used for the longest time.
+ */
+export async function openSession(
+  trx: DatabaseTransaction,
+  userPk: number,
+  { maxSessions }: Pick<Quotas, 'maxSessions'>,
+): Promise<string> {
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   const now = new Date().toISOString();
-  await db
+  await trx
     .insertInto('sessions')
     .values({
       session_id: randomUUID(),
@@ -44,6 +52,19 @@ export async function openSession(db: Database, userPk: number): Promise<string>
       created_at: now,
       last_used_at: now,
     })
+    .execute();
+  await trx
+    .deleteFrom('sessions')
+    .where('pk', 'in', (from) =>
+      from
+        .selectFrom('sessions')
+        .select('pk')
+        .where('user_pk', '=', userPk)
+        .orderBy('last_used_at', 'desc')
+        .orderBy('pk', 'desc')
+        .limit(-1)
+        .offset(maxSessions),
+    )
     .execute();
   return token;
 }

@@ -44,6 +44,11 @@ export interface TaskTarget {
 export interface Tasks {
   eraseAccount(engine: Engine, target: TaskTarget): Promise<void>;
   eraseSpace(engine: Engine, target: TaskTarget): Promise<void>;
+  /**
+   * Deletes rows of deleted spaces and accounts for about a second. Called by maintenance.
+   * @returns whether none are left
+   */
+  eraseDeletedRows(engine: Engine, stopping: AbortSignal): Promise<boolean>;
   /** Rebuilds the search dictionary if the word index has changed. Called by maintenance. */
   refreshDictionary(engine: Engine): Promise<void>;
 }

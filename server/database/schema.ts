@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { Action } from '../config.ts';
 
 /**
  * The tables. Conventions:
@@ -25,6 +26,10 @@ export interface Schema {
   search_revision: SearchRevision;
   discarded_avatars: DiscardedAvatars;
   pending_purges: PendingPurges;
+  erased_users: ErasedUsers;
+  erased_spaces: ErasedSpaces;
+  spaces_to_move: SpacesToMove;
+  action_counts: ActionCounts;
   secrets: Secrets;
 }
 
@@ -188,6 +193,33 @@ interface DiscardedAvatars {
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;
+}
+
+/** Deleted accounts whose rows are still being erased. See `erased-rows.ts`. */
+interface ErasedUsers {
+  user_pk: number;
+}
+
+/** Deleted spaces whose rows are still being erased. See `erased-rows.ts`. */
+interface ErasedSpaces {
+  space_pk: number;
+  /** The former `PublicSpaces.key`, until the space is removed from the word index. Null for private spaces. */
+  key: number | null;
+}
+
+/** Spaces to move in the search order, because a deleted account participated in them. */
+interface SpacesToMove {
+  space_pk: number;
+}
+
+/** How often a user did something in the current hour and day. See `accounts/quotas.ts`. */
+export interface ActionCounts {
+  user_pk: number;
+  action: Action;
+  hour_began_at: string;
+  hour_count: number;
+  day_began_at: string;
+  day_count: number;
 }
 
 /** Random keys, shared by all processes. Exports do not contain them. */

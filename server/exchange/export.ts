@@ -1,5 +1,6 @@
 import { explainOldUsername } from '../accounts/old-usernames.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readSnapshot } from '../database/transaction.ts';
 import { readTags } from '../spaces/tags.ts';
 import type {
@@ -45,6 +46,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       'updated_at',
       'suspended_at',
     ])
+    .where(isLiveUser('pk'))
     .orderBy('pk')
     .stream();
   for await (const row of rows) {
@@ -82,6 +84,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         'spaces.created_at',
       ])
       .where('spaces.pk', '>', lastPk)
+      .where(isLiveSpace('spaces.pk'))
       .orderBy('spaces.pk')
       .limit(BATCH_SIZE)
       .execute();
@@ -122,6 +125,7 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
       'participations.left_at',
       'participations.removed_at',
     ])
+    .where(isLiveSpace('participations.space_pk'))
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
@@ -148,6 +152,8 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
       'messages.text',
       'messages.created_at',
     ])
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
     .orderBy('messages.pk')
     .stream();
   for await (const { message_id, space_id, author_id, text, created_at } of rows) {
@@ -168,6 +174,9 @@ async function* appreciations(db: DatabaseTransaction): AsyncIterable<Appreciati
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .innerJoin('users', 'users.pk', 'appreciations.user_pk')
     .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveUser('appreciations.user_pk'))
     .orderBy('appreciations.message_pk')
     .orderBy('appreciations.user_pk')
     .stream();

@@ -10,6 +10,7 @@ import type { Spaces } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
+import { eraseDeletedRows } from '../profile/account-deletion.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
@@ -83,6 +84,8 @@ export async function importRecords(
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   // The command may run before a new version of the server has updated the index.
   await updateSearchIndex(engine);
+  // So that the records of a deleted account can be imported again.
+  while (!(await eraseDeletedRows(engine)));
   await transact(engine.db, async (trx) => {
     const run: ImportRun = {
       engine,

@@ -1,7 +1,9 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { countForNetwork, withFurtherLimit } from '../http/rate-limits.ts';
 import {
   joinSpace,
   leaveSpace,
@@ -27,10 +29,12 @@ type Operations =
   | 'undoRemoval';
 
 export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { engine } = context;
+  const { engine, rateLimits } = context;
   return {
     createSpace: async (request, reply) => {
-      const space = await createSpace(context, callerOf(request), request.body);
+      const space = await countForNetwork(rateLimits, 'space', request, () =>
+        createSpace(context, callerOf(request), request.body),
+      );
       return reply.code(201).send(space);
     },
 
@@ -41,7 +45,9 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await updateSpace(context, callerOf(request), space_id, request.body);
+      const space = await countForNetwork(rateLimits, 'space', request, () =>
+        updateSpace(context, callerOf(request), space_id, request.body),
+      );
       return reply.code(200).send(space);
     },
 
@@ -60,7 +66,15 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
     joinSpace: async (request, reply) => {
       const { space_id } = request.params;
       const invitation = request.body?.invitation_code ?? undefined;
-      const participation = await joinSpace(context, callerOf(request), space_id, invitation);
+      const caller = callerOf(request);
+      // Failed attempts are limited, because they can be guesses of an invitation code.
+      const attempt = () =>
+        withFurtherLimit(rateLimits.join, caller.userId, () =>
+          withFurtherLimit(rateLimits.joinFromNetwork, networkKey(request), () =>
+            joinSpace(context, caller, space_id, invitation),
+          ),
+        );
+      const participation = await countForNetwork(rateLimits, 'change', request, attempt);
       return reply.code(200).send(participation);
     },
 

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError, RateExceededError } from '../errors.ts';
 import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,
@@ -35,6 +35,10 @@ export function errorHandler({
 /** Never copies messages of libraries or the database, because they can contain data of other users. */
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
+  if (error instanceof RateExceededError) {
+    const headers = { 'retry-after': String(error.retryAfterSeconds) };
+    return new HttpProblem(error.code, error.message, { headers });
+  }
   if (error instanceof DomainError) {
     return new HttpProblem(error.code, error.message, { pointers: error.pointers });
   }

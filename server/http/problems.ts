@@ -39,6 +39,7 @@ export const PROBLEM_STATUSES = {
   space_cannot_become_public: 409,
   precondition_failed: 412,
   too_many_reports: 409,
+  quota_exceeded: 409,
   body_too_large: 413,
   avatar_too_large: 413,
   uri_too_long: 414,

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';
 import { describeCreator } from '../users/creator.ts';
@@ -34,15 +36,17 @@ export async function listMessages(
     query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);
-  return { next: page.next, items: page.items.map((row) => describeMessage(avatars, row)) };
+  // Filtered after the query, so that one page never reads past many messages that are being erased.
+  const items = page.items.filter(({ is_live }) => is_live);
+  return { next: page.next, items: items.map((row) => describeMessage(avatars, row)) };
 }
 
 /**
  * Sends a message to a space in which the caller is a participant.
- * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`
+ * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   text: string,
@@ -50,6 +54,7 @@ export async function sendMessage(
   assertMessageText(text);
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'message');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       throw new DomainError(
@@ -138,6 +143,8 @@ export async function findMessage(
       'spaces.creator_pk as spaceCreatorPk',
     ])
     .where('message_id', '=', messageId)
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
     .where((where) =>
       where.or([
         where('messages.author_pk', '=', caller.userPk),
@@ -192,11 +199,13 @@ function selectMessages(db: Database) {
       'users.username',
       'users.avatar',
     ])
+    .select(isLiveUser('messages.author_pk').as('is_live'))
     .select((select) =>
       select
         .selectFrom('appreciations')
         .select((count) => count.fn.countAll<number>().as('count'))
         .whereRef('appreciations.message_pk', '=', 'messages.pk')
+        .where(isLiveUser('appreciations.user_pk'))
         .as('appreciation_count'),
     );
 }

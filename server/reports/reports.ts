@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
@@ -130,6 +131,8 @@ export async function listReports(
       'authors.user_id as author_id',
       'authors.username as author_username',
     ])
+    .where(isLiveSpace('spaces.pk'))
+    .where(isLiveUser('authors.pk'))
     .orderBy('reports.pk', 'desc')
     .limit(limit + 1);
   if (position !== undefined) query = query.where('reports.pk', '<', position[0] as number);

@@ -1,34 +1,40 @@
 import { sql } from 'kysely';
 import type { Participant, Participation } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import { describeCreator } from '../users/creator.ts';
+import { assertMayParticipate } from './space-quotas.ts';
 import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
  * Makes the caller a participant of a space. Does nothing if they already are one.
  * @param invitationCode required for a private space
- * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code; `removed_from_space`
+ * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code; `removed_from_space`,
+ *   `quota_exceeded`, `too_many_requests`
  */
 export async function joinSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   invitationCode: string | undefined,
 ): Promise<Participation> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const space = await findAnySpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
         throw spaceNotFound();
       }
       await assertNotRemoved(trx, space.pk, caller.userPk);
+      await assertMayParticipate(trx, quotas, caller);
       const joined_at = new Date().toISOString();
       await trx
         .insertInto('participations')
@@ -124,6 +130,7 @@ export async function listParticipations(
     .select(['space_pk', 'joined_at'])
     .where('user_pk', '=', caller.userPk)
     .where('left_at', 'is', null)
+    .where(isLiveSpace('space_pk'))
     .orderBy('joined_at', 'desc')
     .orderBy('space_pk', 'desc')
     .limit(limit + 1);

@@ -1,26 +1,29 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import {
   CONTROLS_AND_LINE_SEPARATORS,
   CONTROLS_EXCEPT_LINE_FEED,
   isBlank,
 } from '../text/characters.ts';
 import { describeCreator } from '../users/creator.ts';
+import { assertMayCreate, assertMayParticipate, assertTagQuota } from './space-quotas.ts';
 import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
 
 /**
  * Creates a space with the caller as its first participant.
- * @throws DomainError `invalid_request`
+ * @throws DomainError `invalid_request`, `quota_exceeded`, `too_many_requests`
  */
 export async function createSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   creation: SpaceCreation,
 ): Promise<Space> {
@@ -30,6 +33,9 @@ export async function createSpace(
   const now = new Date().toISOString();
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'space');
+    await assertMayCreate(trx, quotas, caller);
+    await assertMayParticipate(trx, quotas, caller);
     const { pk } = await trx
       .insertInto('spaces')
       .values({
@@ -55,6 +61,7 @@ export async function createSpace(
       })
       .execute();
     await setTags(engine, trx, pk, tags);
+    if (tags.length > 0) await assertTagQuota(trx, quotas, caller);
     await indexSpace(engine, trx, pk);
     return describeSpace(trx, avatars, pk, caller);
   });
@@ -75,21 +82,28 @@ export async function readSpace(
 
 /**
  * Changes the given fields of a space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`, `space_cannot_become_public`
+ * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`, `space_cannot_become_public`,
+ *   `quota_exceeded`, `too_many_requests`
  */
 export async function updateSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
 ): Promise<Space> {
   return transact(engine.db, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'space');
     const space = await findOwnSpace(trx, caller, spaceId);
     const { pk } = space;
     await updateRow(trx, space, update);
     let formerTags: number[] = [];
-    if (update.tags) formerTags = await setTags(engine, trx, pk, parseTags(update.tags));
+    if (update.tags) {
+      const tags = parseTags(update.tags);
+      formerTags = await setTags(engine, trx, pk, tags);
+      // An imported account that has more tags can still remove some.
+      if (tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
+    }
     await indexSpace(engine, trx, pk);
     // Only now, because the index referred to the former tags, too.
     await deleteUnusedTags(trx, formerTags);
@@ -277,6 +291,7 @@ export async function describeSpaces(
     ])
     .where('spaces.pk', 'in', spacePks)
     .where('users.suspended_at', 'is', null)
+    .where(isLiveSpace('spaces.pk'))
     .execute();
   const tags = await readTags(db, spacePks);
   return new Map(

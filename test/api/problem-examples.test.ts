@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { contractText } from '../../server/contract.ts';
+import { importRecords } from '../../server/exchange/import.ts';
 import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
@@ -120,6 +121,17 @@ const requests: Record<string, () => Promise<Response>> = {
   SpaceNotFound: () => app.fetch('/api/spaces/unknown'),
   MessageNotFound: () =>
     app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
+  QuotaExceeded: async () => {
+    const lines = async function* () {
+      for (let i = 0; i < 999; i += 1) {
+        yield JSON.stringify({ type: 'space', creator_id: ada.userId, title: `Tea ${i}` });
+      }
+    };
+    // In addition to the space of the other requests.
+    await importRecords(app.context.engine, lines());
+    const creation = { title: 'Tea', description: '', visibility: 'public', tags: [] };
+    return sendJson('POST', '/api/spaces', creation, ada.headers);
+  },
   UsernameTaken: () => sendJson('PUT', '/api/profile/username', { username: 'Bob' }, ada.headers),
   RequestTimeout: async () => {
     const { url } = limitedApp;

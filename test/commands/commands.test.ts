@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../server/database/open.ts';
+import { eraseAccount } from '../../server/profile/account-deletion.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { startCommand } from '../support/commands.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
@@ -169,6 +171,42 @@ describe('a backup', () => {
     ]);
     expect(restored.stdout).toBe(original.stdout);
     expect(original.stdout).toContain('bread');
+  });
+
+  test('by backup is compacted only after the rows of deleted accounts are deleted', async () => {
+    const DATA_DIR = join(folder, 'interrupted');
+    await mkdir(DATA_DIR);
+    const file = join(DATA_DIR, 'space-service.sqlite');
+    expect(await run('commands/backup', [file])).toMatchObject({ code: 0 });
+    {
+      await using engine = await openDatabase({ dataDir: DATA_DIR }, { runsMaintenance: false });
+      const { pk: user_pk } = await engine.db
+        .selectFrom('users')
+        .select('pk')
+        .where('email', '=', 'ada@example.com')
+        .executeTakeFirstOrThrow();
+      const time = new Date().toISOString();
+      const { pk: sessionPk } = await engine.db
+        .insertInto('sessions')
+        .values({
+          session_id: 'none',
+          token_hash: 'none',
+          user_pk,
+          created_at: time,
+          last_used_at: time,
+        })
+        .returning('pk')
+        .executeTakeFirstOrThrow();
+      // No time, so the transaction deletes only the first rows.
+      await eraseAccount(engine, { pk: user_pk, sessionPk }, -1);
+      const rows = await engine.db.selectFrom('erased_users').selectAll().execute();
+      expect(rows).toEqual([{ user_pk }]);
+    }
+    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    const sqlite = new Sqlite(file);
+    expect(sqlite.prepare('SELECT count(*) FROM erased_users').pluck().get()).toBe(0);
+    expect(sqlite.prepare('SELECT count(*) FROM spaces').pluck().get()).toBe(0);
+    sqlite.close();
   });
 
   test.each([['export'], ['backup']])('by %s rejects a folder as its target', async (command) => {

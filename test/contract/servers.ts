@@ -4,6 +4,12 @@ import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
 
+/** The data of `openWorld` uses up these quotas of `creator`. */
+const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3' };
+
+/** Sufficient for the data of `openWorld`, and reached by a few requests. */
+const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_HOUR: '10' };
+
 /** Starts servers with temporary data. Disposing of `cleanup` stops them. */
 export async function startServers(cleanup: AsyncDisposableStack): Promise<Servers> {
   const start = async (...options: Parameters<typeof startApp>) =>
@@ -17,12 +23,17 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
   const world = await openWorld(app.url);
   const suspended = await world.register();
   await suspendAccount(app.context.engine, suspended.userId);
+  const full = await openWorld(await start(FULL_QUOTAS));
   return {
     world,
     specialWorlds: {
       'login 403': { ...world, creator: suspended },
       'register 403': { ...world, url: await start({ REGISTRATION: 'closed' }) },
-      429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
+      'createSpace 409': full,
+      'joinSpace 409': full,
+      429: await openWorld(
+        await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1', ...LOW_RATES }),
+      ),
       // These servers fail before authentication, so the accounts may be those of another server.
       500: { ...world, url: await startFailing('SQLITE_ERROR') },
       503: { ...world, url: await startFailing('SQLITE_BUSY') },

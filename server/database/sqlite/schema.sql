@@ -1,6 +1,16 @@
 -- The tables as the migrations create them. Do not edit: after a new migration, update this file with
 --   npm test -- test/database/schema.test.ts --update
 
+CREATE TABLE action_counts (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  action TEXT NOT NULL,
+  hour_began_at TEXT NOT NULL,
+  hour_count INTEGER NOT NULL,
+  day_began_at TEXT NOT NULL,
+  day_count INTEGER NOT NULL,
+  PRIMARY KEY (user_pk, action)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE appreciations (
   message_pk INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -28,6 +38,17 @@ CREATE TABLE discarded_avatars (
   avatar TEXT PRIMARY KEY,
   remove_after TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE erased_spaces (
+  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE,
+  key INTEGER
+) STRICT;
+
+CREATE INDEX erased_spaces_by_key ON erased_spaces (key) WHERE key IS NOT NULL;
+
+CREATE TABLE erased_users (
+  user_pk INTEGER PRIMARY KEY REFERENCES users ON DELETE CASCADE
+) STRICT;
 
 CREATE TABLE messages (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -158,6 +179,10 @@ CREATE TABLE spaces_to_index (
 ) STRICT;
 
 CREATE INDEX spaces_to_index_by_key ON spaces_to_index (key);
+
+CREATE TABLE spaces_to_move (
+  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE
+) STRICT;
 
 CREATE TABLE tag_hits (
   tag_id INTEGER NOT NULL REFERENCES tags,

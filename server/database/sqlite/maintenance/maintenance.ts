@@ -10,26 +10,28 @@ import { mergeWordIndex } from './word-index-merge.ts';
  */
 const DICTIONARY_PAUSE_FACTOR = 20;
 
-/** Merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
+/** The work that only domain functions can do. */
+export interface MaintenanceTasks {
+  refreshDictionary(): Promise<void>;
+  /** Returns whether no rows are left to erase. */
+  eraseDeletedRows(): Promise<boolean>;
+}
+
+/** Erases deleted rows, merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
 export class Maintenance {
   readonly #db: Database;
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
-  readonly #refreshDictionary: () => Promise<void>;
+  readonly #tasks: MaintenanceTasks;
   #dictionaryPausesUntil = 0;
   /** The data version at which no work was left. */
   #handledVersion: number | undefined;
 
-  constructor(
-    db: Database,
-    file: string,
-    refreshDictionary: () => Promise<void>,
-    stopping: AbortSignal,
-  ) {
+  constructor(db: Database, file: string, stopping: AbortSignal, tasks: MaintenanceTasks) {
     this.#db = db;
     this.#stopping = stopping;
-    this.#refreshDictionary = refreshDictionary;
-    this.#purger = new Purger(db, file, refreshDictionary, stopping);
+    this.#tasks = tasks;
+    this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping);
   }
 
   /** Does all pending work. The next round retries it if the disk is full or the file is locked. */
@@ -45,8 +47,9 @@ export class Maintenance {
     // Read before the work, so that a write during this round causes another round.
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
+    const isErased = await this.#tasks.eraseDeletedRows();
     const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
-    const isPurgePostponed = requests.length > 0 && this.#purger.isPausing;
+    const isPurgePostponed = requests.length > 0 && (!isErased || this.#purger.isPausing);
     if (requests.length > 0 && !isPurgePostponed) {
       await this.#purger.purge(requests.map(({ id }) => id));
     } else {
@@ -55,12 +58,12 @@ export class Maintenance {
     const isDictionaryPostponed = performance.now() < this.#dictionaryPausesUntil;
     if (!isDictionaryPostponed && !this.#stopping.aborted) {
       const startedAt = performance.now();
-      await this.#refreshDictionary();
+      await this.#tasks.refreshDictionary();
       const duration = performance.now() - startedAt;
       this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * duration;
     }
     await checkpointWal(this.#db);
-    const isPostponed = isPurgePostponed || isDictionaryPostponed;
+    const isPostponed = !isErased || isPurgePostponed || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
 }

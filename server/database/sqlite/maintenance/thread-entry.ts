@@ -21,8 +21,10 @@ const engine = createEngine(db);
 const taskRunner = new TaskRunner(engine, tasks, stopping.signal, (response) =>
   port.postMessage(response),
 );
-const refreshDictionary = async () => tasks.refreshDictionary?.(engine);
-const maintenance = new Maintenance(db, file, refreshDictionary, stopping.signal);
+const maintenance = new Maintenance(db, file, stopping.signal, {
+  refreshDictionary: async () => tasks.refreshDictionary?.(engine),
+  eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopping.signal)) ?? true,
+});
 
 port.on('message', (request: ThreadRequest) => {
   if (request.kind === 'stop') stopping.abort();
