@@ -55,15 +55,15 @@ export async function openSession(
     .execute();
   await trx
     .deleteFrom('sessions')
-    .where('pk', 'in', (from) =>
+    .where('user_pk', '=', userPk)
+    .where('pk', 'not in', (from) =>
       from
         .selectFrom('sessions')
         .select('pk')
         .where('user_pk', '=', userPk)
         .orderBy('last_used_at', 'desc')
         .orderBy('pk', 'desc')
-        .limit(-1)
-        .offset(maxSessions),
+        .limit(maxSessions),
     )
     .execute();
   return token;

@@ -26,7 +26,4 @@ const statements = [
     day_count INTEGER NOT NULL,
     PRIMARY KEY (user_pk, action)
   ) STRICT, WITHOUT ROWID`,
-  // Sorted, to find the sessions of an account that were not used for the longest time.
-  'DROP INDEX sessions_by_user',
-  'CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at)',
 ];
