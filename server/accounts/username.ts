@@ -129,3 +129,11 @@ const RESERVED_SKELETONS = new Set(
 export function isReserved(text: string): boolean {
   return RESERVED_KEYS.has(usernameKey(text)) || RESERVED_SKELETONS.has(usernameSkeleton(text));
 }
+
+/** @throws DomainError `username_reserved` */
+export function assertNotReserved(text: string): void {
+  if (!isReserved(text)) return;
+  throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
+    { pointer: '/username', message: 'is reserved' },
+  ]);
+}
