@@ -63,8 +63,6 @@ export const packages: Package[] = [
     name: 'space-service-tools',
     description: 'A mock server and a contract check for the API of space-service.',
     readme: 'codegen/packages/tools.README.md',
-    // Compiles exactly the listed files, without the types of the server that they import. `npm run check:types` checks
-    // these types.
     projects: ['codegen/packages/tools.tsconfig.json'],
     assets: [
       'openapi.yaml',
@@ -90,6 +88,8 @@ export const packages: Package[] = [
 
 /**
  * Returns a package of programs.
+ * @param program.projects configurations that extend `programs.tsconfig.json`: the package contains exactly the files
+ *   that they include, and `npm run check:types` checks the types
  * @param program.assets files that the programs read, as paths or glob patterns
  * @param program.manifest the fields of `package.json` that only this package has
  */
