@@ -127,8 +127,12 @@ function programs(program: {
 
 /** Returns the versions of packages in the repository's package.json. */
 function versionsOf(names: readonly string[]): Record<string, string> {
-  const versions = { ...root.dependencies, ...root.devDependencies };
-  return Object.fromEntries(names.map((name) => [name, versions[name] as string]));
+  const entries = names.map((name): [string, string] => {
+    const version = root.dependencies[name] ?? root.devDependencies[name];
+    if (version === undefined) throw new Error(`package.json does not list ${name}.`);
+    return [name, version];
+  });
+  return Object.fromEntries(entries);
 }
 
 function readJson(path: string): unknown {
