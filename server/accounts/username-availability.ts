@@ -1,7 +1,7 @@
 import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
-import { isReserved } from './username.ts';
+import { assertNotReserved } from './username.ts';
 
 /**
  * Rejects a username that is reserved, taken, or looks like a taken one.
@@ -34,14 +34,6 @@ export async function assertUsernameAvailable(
     )
     .execute();
   if (owners.some(({ pk }) => pk !== userPk)) throw usernameTaken();
-}
-
-/** @throws DomainError `username_reserved` */
-export function assertNotReserved(text: string): void {
-  if (!isReserved(text)) return;
-  throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
-    { pointer: '/username', message: 'is reserved' },
-  ]);
 }
 
 export function usernameTaken(): DomainError {

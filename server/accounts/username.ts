@@ -149,3 +149,11 @@ export function isReserved(text: string): boolean {
   const name = text.replace(/^[._\- ]+|[._\- ]+$/g, '');
   return RESERVED_KEYS.has(usernameKey(name)) || RESERVED_SKELETONS.has(usernameSkeleton(name));
 }
+
+/** @throws DomainError `username_reserved` */
+export function assertNotReserved(text: string): void {
+  if (!isReserved(text)) return;
+  throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
+    { pointer: '/username', message: 'is reserved' },
+  ]);
+}

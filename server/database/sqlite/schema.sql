@@ -143,9 +143,7 @@ CREATE INDEX sessions_by_creation ON sessions (created_at);
 
 CREATE INDEX sessions_by_use ON sessions (last_used_at);
 
-CREATE INDEX sessions_by_user ON sessions (user_pk);
-
-CREATE INDEX sessions_by_user_and_use ON sessions (user_pk, last_used_at);
+CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at);
 
 CREATE TABLE space_tags (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,

@@ -21,9 +21,8 @@ const statements = [
   `INSERT INTO sessions (pk, session_id, token_hash, user_pk, created_at, last_used_at)
     SELECT pk, lower(hex(randomblob(16))), token_hash, user_pk, created_at, last_used_at FROM old_sessions`,
   'DROP TABLE old_sessions',
-  'CREATE INDEX sessions_by_user ON sessions (user_pk)',
-  // To find the sessions of an account that were not used for the longest time.
-  'CREATE INDEX sessions_by_user_and_use ON sessions (user_pk, last_used_at)',
+  // Sorted, to find the sessions of an account that were not used for the longest time.
+  'CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at)',
   'CREATE INDEX sessions_by_creation ON sessions (created_at)',
   'CREATE INDEX sessions_by_use ON sessions (last_used_at)',
 
