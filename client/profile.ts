@@ -1,6 +1,6 @@
 import type { Client } from '../generated/client/index.ts';
 import * as sdk from '../generated/sdk.gen.ts';
-import type { Confirmation, Picture, Profile } from '../generated/types.gen.ts';
+import type { AccountData, Confirmation, Picture, Profile } from '../generated/types.gen.ts';
 import { type AccessToken, type ApiOptions, createApiClient, receiveObject } from './http.ts';
 
 /** An avatar to upload: a `Blob`, a `File`, or a file reference from a React Native picker. */
@@ -75,6 +75,14 @@ export class ProfileAPI {
   changePassword(currentPassword: string, newPassword: string): Promise<Confirmation> {
     const body = { currentPassword, newPassword };
     return receiveObject(sdk.changePassword({ client: this.#client, body }), 'message');
+  }
+
+  /**
+   * Returns everything that the service stores about the account. For a large account, this can be hundreds of megabytes.
+   * @throws {@link ApiError}
+   */
+  downloadAccountData(): Promise<AccountData> {
+    return receiveObject(sdk.downloadAccountData({ client: this.#client }), 'account');
   }
 
   /**

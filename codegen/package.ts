@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundlePackages } from './packages/bundle.ts';
 import { type Package, packages } from './packages/index.ts';
 
 // Builds the npm packages in a folder, by default dist/, each ready for `npm publish dist/<name>`. More arguments select
@@ -38,7 +39,10 @@ for (const each of packages) {
   if (names.length === 0 || names.includes(each.name)) build(each, join(folder, each.name));
 }
 
-function build({ readme, projects, files, json }: Package, target: string): void {
+function build(
+  { readme, projects, files, json, bundledDependencies = [] }: Package,
+  target: string,
+): void {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   for (const project of projects) {
@@ -47,6 +51,7 @@ function build({ readme, projects, files, json }: Package, target: string): void
     });
   }
   for (const path of globSync('**/*.js', { cwd: target })) renameEntryModules(join(target, path));
+  bundlePackages(bundledDependencies, target);
   for (const path of globSync(files)) cpSync(path, join(target, path));
   cpSync(readme, join(target, 'README.md'));
   for (const [path, content] of Object.entries(json)) {

@@ -2,7 +2,7 @@
 
 import type { RouteHandler } from 'fastify';
 
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type RouteHandlers = {
     searchSpaces: RouteHandler<{
@@ -36,6 +36,9 @@ export type RouteHandlers = {
         Body: ChangePasswordData['body'];
         Reply: ChangePasswordErrors & ChangePasswordResponses;
     }>;
+    downloadAccountData: RouteHandler<{
+        Reply: DownloadAccountDataErrors & DownloadAccountDataResponses;
+    }>;
     deleteAccount: RouteHandler<{
         Reply: DeleteAccountErrors & DeleteAccountResponses;
     }>;
@@ -50,6 +53,14 @@ export type RouteHandlers = {
     logout: RouteHandler<{
         Querystring?: LogoutData['query'];
         Reply: LogoutErrors & LogoutResponses;
+    }>;
+    listSessions: RouteHandler<{
+        Querystring?: ListSessionsData['query'];
+        Reply: ListSessionsErrors & ListSessionsResponses;
+    }>;
+    endSession: RouteHandler<{
+        Params: EndSessionData['path'];
+        Reply: EndSessionErrors & EndSessionResponses;
     }>;
     createSpace: RouteHandler<{
         Body: CreateSpaceData['body'];
@@ -68,6 +79,10 @@ export type RouteHandlers = {
         Params: UpdateSpaceData['path'];
         Reply: UpdateSpaceErrors & UpdateSpaceResponses;
     }>;
+    renewInvitationCode: RouteHandler<{
+        Params: RenewInvitationCodeData['path'];
+        Reply: RenewInvitationCodeErrors & RenewInvitationCodeResponses;
+    }>;
     listParticipations: RouteHandler<{
         Querystring?: ListParticipationsData['query'];
         Reply: ListParticipationsErrors & ListParticipationsResponses;
@@ -80,6 +95,22 @@ export type RouteHandlers = {
         Body?: JoinSpaceData['body'];
         Params: JoinSpaceData['path'];
         Reply: JoinSpaceErrors & JoinSpaceResponses;
+    }>;
+    listParticipants: RouteHandler<{
+        Querystring: ListParticipantsData['query'];
+        Reply: ListParticipantsErrors & ListParticipantsResponses;
+    }>;
+    listRemovals: RouteHandler<{
+        Querystring: ListRemovalsData['query'];
+        Reply: ListRemovalsErrors & ListRemovalsResponses;
+    }>;
+    undoRemoval: RouteHandler<{
+        Params: UndoRemovalData['path'];
+        Reply: UndoRemovalErrors & UndoRemovalResponses;
+    }>;
+    removeParticipant: RouteHandler<{
+        Params: RemoveParticipantData['path'];
+        Reply: RemoveParticipantErrors & RemoveParticipantResponses;
     }>;
     listMessages: RouteHandler<{
         Querystring: ListMessagesData['query'];
@@ -104,5 +135,15 @@ export type RouteHandlers = {
     getUser: RouteHandler<{
         Params: GetUserData['path'];
         Reply: GetUserErrors & GetUserResponses;
+    }>;
+    reportSpace: RouteHandler<{
+        Body: ReportSpaceData['body'];
+        Params: ReportSpaceData['path'];
+        Reply: ReportSpaceErrors & ReportSpaceResponses;
+    }>;
+    reportMessage: RouteHandler<{
+        Body: ReportMessageData['body'];
+        Params: ReportMessageData['path'];
+        Reply: ReportMessageErrors & ReportMessageResponses;
     }>;
 };

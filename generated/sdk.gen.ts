@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -92,6 +92,9 @@ export const changeUsername = <ThrowOnError extends boolean = false>(options: Op
  * Change the caller's bio
  *
  * Replaces the caller's bio. An empty string clears it.
+ *
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const changeBio = <ThrowOnError extends boolean = false>(options: Options<ChangeBioData, ThrowOnError>): RequestResult<ChangeBioResponses, ChangeBioErrors, ThrowOnError> => (options.client ?? client).put<ChangeBioResponses, ChangeBioErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -163,14 +166,31 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * Download the caller's data
+ *
+ * Returns everything that the service stores about the caller as one document, except the hashes of the
+ * password and of access tokens. The files of the service's log are not included.
+ *
+ * The document of a large account can have hundreds of megabytes. It is read while it is sent, so it can
+ * mix states from before and after changes during the download. If the download fails halfway, for
+ * example because the account is deleted, the connection is closed and the JSON is incomplete.
+ *
+ */
+export const downloadAccountData = <ThrowOnError extends boolean = false>(options?: Options<DownloadAccountDataData, ThrowOnError>): RequestResult<DownloadAccountDataResponses, DownloadAccountDataErrors, ThrowOnError> => (options?.client ?? client).get<DownloadAccountDataResponses, DownloadAccountDataErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/profile/data',
+    ...options
+});
+
+/**
  * Delete the caller's account
  *
  * Permanently deletes the caller's account. This cannot be undone, so ask the user for confirmation
  * first.
  *
- * This also deletes the account's sessions, messages, participations and avatar, the appreciations it
- * gave and received, and the spaces it created with all their messages. The username and the email
- * address become available again.
+ * This also deletes the account's sessions, messages, participations, reports and avatar, the
+ * appreciations it gave and received, the spaces it created with all their messages, and the reports about
+ * any of these. The username and the email address become available again.
  *
  */
 export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Options<DeleteAccountData, ThrowOnError>): RequestResult<DeleteAccountResponses, DeleteAccountErrors, ThrowOnError> => (options?.client ?? client).delete<DeleteAccountResponses, DeleteAccountErrors, ThrowOnError>({
@@ -183,7 +203,7 @@ export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Op
  * Create an account
  *
  * Creates an account and starts its first session. Returns 409 if the username is taken or reserved,
- * or if the email address is taken.
+ * or if the email address is taken. Returns 403 if the server does not accept registrations.
  *
  * Rate limit: 60 requests per client IP address per minute. Requests that return 400 do not count.
  *
@@ -201,9 +221,14 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
  * Sign in
  *
  * Starts a session. The response and its time are the same for an unknown email address and a wrong
- * password.
+ * password. Returns 403 if the password is correct, but the operator has suspended the account.
  *
- * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address.
+ * Starting more sessions than the account can have, by default 100, ends those that were not used for
+ * the longest time.
+ *
+ * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address, and
+ * 50 for each pair of email address and /48 block. After many failed attempts for an email address from
+ * any client, the response takes up to 2 seconds longer.
  *
  */
 export const login = <ThrowOnError extends boolean = false>(options: Options<LoginData, ThrowOnError>): RequestResult<LoginResponses, LoginErrors, ThrowOnError> => (options.client ?? client).post<LoginResponses, LoginErrors, ThrowOnError>({
@@ -229,10 +254,37 @@ export const logout = <ThrowOnError extends boolean = false>(options?: Options<L
 });
 
 /**
+ * List the caller's sessions
+ *
+ * Returns the sessions of the account, newest first. Access tokens are never included.
+ */
+export const listSessions = <ThrowOnError extends boolean = false>(options?: Options<ListSessionsData, ThrowOnError>): RequestResult<ListSessionsResponses, ListSessionsErrors, ThrowOnError> => (options?.client ?? client).get<ListSessionsResponses, ListSessionsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/auth/sessions',
+    ...options
+});
+
+/**
+ * End a session
+ *
+ * Ends one of the caller's sessions, which can be the current one. Its access token stops working
+ * immediately.
+ *
+ */
+export const endSession = <ThrowOnError extends boolean = false>(options: Options<EndSessionData, ThrowOnError>): RequestResult<EndSessionResponses, EndSessionErrors, ThrowOnError> => (options.client ?? client).delete<EndSessionResponses, EndSessionErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/auth/sessions/{session_id}',
+    ...options
+});
+
+/**
  * Create a space
  *
  * Creates a space. The caller becomes its creator and first participant. A private space gets an
  * invitation code.
+ *
+ * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
+ * Returns 409 if the account has as many spaces, tags or participations as it can have.
  *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
@@ -278,7 +330,9 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  * tags. A space that becomes private gets a new invitation code. A space that becomes public loses its
  * invitation code.
  *
- * Returns 403 if the caller is not the creator of the space.
+ * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
+ * public although other users have written messages in it, or if the new tags exceed the number of tags
+ * that the caller's spaces can have. Counts against the same quotas as creating a space.
  *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
@@ -289,6 +343,21 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Renew an invitation code
+ *
+ * Replaces the invitation code of a private space. The old code stops working immediately. Participants
+ * stay in the space.
+ *
+ * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
+ *
+ */
+export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/spaces/{space_id}/invitation-code',
+    ...options
 });
 
 /**
@@ -324,7 +393,12 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
  *
  * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
- * if the code is missing or wrong, as if the space did not exist.
+ * if the code is missing or wrong, as if the space did not exist. Returns 403 if the creator of the space
+ * has removed the caller.
+ *
+ * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
+ * requests count against the quota of changes, by default 1,000 per hour and 5,000 per day. Returns 409
+ * if the account participates in as many spaces as it can.
  *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError>({
@@ -335,6 +409,66 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * List the participants in a space
+ *
+ * Returns the current participants in a space, including its creator, most recently joined first. Returns
+ * 404 if the space is private and the caller is not a participant.
+ *
+ */
+export const listParticipants = <ThrowOnError extends boolean = false>(options: Options<ListParticipantsData, ThrowOnError>): RequestResult<ListParticipantsResponses, ListParticipantsErrors, ThrowOnError> => (options.client ?? client).get<ListParticipantsResponses, ListParticipantsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/participants',
+    ...options
+});
+
+/**
+ * List the users removed from a space
+ *
+ * Returns the users whom the creator has removed from a space, most recently removed first. Returns 403
+ * if the caller is not the creator of the space.
+ *
+ */
+export const listRemovals = <ThrowOnError extends boolean = false>(options: Options<ListRemovalsData, ThrowOnError>): RequestResult<ListRemovalsResponses, ListRemovalsErrors, ThrowOnError> => (options.client ?? client).get<ListRemovalsResponses, ListRemovalsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/removals',
+    ...options
+});
+
+/**
+ * Undo the removal of a participant
+ *
+ * Allows a removed user to join the space again. The user does not become a participant. Has no effect if
+ * the user has not been removed.
+ *
+ * Returns 403 if the caller is not the creator of the space.
+ *
+ */
+export const undoRemoval = <ThrowOnError extends boolean = false>(options: Options<UndoRemovalData, ThrowOnError>): RequestResult<UndoRemovalResponses, UndoRemovalErrors, ThrowOnError> => (options.client ?? client).delete<UndoRemovalResponses, UndoRemovalErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/removals/{space_id}/{user_id}',
+    ...options
+});
+
+/**
+ * Remove a participant
+ *
+ * Ends a user's participation in a space and prevents the user from joining again. Has no effect if the
+ * user has already been removed. The user can be a current or a former participant.
+ *
+ * A removed user immediately loses access to a private space. The user's messages stay in the space and
+ * still count in the user's statistics. The creator can delete them.
+ *
+ * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
+ * space. Returns 409 if the user is the creator of the space.
+ *
+ */
+export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/removals/{space_id}/{user_id}',
+    ...options
 });
 
 /**
@@ -354,6 +488,9 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  * Send a message
  *
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
+ *
+ * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const sendMessage = <ThrowOnError extends boolean = false>(options: Options<SendMessageData, ThrowOnError>): RequestResult<SendMessageResponses, SendMessageErrors, ThrowOnError> => (options.client ?? client).post<SendMessageResponses, SendMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -369,7 +506,8 @@ export const sendMessage = <ThrowOnError extends boolean = false>(options: Optio
  * Delete a message
  *
  * Permanently deletes a message with its appreciations. Authors can delete their messages even after
- * they have left the space. Returns 403 if the caller is not the author of the message.
+ * they have left the space. The creator of a space can delete all messages in it. Returns 403 if the
+ * caller is neither the author of the message nor the creator of its space.
  *
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>): RequestResult<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({
@@ -395,6 +533,8 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
  * request has no effect. Returns 403 if the caller is the author of the message.
  *
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const appreciateMessage = <ThrowOnError extends boolean = false>(options: Options<AppreciateMessageData, ThrowOnError>): RequestResult<AppreciateMessageResponses, AppreciateMessageErrors, ThrowOnError> => (options.client ?? client).put<AppreciateMessageResponses, AppreciateMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -411,4 +551,38 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/users/{user_id}',
     ...options
+});
+
+/**
+ * Report a space
+ *
+ * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
+ * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
+ *
+ */
+export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/spaces/{space_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Report a message
+ *
+ * Reports a message to the operator of the server, who can remove it. Each user can have one open report
+ * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
+ *
+ */
+export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ReportMessageErrors, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ReportMessageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/messages/{message_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });

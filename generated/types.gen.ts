@@ -149,6 +149,22 @@ export type Participation = {
     joined_at: string;
 };
 
+export type Participant = {
+    user: UserSummary;
+    /**
+     * When the user last joined the space
+     */
+    joined_at: string;
+};
+
+export type Removal = {
+    user: UserSummary;
+    /**
+     * When the creator of the space removed the user
+     */
+    removed_at: string;
+};
+
 export type Message = {
     message_id: string;
     space_id: string;
@@ -176,6 +192,89 @@ export type Session = {
      * Seconds until the session ends if it is not used
      */
     expires_in: number;
+};
+
+export type SessionSummary = {
+    session_id: string;
+    /**
+     * When the session was started
+     */
+    created_at: string;
+    /**
+     * When the access token was last used; updated at most once an hour
+     */
+    last_used_at: string;
+    /**
+     * Whether this is the session that sent the request
+     */
+    is_current: boolean;
+};
+
+/**
+ * Everything that the service stores about an account. The order of each list is unspecified.
+ */
+export type AccountData = {
+    account: Profile;
+    sessions: Array<SessionSummary>;
+    /**
+     * The spaces that the user created, with their tags
+     */
+    spaces: Array<Space>;
+    /**
+     * The spaces that the user ever joined
+     */
+    participations: Array<OwnParticipation>;
+    messages: Array<OwnMessage>;
+    /**
+     * The appreciations that the user gave
+     */
+    appreciations: Array<OwnAppreciation>;
+    /**
+     * The reports of the user that the operator has not closed
+     */
+    reports: Array<OwnReport>;
+};
+
+export type OwnParticipation = {
+    space_id: string;
+    /**
+     * When the user last joined the space
+     */
+    joined_at: string;
+    /**
+     * When the user left the space. `null` while they participate.
+     */
+    left_at: string | null;
+};
+
+export type OwnMessage = {
+    message_id: string;
+    space_id: string;
+    text: string;
+    /**
+     * Number of words in the text, by the word boundaries of Unicode (UAX 29)
+     */
+    word_count: number;
+    /**
+     * Number of users who appreciate the message
+     */
+    appreciation_count: number;
+    created_at: string;
+};
+
+export type OwnAppreciation = {
+    message_id: string;
+    created_at: string;
+};
+
+/**
+ * A report of a space or of a message. One of the two ids is `null`.
+ */
+export type OwnReport = {
+    space_id: string | null;
+    message_id: string | null;
+    reason: string;
+    created_at: string;
 };
 
 export type Confirmation = {
@@ -258,10 +357,19 @@ export type MessageCreation = {
     text: string;
 };
 
+export type ReportCreation = {
+    /**
+     * At most 1,000 code points; not blank; no control characters except line breaks and tabs
+     */
+    reason: string;
+};
+
 /**
  * 2 to 64 code points: letters, combining marks, digits, `.`, `_`, `-` and single inner spaces. All
  * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
  * or Korean (UTS 39, Highly Restrictive). At most 4 nonspacing marks in a row, and no mark twice in a row.
+ * `.`, `_` and `-` cannot be last or follow each other. A right-to-left username begins with a letter and
+ * does not mix digits of two kinds (RFC 5893).
  *
  */
 export type Username = string;
@@ -371,6 +479,16 @@ export type Cursor = string;
 export type SpaceId = Id;
 
 /**
+ * The id of the space.
+ */
+export type SpaceIdInQuery = Id;
+
+/**
+ * The id of the user.
+ */
+export type UserId = Id;
+
+/**
  * The id of the message.
  */
 export type MessageId = Id;
@@ -409,7 +527,7 @@ export type SearchSpacesErrors = {
      */
     400: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -473,7 +591,7 @@ export type SearchSpacesByTagErrors = {
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -567,7 +685,7 @@ export type ChangeUsernameErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -619,6 +737,10 @@ export type ChangeBioErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -708,7 +830,7 @@ export type ChangeProfilePictureErrors = {
      */
     422: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -765,7 +887,7 @@ export type ChangePasswordErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -788,6 +910,39 @@ export type ChangePasswordResponses = {
 };
 
 export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
+
+export type DownloadAccountDataData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/profile/data';
+};
+
+export type DownloadAccountDataErrors = {
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type DownloadAccountDataError = DownloadAccountDataErrors[keyof DownloadAccountDataErrors];
+
+export type DownloadAccountDataResponses = {
+    /**
+     * The data of the account.
+     */
+    200: AccountData;
+};
+
+export type DownloadAccountDataResponse = DownloadAccountDataResponses[keyof DownloadAccountDataResponses];
 
 export type DeleteAccountData = {
     body?: never;
@@ -835,6 +990,10 @@ export type RegisterErrors = {
      */
     400: Problem;
     /**
+     * The server does not accept registrations.
+     */
+    403: Problem;
+    /**
      * The request took too long to arrive.
      */
     408: Problem;
@@ -851,7 +1010,7 @@ export type RegisterErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -892,6 +1051,10 @@ export type LoginErrors = {
      */
     401: Problem;
     /**
+     * The password is correct, but the operator has suspended the account.
+     */
+    403: Problem;
+    /**
      * The request took too long to arrive.
      */
     408: Problem;
@@ -904,7 +1067,7 @@ export type LoginErrors = {
      */
     415: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -970,6 +1133,100 @@ export type LogoutResponses = {
 
 export type LogoutResponse = LogoutResponses[keyof LogoutResponses];
 
+export type ListSessionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/auth/sessions';
+};
+
+export type ListSessionsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListSessionsError = ListSessionsErrors[keyof ListSessionsErrors];
+
+export type ListSessionsResponses = {
+    /**
+     * A page of sessions.
+     */
+    200: Array<SessionSummary>;
+};
+
+export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
+
+export type EndSessionData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the session.
+         */
+        session_id: Id;
+    };
+    query?: never;
+    url: '/api/auth/sessions/{session_id}';
+};
+
+export type EndSessionErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller has no such session.
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
+
+export type EndSessionResponses = {
+    /**
+     * The session has ended.
+     */
+    200: Confirmation;
+};
+
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
+
 export type CreateSpaceData = {
     body: SpaceCreation;
     path?: never;
@@ -991,6 +1248,10 @@ export type CreateSpaceErrors = {
      */
     408: Problem;
     /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -998,6 +1259,10 @@ export type CreateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1045,7 +1310,9 @@ export type DeleteSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1091,11 +1358,13 @@ export type GetSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1145,13 +1414,19 @@ export type UpdateSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
      * The request took too long to arrive.
      */
     408: Problem;
+    /**
+     * Other users have written messages in the private space, or the account has too many tags.
+     */
+    409: Problem;
     /**
      * The body is larger than 32,768 bytes.
      */
@@ -1160,6 +1435,10 @@ export type UpdateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1180,6 +1459,62 @@ export type UpdateSpaceResponses = {
 };
 
 export type UpdateSpaceResponse = UpdateSpaceResponses[keyof UpdateSpaceResponses];
+
+export type RenewInvitationCodeData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/spaces/{space_id}/invitation-code';
+};
+
+export type RenewInvitationCodeErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * The space is public.
+     */
+    409: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type RenewInvitationCodeError = RenewInvitationCodeErrors[keyof RenewInvitationCodeErrors];
+
+export type RenewInvitationCodeResponses = {
+    /**
+     * The space with its new invitation code.
+     */
+    200: Space;
+};
+
+export type RenewInvitationCodeResponse = RenewInvitationCodeResponses[keyof RenewInvitationCodeResponses];
 
 export type ListParticipationsData = {
     body?: never;
@@ -1251,7 +1586,9 @@ export type LeaveSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1301,13 +1638,23 @@ export type JoinSpaceErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The creator of the space has removed the caller.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
      * The request took too long to arrive.
      */
     408: Problem;
+    /**
+     * The account has as many spaces, tags or participations as it can have.
+     */
+    409: Problem;
     /**
      * The body is larger than 32,768 bytes.
      */
@@ -1316,6 +1663,10 @@ export type JoinSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1336,6 +1687,240 @@ export type JoinSpaceResponses = {
 };
 
 export type JoinSpaceResponse = JoinSpaceResponses[keyof JoinSpaceResponses];
+
+export type ListParticipantsData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/participants';
+};
+
+export type ListParticipantsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListParticipantsError = ListParticipantsErrors[keyof ListParticipantsErrors];
+
+export type ListParticipantsResponses = {
+    /**
+     * A page of participants.
+     */
+    200: Array<Participant>;
+};
+
+export type ListParticipantsResponse = ListParticipantsResponses[keyof ListParticipantsResponses];
+
+export type ListRemovalsData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
+         * Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/removals';
+};
+
+export type ListRemovalsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ListRemovalsError = ListRemovalsErrors[keyof ListRemovalsErrors];
+
+export type ListRemovalsResponses = {
+    /**
+     * A page of removed users.
+     */
+    200: Array<Removal>;
+};
+
+export type ListRemovalsResponse = ListRemovalsResponses[keyof ListRemovalsResponses];
+
+export type UndoRemovalData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never;
+    url: '/api/removals/{space_id}/{user_id}';
+};
+
+export type UndoRemovalErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type UndoRemovalError = UndoRemovalErrors[keyof UndoRemovalErrors];
+
+export type UndoRemovalResponses = {
+    /**
+     * The user is not removed from the space.
+     */
+    200: Confirmation;
+};
+
+export type UndoRemovalResponse = UndoRemovalResponses[keyof UndoRemovalResponses];
+
+export type RemoveParticipantData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never;
+    url: '/api/removals/{space_id}/{user_id}';
+};
+
+export type RemoveParticipantErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The caller cannot see the space, or the user has never joined it.
+     */
+    404: Problem;
+    /**
+     * The user is the creator of the space.
+     */
+    409: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type RemoveParticipantError = RemoveParticipantErrors[keyof RemoveParticipantErrors];
+
+export type RemoveParticipantResponses = {
+    /**
+     * The user has been removed from the space.
+     */
+    200: Removal;
+};
+
+export type RemoveParticipantResponse = RemoveParticipantResponses[keyof RemoveParticipantResponses];
 
 export type ListMessagesData = {
     body?: never;
@@ -1369,11 +1954,13 @@ export type ListMessagesErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
-     * A rate limit is exceeded.
+     * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
     /**
@@ -1418,7 +2005,9 @@ export type SendMessageErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it.
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
      */
     404: Problem;
     /**
@@ -1433,6 +2022,10 @@ export type SendMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1476,11 +2069,11 @@ export type DeleteMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the author of the message.
+     * The caller is neither the author of the message nor the creator of its space.
      */
     403: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1526,7 +2119,7 @@ export type WithdrawAppreciationErrors = {
      */
     401: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
     /**
@@ -1576,9 +2169,13 @@ export type AppreciateMessageErrors = {
      */
     403: Problem;
     /**
-     * The message does not exist, or its space is private and the caller cannot see it.
+     * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1622,7 +2219,7 @@ export type GetUserErrors = {
      */
     401: Problem;
     /**
-     * The user does not exist.
+     * The user does not exist, or the operator has suspended the account.
      */
     404: Problem;
     /**
@@ -1645,3 +2242,129 @@ export type GetUserResponses = {
 };
 
 export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
+
+export type ReportSpaceData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/reports/spaces/{space_id}';
+};
+
+export type ReportSpaceErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ReportSpaceError = ReportSpaceErrors[keyof ReportSpaceErrors];
+
+export type ReportSpaceResponses = {
+    /**
+     * The report is open, until the operator closes it or removes what it is about.
+     */
+    200: Confirmation;
+};
+
+export type ReportSpaceResponse = ReportSpaceResponses[keyof ReportSpaceResponses];
+
+export type ReportMessageData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: never;
+    url: '/api/reports/messages/{message_id}';
+};
+
+export type ReportMessageErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The message does not exist, or it is in a space that the caller cannot see.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, stopping or cannot reach its database.
+     */
+    503: Problem;
+};
+
+export type ReportMessageError = ReportMessageErrors[keyof ReportMessageErrors];
+
+export type ReportMessageResponses = {
+    /**
+     * The report is open, until the operator closes it or removes what it is about.
+     */
+    200: Confirmation;
+};
+
+export type ReportMessageResponse = ReportMessageResponses[keyof ReportMessageResponses];

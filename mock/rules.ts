@@ -1,7 +1,6 @@
 import { parseBio } from '../server/accounts/bio.ts';
 import { checkNewPassword } from '../server/accounts/password.ts';
-import { parseUsername } from '../server/accounts/username.ts';
-import { assertNotReserved } from '../server/accounts/username-availability.ts';
+import { assertNotReserved, parseUsername } from '../server/accounts/username.ts';
 import type { Operation } from '../server/contract.ts';
 
 /** Fields of the bodies of the operations below. */

@@ -1,7 +1,13 @@
+#!/usr/bin/env node
+// First, because it exits with an explanation on versions of Node.js that cannot run the other modules.
+import '../server/process/node-version.js';
 import { parseArgs } from 'node:util';
 import { type MockOptions, startMock } from './server.ts';
 
-const USAGE = `Usage: npm run mock -- [--stateful] [--host ADDRESS] [--port NUMBER]
+/** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */
+const isPackaged = import.meta.filename.endsWith('.js');
+
+const USAGE = `Usage: ${isPackaged ? 'space-service-mock' : 'npm run mock --'} [--stateful] [--host ADDRESS] [--port NUMBER]
 
   --stateful        Run the server on sample data instead of returning the examples in openapi.yaml
   --host ADDRESS    Listen on this address (default: 127.0.0.1)
@@ -17,6 +23,12 @@ Headers of requests, in both modes:
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 const options = readArguments();
+if (options.isStateful && !isServerInstalled()) {
+  console.error(
+    '--stateful runs the server. Install the package space-service-server of the same version beside space-service-tools, or omit --stateful.',
+  );
+  process.exit(1);
+}
 try {
   const { url } = await startMock(options);
   console.log(options.isStateful ? describeStatefulMock(url) : describeMock(url));
@@ -54,6 +66,16 @@ function readArguments(): MockOptions {
   }
   console.error(USAGE);
   process.exit(1);
+}
+
+/** In the npm package, the server is an optional peer dependency. */
+function isServerInstalled(): boolean {
+  try {
+    import.meta.resolve('#stateful-mock');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function describeMock(url: string): string {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Application } from '#stateful-mock';
 import { DomainError } from '../server/errors.ts';
 import { clientErrorHandler, rejectUnsupportedExpectations } from '../server/http/client-errors.ts';
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
@@ -11,7 +12,6 @@ import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
 import { findOperation } from './paths.ts';
 import { readPreferences } from './preferences.ts';
-import type { Application } from './stateful.ts';
 
 export interface MockOptions {
   host: string;
@@ -61,13 +61,15 @@ export async function startMock(
   // Requests that arrive earlier wait until the mock is ready.
   const starting = Promise.all([
     openExamples(url),
-    // Imported only when needed, because it depends on the server's packages.
-    isStateful ? import('./stateful.ts').then((module) => module.openApplication(url)) : undefined,
+    // The packages of the server are loaded only when needed. In the npm package, they are optional.
+    isStateful ? import('#stateful-mock').then((module) => module.openApplication(url)) : undefined,
   ]);
   server.on('request', async (incoming, outgoing) => {
     try {
       await handle(incoming, outgoing, ...(await starting));
     } catch (error) {
+      // The client has disconnected during its upload.
+      if (incoming.socket.destroyed) return;
       send(outgoing, problemResponse(error));
     }
   });

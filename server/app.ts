@@ -87,7 +87,7 @@ async function serveOperations(api: FastifyInstance, context: Context): Promise<
   api.setValidatorCompiler(compileValidator);
   // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
-  const limitReads = await limitPublicReads(api, context.config);
+  const limitReads = limitPublicReads(api, context.config);
   const handlers = makeHandlers(context);
 
   await api.register(openapiGlue, {

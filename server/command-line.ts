@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 interface Command {
   /** The module in `server/`, without its extension. */
   module: string;
-  /** The only positional argument, in brackets if it is optional. Empty if the command has none. */
+  /** The positional arguments, such as `FROM TO`. In brackets if it is optional, and with `…` if there may be many. */
   argument: string;
   /** Descriptions of the flags by their names. */
   flags?: Record<string, string>;
@@ -65,10 +65,57 @@ export const commands = {
     summary: 'Sets the password of the account with this email address.',
     details: 'It asks for the password, or reads it from standard input. All sessions end.',
   },
+  'set-email': {
+    module: 'commands/set-email',
+    argument: 'ADDRESS|USER_ID NEW_ADDRESS',
+    summary: 'Changes the email address of an account.',
+    details: 'The new address is not verified.',
+  },
   'verify-account': {
     module: 'commands/verify-account',
     argument: 'ADDRESS',
     summary: 'Marks the account with this email address as verified.',
+  },
+  'check-usernames': {
+    module: 'commands/check-usernames',
+    argument: '',
+    summary: 'Lists usernames that the current rules would reject. They stay valid.',
+  },
+  reports: {
+    module: 'commands/reports',
+    argument: '[REPORT_ID…]',
+    flags: { close: 'Closes the reports with these ids instead.' },
+    summary: 'Lists the open reports of users, the newest first.',
+  },
+  'remove-space': {
+    module: 'commands/remove-space',
+    argument: 'SPACE_ID',
+    summary: 'Deletes a space with its messages.',
+  },
+  'remove-message': {
+    module: 'commands/remove-message',
+    argument: 'MESSAGE_ID',
+    summary: 'Deletes a message.',
+  },
+  'remove-avatar': {
+    module: 'commands/remove-avatar',
+    argument: 'ADDRESS|USER_ID',
+    summary: 'Restores the default avatar of an account.',
+  },
+  'suspend-account': {
+    module: 'commands/suspend-account',
+    argument: 'ADDRESS|USER_ID',
+    summary: 'Ends all sessions of an account, prevents logins, and hides its profile and spaces.',
+  },
+  'restore-account': {
+    module: 'commands/restore-account',
+    argument: 'ADDRESS|USER_ID',
+    summary: 'Ends the suspension of an account.',
+  },
+  'delete-account': {
+    module: 'commands/delete-account',
+    argument: 'ADDRESS|USER_ID',
+    summary: 'Deletes a suspended account and everything in it.',
   },
 } as const satisfies Record<string, Command>;
 
@@ -85,9 +132,13 @@ export function command(name: CommandName): Command {
 /**
  * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints its usage and
  * exits with 1 if they are wrong.
- * @returns the positional argument, empty if it is omitted, and the names of the flags
+ * @returns the positional arguments, the first of them, empty if it is omitted, and the names of the flags
  */
-export function readArguments(name: CommandName): { argument: string; flags: string[] } {
+export function readArguments(name: CommandName): {
+  argument: string;
+  positionals: string[];
+  flags: string[];
+} {
   const { argument, flags = {} } = command(name);
   const options = Object.fromEntries(
     ['help', ...Object.keys(flags)].map((flag) => [flag, { type: 'boolean' as const }]),
@@ -98,13 +149,21 @@ export function readArguments(name: CommandName): { argument: string; flags: str
       console.log(helpOf(name));
       process.exit();
     }
-    const [value = '', ...rest] = positionals;
-    const isComplete = value !== '' || !/^\w/.test(argument);
-    const isExcessive = rest.length > 0 || (value !== '' && argument === '');
-    if (isComplete && !isExcessive) return { argument: value, flags: Object.keys(values) };
+    const expected = argument.split(' ').filter(Boolean);
+    const required = expected.filter((each) => !each.startsWith('[')).length;
+    const maximum = argument.endsWith('…]') ? Infinity : expected.length;
+    const given = positionals.filter(Boolean).length;
+    if (given === positionals.length && given >= required && given <= maximum) {
+      return { argument: positionals[0] ?? '', positionals, flags: Object.keys(values) };
+    }
   } catch {
     // An unknown flag. The usage lists the known ones.
   }
+  exitWithUsage(name);
+}
+
+/** Prints the usage of a command and exits with 1. */
+export function exitWithUsage(name: CommandName): never {
   console.error(usageOf(name));
   process.exit(1);
 }

@@ -20,8 +20,11 @@ export interface Config {
   /** Addresses and CIDR blocks of proxies whose X-Forwarded-For header is trusted. */
   trustProxy: string[];
   corsOrigins: '*' | string[];
+  /** Whether anyone can create an account. */
+  isRegistrationOpen: boolean;
   hasRateLimits: boolean;
-  /** Maximum number of public reads per minute, client and process. Null for no limit. */
+  quotas: Quotas;
+  /** Maximum number of public reads per minute and client. Null for no limit. */
   publicRateLimit: number | null;
   /** Null if metrics are disabled. */
   metricsToken: string | null;
@@ -30,9 +33,31 @@ export interface Config {
   sessions: { idleSeconds: number; absoluteSeconds: number };
 }
 
+/** How much an account may do and have. */
+export interface Quotas {
+  /** Null if rate limits are turned off. */
+  rates: Readonly<Record<Action, { perHour: number; perDay: number }>> | null;
+  maxSpaces: number;
+  /** Current participations, including those in own spaces. */
+  maxParticipations: number;
+  /** Tags of all spaces that the account created. */
+  maxTags: number;
+  maxSessions: number;
+}
+
+/**
+ * - `space`: creating and updating spaces, which updates the search index.
+ * - `message`: sending messages.
+ * - `change`: joining spaces, appreciating messages and changing the bio.
+ *
+ * Deleting, leaving and withdrawing do not count, because they only undo what was counted.
+ */
+export type Action = 'space' | 'message' | 'change';
+
 export const DEFAULT_PORT = 3000;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const MAX_QUOTA = 1_000_000_000;
 const SECONDS_PER_DAY = 24 * 60 * 60;
 
 /** An invalid setting. */
@@ -57,17 +82,12 @@ export function configFromEnvironment(overrides: Record<string, string> = {}): C
  */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const text = (name: string, fallback: string) => env[name]?.trim() || fallback;
-  const integer = <T extends number | null>(
-    name: string,
-    fallback: T,
-    min: number,
-    max: number,
-  ) => {
+  const integer = (name: string, fallback: number, min: number, max: number, other = '') => {
     const value = text(name, '');
     if (value === '') return fallback;
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
     if (number >= min && number <= max) return number;
-    throw new ConfigError(name, value, `must be a whole number from ${min} to ${max}`);
+    throw new ConfigError(name, value, `must be a whole number from ${min} to ${max}${other}`);
   };
   const url = (name: string, fallback: string) => {
     const value = text(name, fallback);
@@ -116,6 +136,16 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
     'must be * or a comma-separated list of origins such as https://app.example.org',
   );
+  const hasRateLimits = oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on';
+  const quota = (name: string, fallback: number) => integer(name, fallback, 1, MAX_QUOTA);
+  const rates = {
+    space: { perHour: quota('SPACES_PER_HOUR', 100), perDay: quota('SPACES_PER_DAY', 500) },
+    message: {
+      perHour: quota('MESSAGES_PER_HOUR', 1_000),
+      perDay: quota('MESSAGES_PER_DAY', 5_000),
+    },
+    change: { perHour: quota('CHANGES_PER_HOUR', 1_000), perDay: quota('CHANGES_PER_DAY', 5_000) },
+  };
   return {
     host,
     port,
@@ -131,8 +161,19 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       'must be a comma-separated list of addresses or CIDR blocks such as 10.0.0.0/8',
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
-    hasRateLimits: oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on',
-    publicRateLimit: integer('PUBLIC_RATE_LIMIT', null, 1, 1_000_000),
+    isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
+    hasRateLimits,
+    quotas: {
+      rates: hasRateLimits ? rates : null,
+      maxSpaces: quota('MAX_SPACES', 1_000),
+      maxParticipations: quota('MAX_PARTICIPATIONS', 2_000),
+      maxTags: quota('MAX_TAGS', 5_000),
+      maxSessions: quota('MAX_SESSIONS', 100),
+    },
+    publicRateLimit:
+      text('PUBLIC_RATE_LIMIT', '') === 'off'
+        ? null
+        : integer('PUBLIC_RATE_LIMIT', 1_200, 1, 1_000_000_000, ', or off'),
     metricsToken: text('METRICS_TOKEN', '') || null,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import { openAvatarFolder } from './avatars/folder-store.ts';
 import type { AvatarStore } from './avatars/store.ts';
-import type { Config } from './config.ts';
+import type { Config, Quotas } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
@@ -22,6 +22,7 @@ export interface Context extends AsyncDisposable {
   log: FastifyBaseLogger;
   engine: Engine;
   avatars: AvatarStore;
+  quotas: Quotas;
   rateLimits: RateLimits;
   metrics: Metrics;
   housekeeping: Housekeeping;
@@ -69,6 +70,7 @@ export async function openContext(
     log,
     engine,
     avatars,
+    quotas: config.quotas,
     rateLimits,
     metrics,
     housekeeping,

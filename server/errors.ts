@@ -16,6 +16,18 @@ export class DomainError extends Error {
   }
 }
 
+/** A rate limit or quota per period is exceeded. */
+export class RateExceededError extends DomainError {
+  readonly retryAfterSeconds: number;
+
+  /** @param limit a sentence that states the limit, if it is useful to people */
+  constructor(limit: string, retryAfterSeconds: number) {
+    const unit = retryAfterSeconds === 1 ? 'second' : 'seconds';
+    super('too_many_requests', `${limit} Try again in ${retryAfterSeconds} ${unit}.`);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
 /** A JSON pointer into the request body (`/username`), or `?name` / `{name}` for a parameter. */
 export interface Pointer {
   pointer: string;
@@ -34,7 +46,9 @@ export type ErrorCode =
   | 'password_too_common'
   | 'password_invalid'
   | 'password_names_you'
+  | 'registration_closed'
   | 'credentials_incorrect'
+  | 'account_suspended'
   | 'current_password_incorrect'
   | 'unauthenticated'
   | 'unavailable'
@@ -45,11 +59,19 @@ export type ErrorCode =
   | 'space_not_found'
   | 'not_space_creator'
   | 'not_a_participant'
+  | 'removed_from_space'
+  | 'participant_not_found'
   | 'creator_cannot_leave'
+  | 'space_is_public'
+  | 'space_cannot_become_public'
+  | 'quota_exceeded'
   | 'message_not_found'
   | 'not_message_author'
   | 'own_message'
-  | 'user_not_found';
+  | 'user_not_found'
+  | 'session_not_found'
+  | 'too_many_reports'
+  | 'too_many_requests';
 
 /** An error that the operator must fix, such as an invalid setting. Programs print its message as one line and exit. */
 export class OperatorError extends Error {}

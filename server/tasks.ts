@@ -1,9 +1,9 @@
 import type { Tasks } from './database/engine.ts';
-import { eraseAccount } from './profile/account-deletion.ts';
+import { eraseAccount, eraseDeletedRows } from './profile/account-deletion.ts';
 import { refreshDictionary } from './search/dictionary/dictionary.ts';
 import { eraseSpace } from './spaces/space-deletion.ts';
 
 /** The tasks of `Engine.runTask` and of maintenance. The maintenance thread imports this module by its URL. */
-export const tasks: Tasks = { eraseAccount, eraseSpace, refreshDictionary };
+export const tasks: Tasks = { eraseAccount, eraseSpace, eraseDeletedRows, refreshDictionary };
 
 export const tasksModule = new URL(import.meta.url);

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+// First, because it exits with an explanation on versions of Node.js that cannot run the other modules.
+import './node-version.js';
 import { runCommand } from './command.ts';
 
 process.exitCode = await runCommand({ name: 'space-service-contract' }, process.argv.slice(2));

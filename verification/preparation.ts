@@ -31,9 +31,15 @@ const changesByStatus: Record<string, Change> = {
 /** `creator` sends the requests by default. */
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
+const inPrivateSpace: Change = (t, { space, privateSpace }) =>
+  setPath(t, space.space_id, privateSpace.space_id);
 const takenUsername: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
 const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
+const asFrequentReporter: Change = async (t, world) =>
+  setToken(t, (await world.registerFrequentReporter()).token);
+const withCredentials: Change = (t, { creator: { email, password } }) =>
+  setBody(t, { email, password });
 const takenRegistration: Change = (t, world) =>
   setBody(t, { ...world.newRegistration(), username: world.other.username });
 const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an image.']));
@@ -53,6 +59,7 @@ const changes: Record<string, Change> = {
     asOther(t, world);
     takenUsername(t, world);
   },
+  'changeBio 429': asCreator,
   'changeProfilePicture 200': (t) => setAvatar(t, new Blob([avatar])),
   'changeProfilePicture 400': (t) => setAvatar(t),
   'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
@@ -74,36 +81,67 @@ const changes: Record<string, Change> = {
   'deleteAccount 200': async (t, world) => setToken(t, (await world.register()).token),
 
   'register 201': (t, world) => setBody(t, world.newRegistration()),
+  'register 403': (t, world) => setBody(t, world.newRegistration()),
   'register 409': takenRegistration,
   'register 429': takenRegistration,
-  'login 200': (t, { creator: { email, password } }) => setBody(t, { email, password }),
+  'login 200': withCredentials,
+  'login 403': withCredentials,
   'login 401': unknownAddress,
   'login 429': unknownAddress,
   'logout 200': async (t, world) => setToken(t, await world.logIn(world.creator)),
+  'endSession 200': async (t, world) => setPath(t, world.sessionId, await world.openSession()),
   'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
 
+  'createSpace 409': asCreator,
+  'createSpace 429': asCreator,
   'updateSpace 403': asOther,
+  'updateSpace 409': (t, world) => {
+    inPrivateSpace(t, world);
+    setBody(t, { visibility: 'public' });
+  },
+  'updateSpace 429': asCreator,
   'deleteSpace 200': async (t, world) =>
     setPath(t, world.space.space_id, (await world.createSpace()).space_id),
   'deleteSpace 403': asOther,
+  'renewInvitationCode 200': inPrivateSpace,
+  'renewInvitationCode 403': asOther,
+  'renewInvitationCode 409': asCreator,
   'joinSpace 200': asOther,
+  'joinSpace 403': (t, { removed }) => setToken(t, removed.token),
+  'joinSpace 409': (t, { space, otherSpace }) => setPath(t, space.space_id, otherSpace.space_id),
+  'joinSpace 429': asCreator,
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
+  'listRemovals 403': asOther,
+  // Has no effect, because the user has already been removed.
+  'removeParticipant 200': (t, { creator, removed }) => setPath(t, creator.userId, removed.userId),
+  'removeParticipant 403': asOther,
+  'removeParticipant 409': asCreator,
+  'undoRemoval 403': asOther,
 
+  'sendMessage 429': asCreator,
   'sendMessage 403': (t, { otherSpace }) => setBody(t, { space_id: otherSpace.space_id }),
   'deleteMessage 200': async (t, world) =>
     setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
   'appreciateMessage 200': asOther,
   'appreciateMessage 403': asCreator,
+  'appreciateMessage 429': asOther,
   'withdrawAppreciation 200': asOther,
+
+  'reportSpace 409': asFrequentReporter,
+  'reportMessage 409': asFrequentReporter,
 };
+
+/** Responses that only a server with low quotas returns. */
+const EXCEEDS_QUOTA = ['createSpace 409', 'joinSpace 409'];
 
 /** Existing ids in a world, by the name of their parameter. */
 export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   space_id: ({ space }) => space.space_id,
   message_id: ({ message }) => message.message_id,
   user_id: ({ creator }) => creator.userId,
+  session_id: ({ sessionId }) => sessionId,
 };
 
 /** Required parameters whose examples match the data of `openWorld` as they are. */
@@ -134,7 +172,7 @@ export function isProvoked({ id, operation, status }: DeclaredResponse): boolean
  * @param onSkip called for each response that cannot be provoked
  */
 export function prepareWith(
-  { world, worldsByStatus }: Servers,
+  { world, specialWorlds }: Servers,
   onSkip: (response: DeclaredResponse, reason: string) => void,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
@@ -144,14 +182,18 @@ export function prepareWith(
     // By default, Dredd only checks the property names of the example.
     transaction.expected.bodySchema = schema;
 
-    const special = worldsByStatus[status];
+    const special = specialWorlds[id] ?? specialWorlds[status];
     const skip = (reason: string) => {
       transaction.skip = true;
       onSkip(response, reason);
     };
     if (status === '408') return skip('Dredd cannot send a request slowly');
+    if (!special && (id === 'login 403' || id === 'register 403'))
+      return skip('only the operator can suspend an account or close registration');
     if (!special && (status === '500' || status === '503'))
       return skip('a request cannot make a working server fail');
+    if (!special && EXCEEDS_QUOTA.includes(id))
+      return skip('using up this quota takes too many requests');
     if (!special && status === '429' && isLimitShared(response))
       return skip('reaching this limit would block other users at the same IP address');
 
@@ -163,7 +205,8 @@ export function prepareWith(
     replaceIds(transaction, response, target);
     if (operation.acceptsToken) setToken(transaction, target.creator.token);
     await (changes[id] ?? changesByStatus[status])?.(transaction, target);
-    if (status === '429' && !(await reachLimit(transaction, target.url)) && !special)
+    const isQuotaLow = special !== undefined;
+    if (status === '429' && !(await reachLimit(transaction, target.url, isQuotaLow)) && !special)
       return skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
   };
 }
@@ -200,8 +243,15 @@ function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredRes
   return isPublicRead || operationId === 'register';
 }
 
-/** Repeats a request until it gets 429. Resolves to whether it did. */
-async function reachLimit({ request, fullPath }: Transaction, url: string): Promise<boolean> {
+/**
+ * Repeats a request until it gets 429. Resolves to whether it did.
+ * @param isQuotaLow whether to repeat requests without RateLimit headers, too, because quotas of accounts have none
+ */
+async function reachLimit(
+  { request, fullPath }: Transaction,
+  url: string,
+  isQuotaLow: boolean,
+): Promise<boolean> {
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
   for (let i = 0; i < MAX_REQUESTS_TO_LIMIT; i += 1) {
@@ -209,7 +259,7 @@ async function reachLimit({ request, fullPath }: Transaction, url: string): Prom
     const response = await fetch(new URL(fullPath, url), { method, headers, body, signal });
     await response.arrayBuffer();
     if (response.status === 429) return true;
-    if (!response.headers.has('ratelimit-limit')) return false;
+    if (!isQuotaLow && !response.headers.has('ratelimit-limit')) return false;
   }
   return false;
 }

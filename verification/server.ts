@@ -21,7 +21,7 @@ export async function prepareServer(
   await requireApi(url);
   try {
     const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
-    return { world, worldsByStatus: {} };
+    return { world, specialWorlds: {} };
   } catch (error) {
     throw new Obstacle(`Could not create the test data: ${explain(error)}`);
   }

@@ -9,8 +9,11 @@ import type { World } from './world.ts';
 export interface Servers {
   /** The server under test. */
   world: World;
-  /** Additional servers for statuses that the server under test does not return, by status. */
-  worldsByStatus: Partial<Record<string, World>>;
+  /**
+   * For responses that the server under test does not return: other servers or accounts, by id of the response or by
+   * status.
+   */
+  specialWorlds: Partial<Record<string, World>>;
 }
 
 export interface Verification {

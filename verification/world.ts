@@ -22,6 +22,12 @@ export interface World {
    */
   other: Account;
   otherSpace: Space;
+  /** A private space of `creator`, in which `other` has written a message. */
+  privateSpace: Space;
+  /** A user whom `creator` has removed from `space`. */
+  removed: Account;
+  /** A session of `creator`, besides the one with the access token. */
+  sessionId: string;
   /** Returns a client that sends the access token, if any. */
   client(token?: string): Client;
   /** Registers an account. `close` deletes it. */
@@ -30,6 +36,10 @@ export interface World {
   newRegistration(): Registration;
   /** Resolves to an access token. */
   logIn(account: Registration): Promise<string>;
+  /** Opens a session of `creator`. Resolves to its id. */
+  openSession(): Promise<string>;
+  /** Registers an account that has as many open reports as possible. */
+  registerFrequentReporter(): Promise<Account>;
   /** Creates a space as `creator`. */
   createSpace(): Promise<Space>;
   /** Sends a message to `space` as `creator`. */
@@ -39,6 +49,9 @@ export interface World {
 }
 
 export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
+
+/** As in the description of `reportMessage`. */
+const MAX_OPEN_REPORTS = 20;
 
 /** Matches the search queries in the contract's examples. */
 const SPACE: SpaceCreation = {
@@ -86,6 +99,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     const session = await dataOf(api.login({ client: client(), body: { email, password } }));
     return session.access_token;
   };
+  const openedSessions: string[] = [];
+  const openSession = async (account: Account) => {
+    await logIn(account);
+    const own = client(account.token);
+    const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
+    if (!newest) throw new Error(`${account.email} has no session.`);
+    openedSessions.push(newest.session_id);
+    return newest.session_id;
+  };
   let restoreAccount = async () => {};
   /** Logs in to an existing account. `close` restores its username and bio and deletes its new spaces. */
   const useAccount = async ({ email, password }: Credentials): Promise<Account> => {
@@ -98,14 +120,31 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
       for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
       await dataOf(api.changeUsername({ client: own, body: { username } }));
       await dataOf(api.changeBio({ client: own, body: { bio } }));
+      for (const session_id of openedSessions) {
+        await api.endSession({ client: own, path: { session_id } });
+      }
       await api.logout({ client: own });
     };
     return { username, email, password, userId: session.user_id, token: session.access_token };
   };
-  const createSpace = ({ token }: Account) =>
-    dataOf(api.createSpace({ client: client(token), body: SPACE }));
+  const createSpace = ({ token }: Account, visibility: Space['visibility'] = 'public') =>
+    dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
+  const joinSpace = ({ token }: Account, { space_id, invitation_code }: Space) =>
+    dataOf(api.joinSpace({ client: client(token), path: { space_id }, body: { invitation_code } }));
+  const removeParticipant = ({ token }: Account, { space_id }: Space, { userId }: Account) =>
+    dataOf(api.removeParticipant({ client: client(token), path: { space_id, user_id: userId } }));
   const sendMessage = ({ token }: Account, { space_id }: Space) =>
     dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
+  const registerFrequentReporter = async (creator: Account, space: Space) => {
+    const reporter = await register();
+    for (let i = 0; i < MAX_OPEN_REPORTS; i += 1) {
+      const { message_id } = await sendMessage(creator, space);
+      const body = { reason: 'Created by the contract check.' };
+      const own = client(reporter.token);
+      await dataOf(api.reportMessage({ client: own, path: { message_id }, body }));
+    }
+    return reporter;
+  };
 
   const close = async () => {
     await restoreAccount();
@@ -136,7 +175,17 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   // A second item in each list, so that its first page links to the next one.
   await createSpace(creator);
   await sendMessage(creator, space);
+  await joinSpace(await register(), space);
+  const removed = await register();
+  for (const account of [removed, await register()]) {
+    await joinSpace(account, space);
+    await removeParticipant(creator, space, account);
+  }
+  const privateSpace = await createSpace(creator, 'private');
+  await joinSpace(other, privateSpace);
+  await sendMessage(other, privateSpace);
   const otherSpace = await createSpace(other);
+  const sessionId = await openSession(creator);
   // From here on, the caller is responsible for `close`.
   cleanup.move();
   return {
@@ -146,10 +195,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     message,
     other,
     otherSpace,
+    privateSpace,
+    removed,
+    sessionId,
     client,
     register,
     newRegistration,
     logIn,
+    openSession: () => openSession(creator),
+    registerFrequentReporter: () => registerFrequentReporter(creator, space),
     createSpace: () => createSpace(creator),
     sendMessage: () => sendMessage(creator, space),
     close,

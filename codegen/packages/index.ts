@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { normalize } from 'node:path';
 import { parse } from 'yaml';
 
 /** An npm package that `npm run build` makes from this repository. */
@@ -12,6 +11,8 @@ export interface Package {
   files: string[];
   /** JSON files of the package with their content. One of them is `package.json`. */
   json: Record<string, () => unknown>;
+  /** Names of the dependencies that the package contains. */
+  bundledDependencies?: readonly string[];
 }
 
 interface RootManifest {
@@ -20,9 +21,13 @@ interface RootManifest {
   type: string;
   engines: Record<string, string>;
   dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
 }
 
 const root = readJson('package.json') as RootManifest;
+
+// Bundled, because the repository overrides vulnerable versions of what Dredd and Prism depend on.
+const toolDependencies = ['@stoplight/prism-http', 'dredd', 'pino', 'yaml'];
 
 export const packages: Package[] = [
   {
@@ -41,55 +46,94 @@ export const packages: Package[] = [
   programs({
     name: 'space-service-server',
     description: 'The server of space-service, a web service for discussion rooms called spaces.',
-    bin: { 'space-service': './server/cli.js' },
-    dependencies: root.dependencies,
     readme: 'server/README.md',
     projects: ['codegen/packages/server.tsconfig.json'],
     assets: ['openapi.yaml', '.env.example', 'server/**/*.{jpg,sql,txt,webp,yaml}', 'CHANGELOG.md'],
+    manifest: {
+      bin: { 'space-service': './server/cli.js' },
+      // The other package of programs imports this module.
+      exports: {
+        './package.json': './package.json',
+        './stateful-mock': './mock/stateful.js',
+      },
+      dependencies: root.dependencies,
+    },
+  }),
+  programs({
+    name: 'space-service-tools',
+    description: 'A mock server and a contract check for the API of space-service.',
+    readme: 'codegen/packages/tools.README.md',
+    projects: ['codegen/packages/tools.tsconfig.json'],
+    assets: [
+      'openapi.yaml',
+      'server/accounts/common-passwords.txt',
+      'server/avatars/default.webp',
+      'server/text/confusables.{LICENSE.txt,txt}',
+      'CHANGELOG.md',
+    ],
+    manifest: {
+      bin: {
+        'space-service-contract': './verification/main.js',
+        'space-service-mock': './mock/serve.js',
+      },
+      // The package has no modules to import.
+      exports: { './package.json': './package.json' },
+      imports: { '#stateful-mock': 'space-service-server/stateful-mock' },
+      dependencies: versionsOf(toolDependencies),
+      bundleDependencies: toolDependencies,
+      peerDependencies: { 'space-service-server': root.version },
+      peerDependenciesMeta: { 'space-service-server': { optional: true } },
+    },
   }),
 ];
 
 /**
  * Returns a package of programs.
- * @param program.bin compiled modules by the name of their command
- * @param program.dependencies exact versions, as in the repository's package.json
+ * @param program.projects configurations that extend `programs.tsconfig.json`: the package contains exactly the files
+ *   that they include, and `npm run check:types` checks the types
  * @param program.assets files that the programs read, as paths or glob patterns
+ * @param program.manifest the fields of `package.json` that only this package has
  */
 function programs(program: {
   name: string;
   description: string;
-  bin: Record<string, string>;
-  dependencies: Record<string, string>;
   readme: string;
   projects: string[];
   assets: string[];
-}): Package {
-  const { name, description, bin, dependencies, readme, projects, assets } = program;
-  const { version, license, type, engines } = root;
-  // The first folder of each path. npm adds README.md and LICENSE.
-  const files = new Set(
-    [...Object.values(bin), ...assets].map((path) => normalize(path).split('/')[0]),
-  );
-  const manifest = {
-    name,
-    version,
-    description,
-    license,
-    type,
-    engines,
-    bin,
-    // The package has no modules to import.
-    exports: { './package.json': './package.json' },
-    files: [...files],
-    dependencies,
+  manifest: {
+    /** Compiled modules by the name of their command. */
+    bin: Record<string, string>;
+    exports: Record<string, string>;
+    imports?: Record<string, string>;
+    /** Exact versions, as in the repository's package.json. */
+    dependencies: Record<string, string>;
+    bundleDependencies?: readonly string[];
+    peerDependencies?: Record<string, string>;
+    peerDependenciesMeta?: Record<string, { optional: boolean }>;
   };
+}): Package {
+  const { name, description, readme, projects, assets, manifest } = program;
+  const { version, license, type, engines } = root;
   return {
     name,
     readme,
     projects,
     files: [...assets, 'LICENSE'],
-    json: { 'package.json': () => manifest },
+    json: {
+      'package.json': () => ({ name, version, description, license, type, engines, ...manifest }),
+    },
+    bundledDependencies: manifest.bundleDependencies ?? [],
   };
+}
+
+/** Returns the versions of packages in the repository's package.json. */
+function versionsOf(names: readonly string[]): Record<string, string> {
+  const entries = names.map((name): [string, string] => {
+    const version = root.dependencies[name] ?? root.devDependencies[name];
+    if (version === undefined) throw new Error(`package.json does not list ${name}.`);
+    return [name, version];
+  });
+  return Object.fromEntries(entries);
 }
 
 function readJson(path: string): unknown {

@@ -1,6 +1,7 @@
 import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
-import { isReserved, usernameKey, usernameSkeleton } from './username.ts';
+import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
+import { assertNotReserved } from './username.ts';
 
 /**
  * Rejects a username that is reserved, taken, or looks like a taken one.
@@ -16,25 +17,23 @@ export async function assertUsernameAvailable(
   userPk?: number,
 ): Promise<void> {
   assertNotReserved(text);
+  const skeleton = usernameSkeleton(text);
   const owners = await db
     .selectFrom('users')
     .select('pk')
     .where((where) =>
       where.or([
         where('username_key', '=', usernameKey(text)),
-        where('username_skeleton', '=', usernameSkeleton(text)),
+        where('username_skeleton', '=', skeleton),
+        // See `distinctSkeleton`.
+        where.and([
+          where('username_skeleton', '>', `${skeleton}#`),
+          where('username_skeleton', '<', `${skeleton}$`),
+        ]),
       ]),
     )
     .execute();
   if (owners.some(({ pk }) => pk !== userPk)) throw usernameTaken();
-}
-
-/** @throws DomainError `username_reserved` */
-export function assertNotReserved(text: string): void {
-  if (!isReserved(text)) return;
-  throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
-    { pointer: '/username', message: 'is reserved' },
-  ]);
 }
 
 export function usernameTaken(): DomainError {

@@ -1,11 +1,9 @@
-import unhomoglyph from 'unhomoglyph';
 import { DomainError } from '../errors.ts';
+import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
 
 /**
  * A username and its two unique keys. Both are needed: `ilya` and `Ilya` share only `key`, `llya` and `Ilya` share only
  * `skeleton`.
- *
- * Both keys are stored. A change to their algorithms or to unhomoglyph's tables requires a migration.
  */
 export interface Username {
   /** As written, in NFC. Contains no character that JSON escapes: `resultJson` inserts it into JSON text as it is. */
@@ -37,9 +35,31 @@ const ONE_SCRIPT_SET = new RegExp(`^(?:${SCRIPT_SETS.map(patternOf).join('|')})$
 
 /** Returns a pattern for text in the given scripts, by Script_Extensions. Common and Inherited are always allowed. */
 function patternOf(scripts: string): string {
-  const sets = `Zyyy Zinh ${scripts}`.split(' ').map((script) => `\\p{scx=${script}}`);
-  return `[${sets.join('')}]*`;
+  return `[${scriptsOf(`Zyyy Zinh ${scripts}`)}]*`;
 }
+
+/** Returns the content of a character class for the given scripts. */
+function scriptsOf(scripts: string): string {
+  const properties = scripts.split(' ').map((script) => `\\p{scx=${script}}`);
+  return `[${properties.join('')}]`;
+}
+
+/** Trailing signs look like punctuation of the surrounding text, and fonts join several signs to one. */
+const AMBIGUOUS_SIGNS = /[._-]{2}|[._-]$/;
+
+/** Letters and digits with the bidirectional classes R and AL. */
+const RTL_LETTER = String.raw`[[${scriptsOf('Adlm Arab Hebr Mand Nkoo Rohg Syrc Thaa')}&&\p{L}]\u07C0-\u07C9\u{1E950}-\u{1E959}]`;
+/** Digits with the bidirectional class EN, and with AN. */
+const EUROPEAN_DIGIT = String.raw`[0-9\u06F0-\u06F9]`;
+const ARABIC_DIGIT = String.raw`[\u0660-\u0669\u{10D30}-\u{10D39}]`;
+const HAS_RTL = new RegExp(`${RTL_LETTER}|${ARABIC_DIGIT}`, 'v');
+/** The Bidi Rule of RFC 5893, and spaces: two names that follow it are never displayed in the same order. */
+const RTL_NAME = new RegExp(
+  [EUROPEAN_DIGIT, ARABIC_DIGIT]
+    .map((digit) => `^${RTL_LETTER}[${RTL_LETTER}${MARK}${digit}._\\- ]*$`)
+    .join('|'),
+  'v',
+);
 
 interface Rule {
   isMet: (form: string) => boolean;
@@ -52,7 +72,7 @@ const LENGTH: Rule = {
   detail: 'A username has 2 to 64 characters, counted as Unicode code points.',
   message: 'must have 2 to 64 characters',
 };
-const RULES: readonly Rule[] = [
+const CHARACTER_RULES: readonly Rule[] = [
   LENGTH,
   {
     isMet: (form) => CHARACTERS.test(form),
@@ -73,43 +93,42 @@ const RULES: readonly Rule[] = [
     message: 'must be in one script, or in Latin with Japanese, Chinese or Korean',
   },
 ];
+/** Rules since version 0.2.0. Names that were chosen before need not follow them. */
+const ORDER_RULES: readonly Rule[] = [
+  {
+    isMet: (form) => !AMBIGUOUS_SIGNS.test(form),
+    detail:
+      'A username does not end with ".", "_" or "-", and has no two of them in a row. Remove the additional ones.',
+    message: 'must not end with ".", "_" or "-" or have two of them in a row',
+  },
+  {
+    isMet: (form) => !HAS_RTL.test(form) || RTL_NAME.test(form),
+    detail:
+      'A right-to-left username begins with a letter and has digits of one kind only. Otherwise it could look like another name.',
+    message:
+      'must begin with a letter and have digits of one kind if it is written from right to left',
+  },
+];
 
 /**
  * Parses a username. It is never trimmed or repaired.
  *
  * Call `assertUsernameAvailable` first: a look-alike of an existing name is reported as taken even if it is malformed.
+ * @param isOld whether the name was chosen before version 0.2.0, which added rules
  * @throws DomainError `username_invalid`
  */
-export function parseUsername(text: string): Username {
+export function parseUsername(text: string, { isOld = false } = {}): Username {
   // The NFKC form must meet the rules, too: a character can expand to eighteen, or change its script. A text of invalid
   // length is not normalised, because that takes quadratic time on long sequences of combining marks.
   const forms = LENGTH.isMet(text) ? [text.normalize('NFC'), text.normalize('NFKC')] : [text];
-  const brokenRule = RULES.find(({ isMet }) => !forms.every(isMet));
+  const rules = isOld ? CHARACTER_RULES : [...CHARACTER_RULES, ...ORDER_RULES];
+  const brokenRule = rules.find(({ isMet }) => !forms.every(isMet));
   if (brokenRule) {
     const { detail, message } = brokenRule;
     throw new DomainError('username_invalid', detail, [{ pointer: '/username', message }]);
   }
   const name = text.normalize('NFC');
   return { name, key: usernameKey(name), skeleton: usernameSkeleton(name) };
-}
-
-/** Returns a key that ignores case and compatibility forms such as full width. Accepts any text. */
-export function usernameKey(text: string): string {
-  // Full case folding, because lower case alone would distinguish ß from ss, and ς from σ.
-  const folded = text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase();
-  return folded.normalize('NFKC');
-}
-
-/** Returns a key that is equal for names that look alike, such as `modem` and `modern`. Accepts any text. */
-export function usernameSkeleton(text: string): string {
-  // Also before folding, because upper-case letters have other look-alikes: I resembles l, but i does not.
-  return prototype(usernameKey(prototype(text.normalize('NFKC'))));
-}
-
-/** The skeleton of UTS 39, section 4. Also removes U+0307 after soft-dotted letters such as i, where it is invisible. */
-function prototype(text: string): string {
-  const visible = text.normalize('NFD').replace(/\p{DI}|(?<=\p{SD})\u0307/gv, '');
-  return unhomoglyph(visible).normalize('NFD');
 }
 
 /** Names that suggest an official role, or no particular user. */
@@ -125,7 +144,16 @@ const RESERVED_SKELETONS = new Set(
   RESERVED.flatMap((name) => [name, name.toUpperCase()]).map(usernameSkeleton),
 );
 
-/** Whether a name is reserved or looks like a reserved one. Accepts any text. */
+/** Whether a name is reserved or looks like a reserved one, also with signs before or after it. Accepts any text. */
 export function isReserved(text: string): boolean {
-  return RESERVED_KEYS.has(usernameKey(text)) || RESERVED_SKELETONS.has(usernameSkeleton(text));
+  const name = text.replace(/^[._\- ]+|[._\- ]+$/g, '');
+  return RESERVED_KEYS.has(usernameKey(name)) || RESERVED_SKELETONS.has(usernameSkeleton(name));
+}
+
+/** @throws DomainError `username_reserved` */
+export function assertNotReserved(text: string): void {
+  if (!isReserved(text)) return;
+  throw new DomainError('username_reserved', 'That username is reserved. Choose another.', [
+    { pointer: '/username', message: 'is reserved' },
+  ]);
 }

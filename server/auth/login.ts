@@ -1,19 +1,36 @@
 import { emailKey } from '../accounts/email.ts';
+import type { Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
 
+/** Each attempt after the first one means that the password or its hash was replaced during the previous attempt. */
+const MAX_ATTEMPTS = 3;
+
 /**
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
- * @throws DomainError `credentials_incorrect`
+ * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
 export async function login(
-  engine: Engine,
+  resources: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
   email: string,
   password: string,
 ): Promise<OpenedSession> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    const session = await attemptLogin(resources, email, password);
+    if (session) return session;
+  }
+  throw credentialsIncorrect();
+}
+
+/** Returns undefined if the stored hash was replaced after it had been verified. */
+async function attemptLogin(
+  { engine, quotas }: Parameters<typeof login>[0],
+  email: string,
+  password: string,
+): Promise<OpenedSession | undefined> {
   const account = await engine.db
     .selectFrom('users')
     .select(['pk', 'user_id', 'password_hash'])
@@ -25,17 +42,26 @@ export async function login(
   const verifiedHash = account.password_hash;
   const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
   const token = await transact(engine, async (trx) => {
-    // If the password was changed concurrently, this login has verified the old one and fails.
-    const { numUpdatedRows } = await trx
+    // The password may have been changed concurrently, or another login may have rehashed it.
+    const updated = await trx
       .updateTable('users')
       .set({ password_hash: newHash })
       .where('pk', '=', account.pk)
       .where('password_hash', '=', verifiedHash)
+      .returning('suspended_at')
       .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw credentialsIncorrect();
-    return openSession(trx, account.pk);
+    if (!updated) return undefined;
+    if (updated.suspended_at !== null) throw accountSuspended();
+    return openSession(trx, account.pk, quotas);
   });
-  return { userId: account.user_id, token };
+  return token === undefined ? undefined : { userId: account.user_id, token };
+}
+
+function accountSuspended(): DomainError {
+  return new DomainError(
+    'account_suspended',
+    'The operator of this server has suspended the account.',
+  );
 }
 
 function credentialsIncorrect(): DomainError {

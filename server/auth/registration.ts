@@ -3,6 +3,7 @@ import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
+import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -11,12 +12,20 @@ import { type OpenedSession, openSession } from './sessions.ts';
 
 /**
  * Creates an account and opens its first session.
- * @throws DomainError `username_…`, `email_…` or `password_…` if a value is invalid, reserved or taken
+ * @throws DomainError `registration_closed`; `username_…`, `email_…` or `password_…` if a value is invalid, reserved or
+ *   taken
  */
 export async function register(
-  engine: Engine,
+  { engine, quotas }: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
+  { isRegistrationOpen }: Pick<Config, 'isRegistrationOpen'>,
   { username, email, password }: { username: string; email: string; password: string },
 ): Promise<OpenedSession> {
+  if (!isRegistrationOpen) {
+    throw new DomainError(
+      'registration_closed',
+      'This server does not accept registrations. Ask its operator for an account.',
+    );
+  }
   await assertUsernameAvailable(engine.db, username);
   const parsedUsername = parseUsername(username);
   const parsedEmail = parseEmail(email);
@@ -43,10 +52,11 @@ export async function register(
           is_verified: 0,
           created_at: now,
           updated_at: now,
+          suspended_at: null,
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
-      return openSession(trx, pk);
+      return openSession(trx, pk, quotas);
     });
     return { userId, token };
   } catch (error) {

@@ -1,6 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { SessionSummary } from '../../generated/types.gen.ts';
+import type { Quotas } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 
 /** The sender of a request: a user, and the session of the access token. */
 export interface Caller {
@@ -28,13 +32,39 @@ const TOKEN_PREFIX = 'sps_';
 /** Minimum time between two updates of `last_used_at`, so that most requests that read do not write. */
 const LAST_USED_INTERVAL_SECONDS = 3600;
 
-/** Opens a session and returns its token. Only the token's hash is stored. */
-export async function openSession(db: Database, userPk: number): Promise<string> {
+/**
+ * Opens a session and returns its token. Only the token's hash is stored. If the account has more than `maxSessions`
+ * sessions, ends those that were not used for the longest time.
+ */
+export async function openSession(
+  trx: DatabaseTransaction,
+  userPk: number,
+  { maxSessions }: Pick<Quotas, 'maxSessions'>,
+): Promise<string> {
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   const now = new Date().toISOString();
-  await db
+  await trx
     .insertInto('sessions')
-    .values({ token_hash: hashToken(token), user_pk: userPk, created_at: now, last_used_at: now })
+    .values({
+      session_id: randomUUID(),
+      token_hash: hashToken(token),
+      user_pk: userPk,
+      created_at: now,
+      last_used_at: now,
+    })
+    .execute();
+  await trx
+    .deleteFrom('sessions')
+    .where('user_pk', '=', userPk)
+    .where('pk', 'not in', (from) =>
+      from
+        .selectFrom('sessions')
+        .select('pk')
+        .where('user_pk', '=', userPk)
+        .orderBy('last_used_at', 'desc')
+        .orderBy('pk', 'desc')
+        .limit(maxSessions),
+    )
     .execute();
   return token;
 }
@@ -81,15 +111,15 @@ async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> 
 }
 
 /**
- * Checks in a transaction that the caller's session still exists. It may have ended since the request was
- * authenticated, for example because the account was deleted.
+ * Checks that the caller's session still exists. It may have ended since the request was authenticated, for example
+ * because the account was deleted. Call it in the transaction of every write.
  * @throws DomainError `unauthenticated`
  */
 export async function requireSession(
-  trx: DatabaseTransaction,
+  db: Database,
   { sessionPk }: Pick<Caller, 'sessionPk'>,
 ): Promise<void> {
-  const row = await trx
+  const row = await db
     .selectFrom('sessions')
     .select('pk')
     .where('pk', '=', sessionPk)
@@ -97,8 +127,51 @@ export async function requireSession(
   if (!row) throw new DomainError('unauthenticated', 'The session has ended. Sign in again.');
 }
 
-export async function endSession(engine: Engine, { sessionPk }: Caller): Promise<void> {
+/** Returns a page of the caller's sessions that have not expired, the newest first. */
+export async function listSessions(
+  { db }: Engine,
+  { userPk, sessionPk }: Caller,
+  lifetimes: SessionLifetimes,
+  { limit, position }: PageRequest,
+): Promise<Page<SessionSummary>> {
+  const now = Date.now();
+  let query = db
+    .selectFrom('sessions')
+    .select(['pk', 'session_id', 'created_at', 'last_used_at'])
+    .where('user_pk', '=', userPk)
+    .where('last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
+    .where('created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds))
+    .orderBy('pk', 'desc')
+    .limit(limit + 1);
+  if (position !== undefined) query = query.where('pk', '<', position[0] as number);
+  const page = pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+  const items = page.items.map(({ pk, ...session }) => ({
+    ...session,
+    is_current: pk === sessionPk,
+  }));
+  return { items, next: page.next };
+}
+
+export async function endCurrentSession(engine: Engine, { sessionPk }: Caller): Promise<void> {
   await engine.db.deleteFrom('sessions').where('pk', '=', sessionPk).execute();
+}
+
+/**
+ * Ends one of the caller's sessions.
+ * @throws DomainError `session_not_found`
+ */
+export async function endSession(engine: Engine, caller: Caller, sessionId: string): Promise<void> {
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const { numDeletedRows } = await trx
+      .deleteFrom('sessions')
+      .where('session_id', '=', sessionId)
+      .where('user_pk', '=', caller.userPk)
+      .executeTakeFirst();
+    if (numDeletedRows === 0n) {
+      throw new DomainError('session_not_found', 'You have no such session. It may have ended.');
+    }
+  });
 }
 
 export async function endAllSessions(engine: Engine, { userPk }: Caller): Promise<void> {

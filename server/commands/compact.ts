@@ -1,11 +1,20 @@
 import { readArguments } from '../command-line.ts';
-import { configFromEnvironment } from '../config.ts';
-import { compactDatabase } from '../database/open.ts';
+import { type Config, configFromEnvironment } from '../config.ts';
+import { compactDatabase, openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
+import { eraseDeletedRows } from '../profile/account-deletion.ts';
 
 readArguments('compact');
 
 await runProgram(async () => {
-  await compactDatabase(configFromEnvironment());
+  const config = configFromEnvironment();
+  await eraseRemainingRows(config);
+  await compactDatabase(config);
   console.error('The database has been compacted. Its files contain no deleted data.');
 });
+
+/** In case the service stopped before it had deleted all rows of a deleted account. */
+async function eraseRemainingRows(config: Config): Promise<void> {
+  await using engine = await openExistingDatabase(config);
+  while (!(await eraseDeletedRows(engine)));
+}

@@ -22,8 +22,8 @@ await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
   await importSample(dataDir);
-  const { engine } = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
-  const { token } = await login(engine, DEMO_ACCOUNT.email, DEMO_ACCOUNT.password);
+  const context = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
+  const { token } = await login(context, DEMO_ACCOUNT.email, DEMO_ACCOUNT.password);
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
   console.log(welcome(config, token, avatar));
@@ -31,7 +31,7 @@ await runProgram(async () => {
 
 /** Returns settings with a temporary data folder, and with a free port if the default port is in use. */
 async function configForDemo(): Promise<Config> {
-  const overrides = { DATA_DIR: dataDir, WORKERS: '1' };
+  const overrides = { DATA_DIR: dataDir, WORKERS: '1', PUBLIC_RATE_LIMIT: 'off' };
   const config = configFromEnvironment(overrides);
   if (config.port !== DEFAULT_PORT || (await isFree(config))) return config;
   console.log(

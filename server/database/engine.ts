@@ -11,6 +11,11 @@ export interface Engine {
   /** For reads that may return slightly outdated rows. Without a read replica, the same as `db`. */
   readDb: Database;
   wordIndex: WordIndex;
+  /**
+   * Requests that maintenance overwrites the bytes of deleted rows, if this kind of database can guarantee it. Called in
+   * the transaction that deletes an account.
+   */
+  requestPurge(trx: DatabaseTransaction): Promise<void>;
   /** Called by `transact` at the beginning of another attempt, so that it does not fail like the one before. */
   preventConflicts(trx: DatabaseTransaction): Promise<void>;
   /** Called by `transactAlone` at the beginning. */
@@ -50,6 +55,11 @@ export interface TaskTarget {
 export interface Tasks {
   eraseAccount(engine: Engine, target: TaskTarget): Promise<void>;
   eraseSpace(engine: Engine, target: TaskTarget): Promise<void>;
+  /**
+   * Deletes rows of deleted spaces and accounts for about a second. Called by maintenance.
+   * @returns whether none are left
+   */
+  eraseDeletedRows(engine: Engine, stopping: AbortSignal): Promise<boolean>;
   /** Rebuilds the search dictionary if the word index has changed. Called by maintenance. */
   refreshDictionary(engine: Engine): Promise<void>;
 }

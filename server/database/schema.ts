@@ -1,9 +1,10 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { Action } from '../config.ts';
 
 /**
  * The tables. Conventions:
  * - `pk` is the internal key of a table and never leaves the server. `…_pk` columns refer to it.
- * - `user_id`, `space_id`, `message_id` and `tag_id` are the public ids of the API.
+ * - `user_id`, `space_id`, `message_id`, `tag_id` and `session_id` are the public ids of the API.
  * - Times are ISO 8601 text in UTC with milliseconds, so that they sort as text.
  * - `…_key` columns contain text folded by the server. SQL never folds.
  */
@@ -16,6 +17,7 @@ export interface Schema {
   space_tags: SpaceTags;
   messages: Messages;
   appreciations: Appreciations;
+  reports: Reports;
   public_spaces: PublicSpaces;
   tag_hits: TagHits;
   dictionary: Dictionary;
@@ -24,6 +26,10 @@ export interface Schema {
   search_revision: SearchRevision;
   discarded_avatars: DiscardedAvatars;
   pending_purges: PendingPurges;
+  erased_users: ErasedUsers;
+  erased_spaces: ErasedSpaces;
+  spaces_to_move: SpacesToMove;
+  action_counts: ActionCounts;
   secrets: Secrets;
 }
 
@@ -32,6 +38,7 @@ export interface Users {
   user_id: string;
   username: string;
   username_key: string;
+  /** Usually `usernameSkeleton(username)`. See `distinctSkeleton` for the exception. */
   username_skeleton: string;
   email: string;
   email_key: string;
@@ -45,10 +52,13 @@ export interface Users {
   created_at: string;
   /** When username, bio or avatar last changed. */
   updated_at: string;
+  /** Null for an account that is not suspended. A suspended account has no sessions, and its spaces are hidden. */
+  suspended_at: string | null;
 }
 
 interface Sessions {
   pk: Generated<number>;
+  session_id: string;
   /** Hex SHA-256 of the access token. */
   token_hash: string;
   user_pk: number;
@@ -75,6 +85,8 @@ export interface Participations {
   user_pk: number;
   joined_at: string;
   left_at: string | null;
+  /** Set together with `left_at` if the space's creator removed the user, who then cannot join again. */
+  removed_at: string | null;
 }
 
 interface Tags {
@@ -109,7 +121,18 @@ export interface Appreciations {
   created_at: string;
 }
 
-/** One row per public space, for search. */
+/** The reports that the operator has not closed. Each is about a space or a message, so one of its keys is null. */
+export interface Reports {
+  pk: Generated<number>;
+  report_id: string;
+  reporter_pk: number;
+  space_pk: number | null;
+  message_pk: number | null;
+  reason: string;
+  created_at: string;
+}
+
+/** One row per public space, for search. The spaces of suspended accounts have none. */
 export interface PublicSpaces {
   /** The sort key of every search. See `documentKey` in `search/keys.ts`. */
   key: number;
@@ -170,6 +193,33 @@ interface DiscardedAvatars {
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;
+}
+
+/** Deleted accounts whose rows are still being erased. See `erased-rows.ts`. */
+interface ErasedUsers {
+  user_pk: number;
+}
+
+/** Deleted spaces whose rows are still being erased. See `erased-rows.ts`. */
+interface ErasedSpaces {
+  space_pk: number;
+  /** The former `PublicSpaces.key`, until the space is removed from the word index. Null for private spaces. */
+  key: number | null;
+}
+
+/** Spaces to move in the search order, because a deleted account participated in them. */
+interface SpacesToMove {
+  space_pk: number;
+}
+
+/** How often a user did something in the current hour and day. See `accounts/quotas.ts`. */
+export interface ActionCounts {
+  user_pk: number;
+  action: Action;
+  hour_began_at: string;
+  hour_count: number;
+  day_began_at: string;
+  day_count: number;
 }
 
 /** Random keys, shared by all processes. Exports do not contain them. */

@@ -1,4 +1,6 @@
+import { explainOldUsername } from '../accounts/old-usernames.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readSnapshot } from '../database/transaction.ts';
 import { readTags } from '../spaces/tags.ts';
 import type {
@@ -15,7 +17,7 @@ const BATCH_SIZE = 500;
 
 /**
  * Passes all records of a snapshot of the database to `write`, in an order that can be imported. Does not export
- * sessions or avatar files.
+ * sessions, reports or avatar files.
  */
 export async function exportRecords(
   engine: Engine,
@@ -34,6 +36,7 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
     .select([
       'user_id',
       'username',
+      'username_skeleton',
       'email',
       'password_hash',
       'bio',
@@ -41,7 +44,9 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       'is_verified',
       'created_at',
       'updated_at',
+      'suspended_at',
     ])
+    .where(isLiveUser('pk'))
     .orderBy('pk')
     .stream();
   for await (const row of rows) {
@@ -49,13 +54,15 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       type: 'user',
       user_id: row.user_id,
       username: row.username,
+      has_old_username: explainOldUsername(row) === undefined ? undefined : true,
       email: row.email,
       password_hash: row.password_hash ?? undefined,
       bio: row.bio,
       picture: row.avatar ?? undefined,
       is_verified: row.is_verified === 1,
-      created_at: row.created_at,
-      updated_at: row.updated_at,
+      created_at: writableTime(row.created_at),
+      updated_at: writableTime(row.updated_at),
+      suspended_at: row.suspended_at ?? undefined,
     };
   }
 }
@@ -77,6 +84,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         'spaces.created_at',
       ])
       .where('spaces.pk', '>', lastPk)
+      .where(isLiveSpace('spaces.pk'))
       .orderBy('spaces.pk')
       .limit(BATCH_SIZE)
       .execute();
@@ -99,7 +107,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         invitation_code: row.invitation_code ?? undefined,
         tags: spaceTags.map(({ tag_name }) => tag_name),
         tag_ids: spaceTags.map(({ tag_id }) => tag_id),
-        created_at: row.created_at,
+        created_at: writableTime(row.created_at),
       };
     }
   }
@@ -115,11 +123,21 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
       'users.user_id',
       'participations.joined_at',
       'participations.left_at',
+      'participations.removed_at',
     ])
+    .where(isLiveSpace('participations.space_pk'))
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
-  for await (const row of rows) yield { type: 'participant', ...row };
+  for await (const { space_id, user_id, joined_at, left_at } of rows) {
+    yield {
+      type: 'participant',
+      space_id,
+      user_id,
+      joined_at: writableTime(joined_at),
+      left_at: left_at === null ? null : writableTime(left_at),
+    };
+  }
 }
 
 async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
@@ -134,9 +152,20 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
       'messages.text',
       'messages.created_at',
     ])
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
     .orderBy('messages.pk')
     .stream();
-  for await (const row of rows) yield { type: 'message', ...row };
+  for await (const { message_id, space_id, author_id, text, created_at } of rows) {
+    yield {
+      type: 'message',
+      message_id,
+      space_id,
+      author_id,
+      text,
+      created_at: writableTime(created_at),
+    };
+  }
 }
 
 async function* appreciations(db: DatabaseTransaction): AsyncIterable<AppreciationRecord> {
@@ -145,8 +174,23 @@ async function* appreciations(db: DatabaseTransaction): AsyncIterable<Appreciati
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .innerJoin('users', 'users.pk', 'appreciations.user_pk')
     .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveUser('appreciations.user_pk'))
     .orderBy('appreciations.message_pk')
     .orderBy('appreciations.user_pk')
     .stream();
-  for await (const row of rows) yield { type: 'appreciation', ...row };
+  for await (const { message_id, user_id, created_at } of rows) {
+    yield { type: 'appreciation', message_id, user_id, created_at: writableTime(created_at) };
+  }
+}
+
+/**
+ * Returns a time that can be imported. Older versions imported times with other years, such as `+010000`. They become
+ * the nearest time that can be written with four digits.
+ */
+function writableTime(stored: string): string {
+  if (stored.startsWith('+')) return '9999-12-31T23:59:59.999Z';
+  if (stored.startsWith('-')) return '0000-01-01T00:00:00.000Z';
+  return stored;
 }

@@ -3,17 +3,19 @@ import { LRUCache } from 'lru-cache';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
-import { isPasswordHash } from '../auth/password-hashing.ts';
+import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { prepareRead, prepareWrite } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { assertMessageText } from '../messages/messages.ts';
+import { eraseDeletedRows } from '../profile/account-deletion.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { enqueueSpace, indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { addTagWithId, parseTags, setTags } from '../spaces/tags.ts';
+import { distinctSkeleton } from '../text/username-keys.ts';
 import { countWords } from '../text/word-count.ts';
 import {
   type AppreciationRecord,
@@ -82,6 +84,8 @@ export async function importRecords(
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   // The command may run before a new version of the server has updated the index.
   await updateSearchIndex(engine);
+  // So that the records of a deleted account can be imported again.
+  while (!(await eraseDeletedRows(engine)));
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = {
       engine,
@@ -146,6 +150,7 @@ const insertUser = prepareWrite(
     is_verified: 'bigint',
     created_at: 'text',
     updated_at: 'text',
+    suspended_at: 'nullable text',
   },
   ({ db }, row) =>
     db
@@ -155,21 +160,31 @@ const insertUser = prepareWrite(
       .returning('pk'),
 );
 
+const findSkeleton = prepareRead({ skeleton: 'text', userId: 'text' }, ({ db }, values) =>
+  db
+    .selectFrom('users')
+    .select('pk')
+    .where('username_skeleton', '=', values.skeleton)
+    .where('user_id', '!=', values.userId),
+);
+
 async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
   const { engine, trx } = run;
-  const { name, key, skeleton } = parseUsername(record.username);
+  const isOld = record.has_old_username ?? false;
+  const { name, key, skeleton } = parseUsername(record.username, { isOld });
   const { email, key: emailKey } = parseEmail(record.email);
   if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
-    throw new BadLineError(
-      'password_hash is not an Argon2 hash in PHC form, or exceeds the limits on its cost',
-    );
+    throw new BadLineError(`password_hash must be ${PASSWORD_HASH_RULE}`);
   }
   const createdAt = timeOrNow(record.created_at);
+  const userId = record.user_id ?? deriveId('user', emailKey);
+  const isSkeletonTaken =
+    isOld && (await findSkeleton(engine, { skeleton, userId }, trx)).length > 0;
   const user = {
-    user_id: record.user_id ?? deriveId('user', emailKey),
+    user_id: userId,
     username: name,
     username_key: key,
-    username_skeleton: skeleton,
+    username_skeleton: isSkeletonTaken ? distinctSkeleton(skeleton, userId) : skeleton,
     email,
     email_key: emailKey,
     password_hash: record.password_hash ?? null,
@@ -178,6 +193,7 @@ async function addUser(run: ImportRun, record: UserRecord): Promise<boolean> {
     is_verified: record.is_verified ? 1 : 0,
     created_at: createdAt,
     updated_at: record.updated_at === undefined ? createdAt : timeOrNow(record.updated_at),
+    suspended_at: record.suspended_at === undefined ? null : timeOrNow(record.suspended_at),
   };
   try {
     return (await insertUser(engine, user, trx)).length > 0;
@@ -244,6 +260,7 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
     user_pk: creatorPk,
     joined_at: createdAt,
     left_at: null,
+    removed_at: null,
   };
   await insertParticipation(engine, participation, trx);
   for (const [i, tagId] of tagIds.entries()) {
@@ -257,7 +274,13 @@ async function addSpace(run: ImportRun, record: SpaceRecord): Promise<boolean> {
 }
 
 const insertParticipation = prepareWrite(
-  { space_pk: 'bigint', user_pk: 'bigint', joined_at: 'text', left_at: 'nullable text' },
+  {
+    space_pk: 'bigint',
+    user_pk: 'bigint',
+    joined_at: 'text',
+    left_at: 'nullable text',
+    removed_at: 'nullable text',
+  },
   ({ db }, row) =>
     db
       .insertInto('participations')
@@ -270,6 +293,8 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
   const { engine, trx } = run;
   const space = await resolveSpace(run, record.space_id);
   const userPk = await resolveUser(run, record.user_id, 'user_id');
+  if (record.removed_at && !record.left_at)
+    throw new BadLineError('has removed_at without left_at');
   if (userPk === space.creatorPk) {
     if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
     // `addSpace` has already added the creator.
@@ -280,6 +305,7 @@ async function addParticipant(run: ImportRun, record: ParticipantRecord): Promis
     user_pk: userPk,
     joined_at: timeOrNow(record.joined_at),
     left_at: record.left_at ? timeOrNow(record.left_at) : null,
+    removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
   };
   const added = await insertParticipation(engine, participation, trx);
   if (added.length === 0) return false;

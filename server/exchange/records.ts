@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import { componentSchema } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
@@ -19,6 +19,8 @@ export interface UserRecord {
   type: 'user';
   user_id?: string;
   username: string;
+  /** Whether the username is from before the current rules, so that it may break them or look like another one. */
+  has_old_username?: boolean | undefined;
   email: string;
   /** Argon2 in PHC form, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
@@ -28,6 +30,8 @@ export interface UserRecord {
   is_verified?: boolean;
   created_at?: string;
   updated_at?: string;
+  /** When the operator suspended the account. Without it, the account is not suspended. */
+  suspended_at?: string;
 }
 
 export interface SpaceRecord {
@@ -37,7 +41,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
-  /** Only for a private space. A missing code is generated. */
+  /** Only for a private space, at least 22 characters. A missing code is generated. */
   invitation_code?: string;
   tags?: string[];
   /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
@@ -51,6 +55,8 @@ export interface ParticipantRecord {
   user_id: string;
   joined_at?: string;
   left_at?: string | null;
+  /** When the creator of the space removed the user. Requires `left_at`. */
+  removed_at?: string | null;
 }
 
 export interface MessageRecord {
@@ -83,6 +89,9 @@ function textSchema(schema: string, property: string): object {
 /** Half of the ids stay free for tags that are added later. They must be safe integers. */
 const MAX_TAG_ID = 2 ** 52;
 
+/** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
+const MIN_INVITATION_CODE_LENGTH = 22;
+
 const tagNames = componentSchema('SpaceCreation', 'tags');
 
 function recordSchema(
@@ -102,6 +111,7 @@ const schemas = {
   user: recordSchema('user', ['username', 'email'], {
     user_id: id,
     username: textSchema('Registration', 'username'),
+    has_old_username: { type: 'boolean' },
     email: textSchema('Registration', 'email'),
     password_hash: { type: 'string', maxLength: 500 },
     bio: textSchema('BioChange', 'bio'),
@@ -109,6 +119,7 @@ const schemas = {
     is_verified: { type: 'boolean' },
     created_at: time,
     updated_at: time,
+    suspended_at: time,
   }),
   space: recordSchema('space', ['creator_id', 'title'], {
     space_id: id,
@@ -116,7 +127,7 @@ const schemas = {
     title: textSchema('SpaceCreation', 'title'),
     description: textSchema('SpaceCreation', 'description'),
     visibility: { enum: ['public', 'private'] },
-    invitation_code: id,
+    invitation_code: { ...id, minLength: MIN_INVITATION_CODE_LENGTH },
     tags: {
       type: 'array',
       maxItems: tagNames.maxItems,
@@ -134,6 +145,7 @@ const schemas = {
     user_id: id,
     joined_at: time,
     left_at: { ...time, type: ['string', 'null'] },
+    removed_at: { ...time, type: ['string', 'null'] },
   }),
   message: recordSchema('message', ['space_id', 'author_id', 'text'], {
     message_id: id,
@@ -149,13 +161,15 @@ const schemas = {
   }),
 };
 
-const ajv = new Ajv({
-  allowUnionTypes: true,
-  formats: {
-    'date-time': (text: string) =>
-      /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
-  },
-});
+const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });
+
+/** Whether a text is an RFC 3339 time. In UTC, too, it must have a year of four digits, because times sort as text. */
+function isTime(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text)) return false;
+  const time = new Date(text);
+  return !Number.isNaN(time.getTime()) && /^\d/.test(time.toISOString());
+}
+
 const validators = Object.fromEntries(
   Object.entries(schemas).map(([type, schema]) => [type, ajv.compile(schema)]),
 );
@@ -174,15 +188,18 @@ export function parseRecord(line: string): ExchangeRecord {
   } catch {
     throw new BadLineError('is not JSON');
   }
-  const type =
-    typeof value === 'object' && value !== null && 'type' in value ? String(value.type) : '';
-  const validate = Object.hasOwn(validators, type) ? validators[type] : undefined;
+  const validate = validatorOf(value);
   if (!validate) throw new BadLineError(`has a type other than ${Object.keys(schemas).join(', ')}`);
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra = error?.params.additionalProperty;
+    // The only format.
+    const message =
+      error?.keyword === 'format'
+        ? 'must be an RFC 3339 time from year 0000 to 9999 in UTC'
+        : error?.message;
     throw new BadLineError(
-      `${error?.instancePath.slice(1) || 'the record'} ${error?.message}${extra ? ` (${extra})` : ''}`,
+      `${error?.instancePath.slice(1) || 'the record'} ${message}${extra ? ` (${extra})` : ''}`,
     );
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
@@ -191,4 +208,10 @@ export function parseRecord(line: string): ExchangeRecord {
     throw new BadLineError('contains NUL or an unpaired surrogate');
   }
   return value as ExchangeRecord;
+}
+
+function validatorOf(value: unknown): ValidateFunction | undefined {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return undefined;
+  const { type } = value;
+  return typeof type === 'string' && Object.hasOwn(validators, type) ? validators[type] : undefined;
 }

@@ -3,38 +3,66 @@ import type { Session } from '../../generated/types.gen.ts';
 import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
 import { register } from '../auth/registration.ts';
-import { endAllSessions, endSession, type OpenedSession } from '../auth/sessions.ts';
+import {
+  endAllSessions,
+  endCurrentSession,
+  endSession,
+  listSessions,
+  type OpenedSession,
+} from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
+import { DomainError } from '../errors.ts';
 import { callerOf } from '../http/authentication.ts';
-import { clientKey } from '../http/client-key.ts';
-import { withRateLimit } from '../http/rate-limits.ts';
+import { clientKey, networkKey } from '../http/client-key.ts';
+import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { withFurtherLimit, withRateLimit } from '../http/rate-limits.ts';
 
-export function authHandlers({
-  config,
-  engine,
-  rateLimits,
-}: Context): Pick<RouteHandlers, 'register' | 'login' | 'logout'> {
+type Operations = 'register' | 'login' | 'logout' | 'listSessions' | 'endSession';
+
+export function authHandlers(context: Context): Pick<RouteHandlers, Operations> {
+  const { config, engine, rateLimits, metrics } = context;
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
     access_token: token,
     token_type: 'Bearer',
     expires_in: Math.min(config.sessions.idleSeconds, config.sessions.absoluteSeconds),
   });
+  /** Delays a login to an account with many failed logins, and counts it if it fails. */
+  const loginWithDelay = async (account: string, attempt: () => Promise<OpenedSession>) => {
+    const { loginDelays } = rateLimits;
+    if (await loginDelays?.wait(account)) metrics.countDelayedLogin();
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'credentials_incorrect') {
+        metrics.countFailedLogin();
+        await loginDelays?.recordFailure(account);
+      }
+      throw error;
+    }
+  };
   return {
     register: async (request, reply) => {
       const session = await withRateLimit(rateLimits.register, clientKey(request), reply, () =>
-        register(engine, request.body),
+        register(context, config, request.body),
       );
       return reply.code(201).send(describe(session));
     },
 
     login: async (request, reply) => {
       const { email, password } = request.body;
+      const account = emailKey(email);
+      const attempt = () => loginWithDelay(account, () => login(context, email, password));
       const session = await withRateLimit(
         rateLimits.login,
-        `${emailKey(email)} ${clientKey(request)}`,
+        `${account} ${clientKey(request)}`,
         reply,
-        () => login(engine, email, password),
+        () =>
+          withFurtherLimit(
+            rateLimits.loginFromNetwork,
+            `${account} ${networkKey(request)}`,
+            attempt,
+          ),
       );
       return reply.code(200).send(describe(session));
     },
@@ -43,8 +71,20 @@ export function authHandlers({
       const caller = callerOf(request);
       await (request.query?.everywhere
         ? endAllSessions(engine, caller)
-        : endSession(engine, caller));
+        : endCurrentSession(engine, caller));
       return reply.code(200).send({ message: 'You are signed out.' });
+    },
+
+    listSessions: async (request, reply) => {
+      const pageRequest = readPageRequest(context, request);
+      const page = await listSessions(engine, callerOf(request), config.sessions, pageRequest);
+      linkNextPage(context, request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
+
+    endSession: async (request, reply) => {
+      await endSession(engine, callerOf(request), request.params.session_id);
+      return reply.code(200).send({ message: 'The session has ended.' });
     },
   };
 }

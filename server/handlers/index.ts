@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import { authHandlers } from './auth.ts';
 import { messagesHandlers } from './messages.ts';
 import { profileHandlers } from './profile.ts';
+import { reportsHandlers } from './reports.ts';
 import { searchHandlers } from './search.ts';
 import { spacesHandlers } from './spaces.ts';
 import { usersHandlers } from './users.ts';
@@ -16,5 +17,6 @@ export function makeHandlers(context: Context) {
     ...spacesHandlers(context),
     ...messagesHandlers(context),
     ...usersHandlers(context),
+    ...reportsHandlers(context),
   } satisfies RouteHandlers;
 }

@@ -2,6 +2,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { countForNetwork } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
@@ -13,7 +14,7 @@ type Operations =
   | 'withdrawAppreciation';
 
 export function messagesHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { engine } = context;
+  const { engine, rateLimits } = context;
   return {
     listMessages: async (request, reply) => {
       const { space_id } = request.query;
@@ -25,7 +26,9 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
-      const message = await sendMessage(context, callerOf(request), space_id, text);
+      const message = await countForNetwork(rateLimits, 'message', request, () =>
+        sendMessage(context, callerOf(request), space_id, text),
+      );
       return reply.code(201).send(message);
     },
 
@@ -36,7 +39,9 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
 
     appreciateMessage: async (request, reply) => {
       const { message_id } = request.params;
-      const message = await appreciate(context, callerOf(request), message_id);
+      const message = await countForNetwork(rateLimits, 'change', request, () =>
+        appreciate(context, callerOf(request), message_id),
+      );
       return reply.code(200).send(message);
     },
 

@@ -1,8 +1,10 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { withRateLimit } from '../http/rate-limits.ts';
+import { sendJsonParts } from '../http/json-parts.ts';
+import { countForNetwork, withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
+import { readAccountData } from '../profile/account-data.ts';
 import { deleteAccount } from '../profile/account-deletion.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
 import { changeBio } from '../profile/bio.ts';
@@ -17,10 +19,11 @@ type Operations =
   | 'changeProfilePicture'
   | 'removeProfilePicture'
   | 'changePassword'
+  | 'downloadAccountData'
   | 'deleteAccount';
 
 export function profileHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { engine, rateLimits, housekeeping } = context;
+  const { config, engine, rateLimits, housekeeping } = context;
   return {
     getProfile: async (request, reply) => {
       const profile = await readProfile(context, callerOf(request));
@@ -36,7 +39,9 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
     },
 
     changeBio: async (request, reply) => {
-      await changeBio(engine, callerOf(request), request.body.bio);
+      await countForNetwork(rateLimits, 'change', request, () =>
+        changeBio(context, callerOf(request), request.body.bio),
+      );
       return reply.code(200).send({ message: 'Your bio has been changed.' });
     },
 
@@ -74,6 +79,11 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
       return reply
         .code(200)
         .send({ message: 'Your password has been changed, and every other session has ended.' });
+    },
+
+    downloadAccountData: async (request, reply) => {
+      const data = await readAccountData(context, callerOf(request), config.sessions);
+      return sendJsonParts(reply, data);
     },
 
     deleteAccount: async (request, reply) => {

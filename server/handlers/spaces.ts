@@ -1,10 +1,18 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { joinSpace, leaveSpace, listParticipations } from '../spaces/participations.ts';
+import { countForNetwork, withFurtherLimit } from '../http/rate-limits.ts';
+import {
+  joinSpace,
+  leaveSpace,
+  listParticipants,
+  listParticipations,
+} from '../spaces/participations.ts';
+import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
 import { deleteSpace } from '../spaces/space-deletion.ts';
-import { createSpace, readSpace, updateSpace } from '../spaces/spaces.ts';
+import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spaces/spaces.ts';
 
 type Operations =
   | 'createSpace'
@@ -13,13 +21,20 @@ type Operations =
   | 'deleteSpace'
   | 'listParticipations'
   | 'joinSpace'
-  | 'leaveSpace';
+  | 'leaveSpace'
+  | 'renewInvitationCode'
+  | 'listParticipants'
+  | 'listRemovals'
+  | 'removeParticipant'
+  | 'undoRemoval';
 
 export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { engine } = context;
+  const { engine, rateLimits } = context;
   return {
     createSpace: async (request, reply) => {
-      const space = await createSpace(context, callerOf(request), request.body);
+      const space = await countForNetwork(rateLimits, 'space', request, () =>
+        createSpace(context, callerOf(request), request.body),
+      );
       return reply.code(201).send(space);
     },
 
@@ -30,7 +45,9 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await updateSpace(context, callerOf(request), space_id, request.body);
+      const space = await countForNetwork(rateLimits, 'space', request, () =>
+        updateSpace(context, callerOf(request), space_id, request.body),
+      );
       return reply.code(200).send(space);
     },
 
@@ -49,13 +66,55 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
     joinSpace: async (request, reply) => {
       const { space_id } = request.params;
       const invitation = request.body?.invitation_code ?? undefined;
-      const participation = await joinSpace(context, callerOf(request), space_id, invitation);
+      const caller = callerOf(request);
+      // Failed attempts are limited, because they can be guesses of an invitation code.
+      const attempt = () =>
+        withFurtherLimit(rateLimits.join, caller.userId, () =>
+          withFurtherLimit(rateLimits.joinFromNetwork, networkKey(request), () =>
+            joinSpace(context, caller, space_id, invitation),
+          ),
+        );
+      const participation = await countForNetwork(rateLimits, 'change', request, attempt);
       return reply.code(200).send(participation);
     },
 
     leaveSpace: async (request, reply) => {
       await leaveSpace(engine, callerOf(request), request.params.space_id);
       return reply.code(200).send({ message: 'You have left the space.' });
+    },
+
+    renewInvitationCode: async (request, reply) => {
+      const { space_id } = request.params;
+      const space = await renewInvitationCode(context, callerOf(request), space_id);
+      return reply.code(200).send(space);
+    },
+
+    listParticipants: async (request, reply) => {
+      const { space_id } = request.query;
+      const pageRequest = readPageRequest(context, request);
+      const page = await listParticipants(context, callerOf(request), space_id, pageRequest);
+      linkNextPage(context, request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
+
+    listRemovals: async (request, reply) => {
+      const { space_id } = request.query;
+      const pageRequest = readPageRequest(context, request);
+      const page = await listRemovals(context, callerOf(request), space_id, pageRequest);
+      linkNextPage(context, request, reply, page.next);
+      return reply.code(200).send(page.items);
+    },
+
+    removeParticipant: async (request, reply) => {
+      const { space_id, user_id } = request.params;
+      const removal = await removeParticipant(context, callerOf(request), space_id, user_id);
+      return reply.code(200).send(removal);
+    },
+
+    undoRemoval: async (request, reply) => {
+      const { space_id, user_id } = request.params;
+      await undoRemoval(engine, callerOf(request), space_id, user_id);
+      return reply.code(200).send({ message: 'The user can join the space again.' });
     },
   };
 }

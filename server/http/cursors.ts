@@ -8,6 +8,8 @@ const VERSION = 2;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const AUTH_TAG_BYTES = 16;
+/** Otherwise, the length of a cursor would reveal the number of digits of internal keys, and so how many rows exist. */
+const CONTENT_BLOCK_BYTES = 64;
 
 /**
  * Encrypts a position as an opaque cursor for clients. Positions contain internal keys, which clients must not see.
@@ -19,7 +21,7 @@ const AUTH_TAG_BYTES = 16;
  */
 export function sealCursor(key: Uint8Array, list: string, position: Position): string {
   // Compressed, because the position of a search with many similar words would otherwise be too long for a URL.
-  const content = deflateRawSync(JSON.stringify(position));
+  const content = padToBlocks(deflateRawSync(JSON.stringify(position)));
   const aad = associatedData(list);
   // Derived from the plaintext and the associated data, because GCM is insecure if two plaintexts share an IV.
   const iv = createHmac('sha256', key).update(aad).update(content).digest().subarray(0, IV_BYTES);
@@ -47,6 +49,12 @@ export function openCursor(key: Uint8Array, list: string, cursor: string): Posit
   } catch (cause) {
     throw Object.assign(invalidCursor(), { cause });
   }
+}
+
+/** Appends zero bytes, which `inflateRawSync` ignores. */
+function padToBlocks(content: Buffer): Buffer {
+  const blocks = Math.ceil(content.length / CONTENT_BLOCK_BYTES);
+  return Buffer.concat([content], blocks * CONTENT_BLOCK_BYTES);
 }
 
 /** Returns the data that a cursor authenticates but does not contain. */

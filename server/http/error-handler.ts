@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError, RateExceededError } from '../errors.ts';
 import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,
@@ -35,6 +35,10 @@ export function errorHandler({
 /** Never copies messages of libraries or the database, because they can contain data of other users. */
 function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
+  if (error instanceof RateExceededError) {
+    const headers = { 'retry-after': String(error.retryAfterSeconds) };
+    return new HttpProblem(error.code, error.message, { headers });
+  }
   if (error instanceof DomainError) {
     return new HttpProblem(error.code, error.message, { pointers: error.pointers });
   }
@@ -86,7 +90,8 @@ function challenge({ code }: HttpProblem, { headers }: FastifyRequest): string {
 function explainFrameworkError({
   code,
   statusCode,
-}: Partial<FastifyError>): HttpProblem | undefined {
+  headers,
+}: Partial<FastifyError> & { headers?: Record<string, string> }): HttpProblem | undefined {
   switch (code) {
     case 'FST_ERR_BAD_URL':
       return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
@@ -105,7 +110,22 @@ function explainFrameworkError({
     case 'FST_ERR_HOST_CONSTRAINT':
       return new HttpProblem('invalid_request', 'The request cannot be routed.');
   }
-  if (statusCode === 400) return new HttpProblem('invalid_request', 'The request is malformed.');
+  switch (statusCode) {
+    case 400:
+      return new HttpProblem('invalid_request', 'The request is malformed.');
+    // @fastify/static throws these for files. With 416, the header Content-Range states the size of the file.
+    case 412:
+      return new HttpProblem(
+        'precondition_failed',
+        'The file does not meet If-Match or If-Unmodified-Since. Request it without them.',
+      );
+    case 416:
+      return new HttpProblem(
+        'range_not_satisfiable',
+        'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
+        { ...(headers && { headers }) },
+      );
+  }
   return undefined;
 }
 

@@ -31,7 +31,7 @@ export function linkNextPage(
 ): void {
   if (next === null) return;
   const cursor = sealCursor(cursorKey, listIdOf(request), next);
-  reply.header('link', `<${urlWithCursor(config, request.url, cursor)}>; rel="next"`);
+  reply.header('link', `<${pathOfPage(config, request, cursor)}>; rel="next"`);
 }
 
 interface PageParameters {
@@ -48,19 +48,21 @@ function listIdOf({ routeOptions, params, query }: FastifyRequest): string {
   return JSON.stringify([routeOptions.config.operation?.operationId, sorted]);
 }
 
-/** Returns the path and query of a URL, with another cursor. */
-export function urlWithCursor(
+/** Returns path and query of a page of the requested list. */
+function pathOfPage(
   { publicUrl }: Pick<Config, 'publicUrl'>,
-  url: string,
+  { routeOptions, params, url }: FastifyRequest,
   cursor: string,
 ): string {
   // A proxy may have removed this prefix from the path.
   const prefix = new URL(publicUrl).pathname.replace(/\/$/, '');
-  // Not parsed as a URL, because clients may send unencoded characters, such as angle brackets in the path.
-  const [, path = '', query] = /^([^?#]*).?(.*)$/s.exec(url) ?? [];
+  // Built from the route, because the request target may have unencoded characters, such as angle brackets.
+  const values = params as Record<string, string>;
+  const path = (routeOptions.url ?? '').replace(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent(values[name] ?? ''),
+  );
+  const [, query] = /^[^?#]*.?(.*)$/s.exec(url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('cursor', cursor);
-  // `encodeURI` also encodes the percent signs of characters that are already encoded.
-  const encodedPath = encodeURI(path).replaceAll('%25', '%');
-  return `${prefix}${encodedPath}?${parameters}`;
+  return `${prefix}${path}?${parameters}`;
 }

@@ -1,20 +1,21 @@
-import rateLimit from '@fastify/rate-limit';
-import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
-import type { Config } from '../config.ts';
-import { DomainError } from '../errors.ts';
-import type { RateLimit } from '../rate-limits/rate-limits.ts';
-import { clientKey } from './client-key.ts';
-import { HttpProblem, PROBLEM_STATUSES } from './problems.ts';
-
-const MINUTE_MS = 60_000;
+import cluster from 'node:cluster';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Action, Config } from '../config.ts';
+import { DomainError, RateExceededError } from '../errors.ts';
+import { shareReads } from '../rate-limits/cluster.ts';
+import type { Attempt, RateLimit, RateLimits } from '../rate-limits/rate-limits.ts';
+import { createReadLimits } from '../rate-limits/read-limits.ts';
+import { networkKey, readSender } from './client-key.ts';
+import { PROBLEM_STATUSES } from './problems.ts';
 
 /**
  * Runs `work` if the rate limit allows it, and sets the RateLimit headers of the reply.
  *
- * Work that fails with 400 or 503 does not count: it was rejected as invalid or because of overload.
+ * Work that fails with 400, 429 or 503 does not count: it was rejected as invalid, by another limit or because of
+ * overload.
  * @param limit null for no limit
  * @param key   identifies the limited client, account or session
- * @throws HttpProblem `too_many_requests`
+ * @throws RateExceededError
  */
 export async function withRateLimit<T>(
   limit: RateLimit | null,
@@ -24,11 +25,37 @@ export async function withRateLimit<T>(
 ): Promise<T> {
   if (limit === null) return work();
   const attempt = await limit.beginAttempt(key);
-  reply.headers({
-    'ratelimit-limit': attempt.limit,
-    'ratelimit-remaining': attempt.remaining,
-    'ratelimit-reset': attempt.resetSeconds,
-  });
+  setRateLimitHeaders(reply, attempt);
+  return runAttempt(attempt, work);
+}
+
+/**
+ * Like `withRateLimit`, but sets no headers. For limits on top of another one, such as those of a whole network, which
+ * would not tell a client how much it can still do.
+ * @throws RateExceededError
+ */
+export async function withFurtherLimit<T>(
+  limit: RateLimit | null,
+  key: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  return limit === null ? work() : runAttempt(await limit.beginAttempt(key), work);
+}
+
+/**
+ * Runs an action that counts against a quota of the account. All accounts in a network together have a limit, too.
+ * @throws RateExceededError
+ */
+export async function countForNetwork<T>(
+  { networkActions }: Pick<RateLimits, 'networkActions'>,
+  action: Action,
+  request: FastifyRequest,
+  work: () => Promise<T>,
+): Promise<T> {
+  return withFurtherLimit(networkActions?.[action] ?? null, networkKey(request), work);
+}
+
+async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
   if (!attempt.isAllowed) throw tooManyRequests(attempt.resetSeconds);
   let result: T;
   try {
@@ -41,36 +68,45 @@ export async function withRateLimit<T>(
   return result;
 }
 
+/** Another limit has rejected an attempt with 429, so it was not made. */
 function isUncounted(error: unknown): boolean {
-  return error instanceof DomainError && [400, 503].includes(PROBLEM_STATUSES[error.code]);
+  return error instanceof DomainError && [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
 /**
- * Returns the hooks that limit public reads per client, or an empty array if there is no limit. Each process counts
- * separately.
+ * Returns the hooks that limit public reads per client and network, or an empty array if there is no limit. Workers
+ * exchange their counts about once a second, so the limit is approximate.
  */
-export async function limitPublicReads(
+export function limitPublicReads(
   app: FastifyInstance,
   { hasRateLimits, publicRateLimit }: Pick<Config, 'hasRateLimits' | 'publicRateLimit'>,
-): Promise<onRequestHookHandler[]> {
+): onRequestHookHandler[] {
   if (!hasRateLimits || publicRateLimit === null) return [];
-  await app.register(rateLimit, {
-    global: false,
-    enableDraftSpec: true,
-    max: publicRateLimit,
-    timeWindow: MINUTE_MS,
-    keyGenerator: clientKey,
-    errorResponseBuilder: (_request, { ttl }) =>
-      tooManyRequests(Math.max(1, Math.ceil(ttl / 1000))),
-  });
-  // All routes share one hook, because the library counts separately for each hook.
-  return [app.rateLimit()];
+  const limits = createReadLimits(publicRateLimit);
+  if (cluster.isWorker) {
+    const stop = shareReads(limits);
+    app.addHook('onClose', async () => stop());
+  }
+  return [
+    (request, reply, done) => {
+      const read = limits.count(readSender(request));
+      setRateLimitHeaders(reply, read);
+      done(read.isAllowed ? undefined : tooManyRequests(read.resetSeconds));
+    },
+  ];
 }
 
-function tooManyRequests(seconds: number): HttpProblem {
-  return new HttpProblem(
-    'too_many_requests',
-    `Too many requests. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
-    { headers: { 'retry-after': String(seconds) } },
-  );
+function setRateLimitHeaders(
+  reply: FastifyReply,
+  { limit, remaining, resetSeconds }: Pick<Attempt, 'limit' | 'remaining' | 'resetSeconds'>,
+): void {
+  reply.headers({
+    'ratelimit-limit': limit,
+    'ratelimit-remaining': remaining,
+    'ratelimit-reset': resetSeconds,
+  });
+}
+
+function tooManyRequests(seconds: number): RateExceededError {
+  return new RateExceededError('Too many requests.', seconds);
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
@@ -28,6 +28,8 @@ export function serverOptions(
     logController: new LogController({ disableRequestLogging: true }),
     // Ignores request ids from clients, because they need not be unique.
     genReqId: () => randomUUID(),
+    // Removes the scheme and host of a target in absolute form, so that no response refers to a host of the sender.
+    rewriteUrl: ({ url = '/' }: IncomingMessage) => url.replace(/^https?:\/\/[^/?#]*\/?/i, '/'),
     bodyLimit: MAX_BODY_BYTES,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     // Tags can be long. 16,384 bytes is also Node's limit for the request line and headers together.

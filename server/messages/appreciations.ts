@@ -1,21 +1,23 @@
 import type { Message } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import { findMessage, readMessage } from './messages.ts';
 
 /**
  * Adds the caller's appreciation to someone else's message. Does nothing if it exists.
- * @throws DomainError `message_not_found`, `own_message`
+ * @throws DomainError `message_not_found`, `own_message`, `too_many_requests`
  */
 export async function appreciate(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const { pk, authorPk } = await findMessage(trx, caller, messageId);
     if (authorPk === caller.userPk) {
       throw new DomainError('own_message', 'You cannot appreciate your own message.');

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';
 import { describeCreator } from '../users/creator.ts';
@@ -34,15 +36,17 @@ export async function listMessages(
     query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
   }
   const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);
-  return { next: page.next, items: page.items.map((row) => describeMessage(avatars, row)) };
+  // Filtered after the query, so that one page never reads past many messages that are being erased.
+  const items = page.items.filter(({ is_live }) => is_live);
+  return { next: page.next, items: items.map((row) => describeMessage(avatars, row)) };
 }
 
 /**
  * Sends a message to a space in which the caller is a participant.
- * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`
+ * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   text: string,
@@ -50,6 +54,7 @@ export async function sendMessage(
   assertMessageText(text);
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'message');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       throw new DomainError(
@@ -74,7 +79,7 @@ export async function sendMessage(
 }
 
 /**
- * Deletes a message that the caller wrote, and its appreciations.
+ * Deletes a message that the caller wrote, or that is in a space of the caller, and its appreciations.
  * @throws DomainError `message_not_found`, `not_message_author`
  */
 export async function deleteMessage(
@@ -85,40 +90,78 @@ export async function deleteMessage(
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
-    if (message.authorPk !== caller.userPk) {
-      throw new DomainError('not_message_author', 'Only the author can delete a message.');
+    if (message.authorPk !== caller.userPk && message.spaceCreatorPk !== caller.userPk) {
+      throw new DomainError(
+        'not_message_author',
+        'Only the author and the creator of the space can delete a message.',
+      );
     }
-    await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
-    await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
+    await eraseMessageRows(trx, message.pk);
   });
 }
 
 /**
- * Finds a message that the caller wrote, or whose space is public or has the caller as a participant.
+ * Deletes any message like `deleteMessage`. For the operator.
+ * @returns whether the message exists
+ */
+export async function removeMessage(engine: Engine, messageId: string): Promise<boolean> {
+  return transact(engine, async (trx) => {
+    const message = await trx
+      .selectFrom('messages')
+      .select('pk')
+      .where('message_id', '=', messageId)
+      .executeTakeFirst();
+    if (!message) return false;
+    await eraseMessageRows(trx, message.pk);
+    return true;
+  });
+}
+
+async function eraseMessageRows(trx: DatabaseTransaction, messagePk: number): Promise<void> {
+  await trx.deleteFrom('reports').where('message_pk', '=', messagePk).execute();
+  await trx.deleteFrom('appreciations').where('message_pk', '=', messagePk).execute();
+  await trx.deleteFrom('messages').where('pk', '=', messagePk).execute();
+}
+
+/**
+ * Finds a message that the caller wrote, or whose space is public or has the caller as a participant. A space whose
+ * creator is suspended is hidden.
  * @throws DomainError `message_not_found`
  */
 export async function findMessage(
   db: Database,
   caller: Caller,
   messageId: string,
-): Promise<{ pk: number; authorPk: number }> {
+): Promise<{ pk: number; authorPk: number; spaceCreatorPk: number }> {
   const message = await db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
-    .select(['messages.pk', 'messages.author_pk as authorPk'])
+    .innerJoin('users as creators', 'creators.pk', 'spaces.creator_pk')
+    .select([
+      'messages.pk',
+      'messages.author_pk as authorPk',
+      'spaces.creator_pk as spaceCreatorPk',
+    ])
     .where('message_id', '=', messageId)
+    .where(isLiveSpace('messages.space_pk'))
+    .where(isLiveUser('messages.author_pk'))
     .where((where) =>
       where.or([
-        where('spaces.visibility', '=', 'public'),
         where('messages.author_pk', '=', caller.userPk),
-        where.exists(
-          where
-            .selectFrom('participations')
-            .select('user_pk')
-            .whereRef('space_pk', '=', 'spaces.pk')
-            .where('user_pk', '=', caller.userPk)
-            .where('left_at', 'is', null),
-        ),
+        where.and([
+          where('creators.suspended_at', 'is', null),
+          where.or([
+            where('spaces.visibility', '=', 'public'),
+            where.exists(
+              where
+                .selectFrom('participations')
+                .select('user_pk')
+                .whereRef('space_pk', '=', 'spaces.pk')
+                .where('user_pk', '=', caller.userPk)
+                .where('left_at', 'is', null),
+            ),
+          ]),
+        ]),
       ]),
     )
     .executeTakeFirst();
@@ -156,11 +199,13 @@ function selectMessages(db: Database) {
       'users.username',
       'users.avatar',
     ])
+    .select(isLiveUser('messages.author_pk').as('is_live'))
     .select((select) =>
       select
         .selectFrom('appreciations')
         .select((count) => count.fn.countAll<number>().as('count'))
         .whereRef('appreciations.message_pk', '=', 'messages.pk')
+        .where(isLiveUser('appreciations.user_pk'))
         .as('appreciation_count'),
     );
 }

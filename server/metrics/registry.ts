@@ -8,6 +8,8 @@ import type { Engine } from '../database/engine.ts';
 export interface Metrics {
   /** Null if metrics are disabled. Then the functions below record nothing. */
   registry: Registry | null;
+  countFailedLogin(): void;
+  countDelayedLogin(): void;
   /** Records a response, and its duration in seconds. */
   recordRequest(labels: { operation: string; status: number }, seconds: number): void;
   /** Runs a search and records its duration. */
@@ -20,7 +22,13 @@ export function openMetrics(
   engine: Pick<Engine, 'activity'>,
 ): Metrics {
   if (metricsToken === null) {
-    return { registry: null, recordRequest() {}, timeSearch: (_kind, search) => search() };
+    return {
+      registry: null,
+      recordRequest() {},
+      countFailedLogin() {},
+      countDelayedLogin() {},
+      timeSearch: (_kind, search) => search(),
+    };
   }
   const registry = createProcessRegistry();
   const registers = [registry];
@@ -36,6 +44,16 @@ export function openMetrics(
     help: 'Duration of searches, without reading the request and sending the response',
     labelNames: ['kind'],
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    registers,
+  });
+  const failedLogins = new Counter({
+    name: 'failed_logins_total',
+    help: 'Logins with an unknown email address or a wrong password',
+    registers,
+  });
+  const delayedLogins = new Counter({
+    name: 'delayed_logins_total',
+    help: 'Logins that were delayed because of many failed logins to the same account',
     registers,
   });
   new Counter({
@@ -70,6 +88,8 @@ export function openMetrics(
   });
   return {
     registry,
+    countFailedLogin: () => failedLogins.inc(),
+    countDelayedLogin: () => delayedLogins.inc(),
     recordRequest: (labels, seconds) => requests.observe(labels, seconds),
     async timeSearch(kind, search) {
       const stop = searches.startTimer({ kind });

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { openMaintainedDatabase } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
 import { aggregateMetrics } from '../metrics/cluster.ts';
+import { relayReads } from '../rate-limits/cluster.ts';
 import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
 import { stopOnSignal } from './signals.ts';
@@ -40,6 +41,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   // Workers listen on a shared port, so none of them would notice another service on it.
   const port = await resolvePort(config);
   if (config.metricsToken !== null) aggregateMetrics();
+  relayReads();
 
   let hasServed = false;
   let isStopping = false;

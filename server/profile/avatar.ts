@@ -1,3 +1,4 @@
+import { findAccount } from '../accounts/account.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import { renderAvatar } from '../avatars/rendering.ts';
@@ -64,9 +65,23 @@ export async function removeAvatar({ engine, avatars }: Stores, caller: Caller):
   return avatars.url(null);
 }
 
+/**
+ * Restores the default avatar of any account. For the operator, who must then call `removeDiscardedAvatars`.
+ * @param account an email address or a user id
+ * @returns whether the account exists
+ */
+export async function removeAvatarOf(engine: Engine, account: string): Promise<boolean> {
+  return transact(engine, async (trx) => {
+    const userPk = await findAccount(trx, account);
+    if (userPk === undefined) return false;
+    await replaceAvatar(trx, { userPk }, null);
+    return true;
+  });
+}
+
 async function replaceAvatar(
   trx: DatabaseTransaction,
-  { userPk }: Caller,
+  { userPk }: Pick<Caller, 'userPk'>,
   avatar: string | null,
 ): Promise<void> {
   const old = await trx

@@ -1,16 +1,22 @@
 import { parseBio } from '../accounts/bio.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
+import type { Writing } from '../stores.ts';
 
 /**
  * Replaces the caller's bio.
- * @throws DomainError `bio_invalid`
+ * @throws DomainError `bio_invalid`, `too_many_requests`
  */
-export async function changeBio(engine: Engine, caller: Caller, text: string): Promise<void> {
+export async function changeBio(
+  { engine, quotas }: Writing,
+  caller: Caller,
+  text: string,
+): Promise<void> {
   const bio = parseBio(text);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     await trx
       .updateTable('users')
       .set({ bio, updated_at: new Date().toISOString() })

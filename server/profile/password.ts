@@ -5,6 +5,9 @@ import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 
+/** Each attempt after the first one means that the password or its hash was replaced during the previous attempt. */
+const MAX_ATTEMPTS = 3;
+
 /**
  * Changes the caller's password and ends all their other sessions.
  * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
@@ -16,6 +19,19 @@ export async function changePassword(
   currentPassword: string,
   newPassword: string,
 ): Promise<void> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    if (await attemptChange(engine, caller, currentPassword, newPassword)) return;
+  }
+  throw currentPasswordIncorrect();
+}
+
+/** Returns false if the stored hash was replaced after it had been verified. */
+async function attemptChange(
+  engine: Engine,
+  caller: Caller,
+  currentPassword: string,
+  newPassword: string,
+): Promise<boolean> {
   const account = await engine.db
     .selectFrom('users')
     .select(['username', 'email', 'password_hash'])
@@ -27,21 +43,22 @@ export async function changePassword(
   if (!(await verifyPassword(verifiedHash, currentPassword))) throw currentPasswordIncorrect();
 
   const password_hash = await hashPassword(newPassword);
-  await transact(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    // If the password was changed concurrently, `currentPassword` is no longer the current one.
+    // The password may have been changed concurrently, or a login may have rehashed it.
     const { numUpdatedRows } = await trx
       .updateTable('users')
       .set({ password_hash })
       .where('pk', '=', caller.userPk)
       .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw currentPasswordIncorrect();
+    if (numUpdatedRows === 0n) return false;
     await trx
       .deleteFrom('sessions')
       .where('user_pk', '=', caller.userPk)
       .where('pk', '<>', caller.sessionPk)
       .execute();
+    return true;
   });
 }
 

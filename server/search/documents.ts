@@ -24,8 +24,17 @@ export async function indexSpace(engine: Engine, db: Database, spacePk: number):
 const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
   db
     .selectFrom('spaces')
-    .select(['space_id', 'creator_pk', 'title', 'description', 'visibility', 'participant_count'])
-    .where('pk', '=', spacePk),
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .select([
+      'spaces.space_id',
+      'spaces.creator_pk',
+      'spaces.title',
+      'spaces.description',
+      'spaces.visibility',
+      'spaces.participant_count',
+      'users.suspended_at',
+    ])
+    .where('spaces.pk', '=', spacePk),
 );
 
 const readTagsOfSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
@@ -55,7 +64,7 @@ const insertTagHit = prepareWrite({ tag_id: 'bigint', key: 'bigint' }, ({ db }, 
 
 /**
  * Removes a space from the search index, and adds it again except to the word index. Returns the document to add there;
- * undefined if the space is not public.
+ * undefined if the space is not public, or its creator is suspended.
  */
 async function writeDocument(
   engine: Engine,
@@ -64,7 +73,7 @@ async function writeDocument(
 ): Promise<IndexedDocument | undefined> {
   await unindexSpace(engine, db, spacePk);
   const [row] = await readSpace(engine, { spacePk }, db);
-  if (row?.visibility !== 'public') return undefined;
+  if (row?.visibility !== 'public' || row.suspended_at !== null) return undefined;
 
   const { creator_pk, participant_count } = row;
   const key = documentKey(spacePk, participant_count);
@@ -248,7 +257,8 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
   await engine.wordIndex.add(db, [documentOf(indexed, key)]);
 }
 
-function documentOf(
+/** Returns what the word index contains of a space. */
+export function documentOf(
   { title, description }: { title: string; description: string },
   key: number,
 ): IndexedDocument {

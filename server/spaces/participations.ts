@@ -1,36 +1,50 @@
 import { sql } from 'kysely';
-import type { Participation } from '../../generated/types.gen.ts';
+import type { Participant, Participation } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
+import { describeCreator } from '../users/creator.ts';
+import { assertMayParticipate } from './space-quotas.ts';
 import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
  * Makes the caller a participant of a space. Does nothing if they already are one.
  * @param invitationCode required for a private space
- * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code
+ * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code; `removed_from_space`,
+ *   `quota_exceeded`, `too_many_requests`
  */
 export async function joinSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   invitationCode: string | undefined,
 ): Promise<Participation> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const space = await findAnySpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
         throw spaceNotFound();
       }
+      await assertNotRemoved(trx, space.pk, caller.userPk);
+      await assertMayParticipate(trx, quotas, caller);
       const joined_at = new Date().toISOString();
       await trx
         .insertInto('participations')
-        .values({ space_pk: space.pk, user_pk: caller.userPk, joined_at, left_at: null })
+        .values({
+          space_pk: space.pk,
+          user_pk: caller.userPk,
+          joined_at,
+          left_at: null,
+          removed_at: null,
+        })
         .onConflict((conflict) =>
           conflict.columns(['space_pk', 'user_pk']).doUpdateSet({ joined_at, left_at: null }),
         )
@@ -47,6 +61,21 @@ export async function joinSpace(
   });
 }
 
+async function assertNotRemoved(trx: Database, spacePk: number, userPk: number): Promise<void> {
+  const removal = await trx
+    .selectFrom('participations')
+    .select('removed_at')
+    .where('space_pk', '=', spacePk)
+    .where('user_pk', '=', userPk)
+    .where('removed_at', 'is not', null)
+    .executeTakeFirst();
+  if (!removal) return;
+  throw new DomainError(
+    'removed_from_space',
+    'The creator of this space has removed you. You can join again only if they undo it.',
+  );
+}
+
 /**
  * Ends the caller's participation in a space. Keeps its row, with `left_at`. Does nothing if they are not a
  * participant.
@@ -56,12 +85,7 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
-    if (space.creatorPk === caller.userPk) {
-      throw new DomainError(
-        'creator_cannot_leave',
-        'You created this space, so you cannot leave it. You can delete it.',
-      );
-    }
+    if (space.creatorPk === caller.userPk) throw creatorCannotLeave();
     if (!space.isParticipant) return;
     await trx
       .updateTable('participations')
@@ -71,6 +95,13 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
       .execute();
     await changeParticipantCount(engine, trx, space.pk, -1);
   });
+}
+
+export function creatorCannotLeave(): DomainError {
+  return new DomainError(
+    'creator_cannot_leave',
+    'You created this space, so you cannot leave it. You can delete it.',
+  );
 }
 
 /** Changes the participant count of a space by `delta`, and moves the space in the search order if necessary. */
@@ -99,6 +130,7 @@ export async function listParticipations(
     .select(['space_pk', 'joined_at'])
     .where('user_pk', '=', caller.userPk)
     .where('left_at', 'is', null)
+    .where(isLiveSpace('space_pk'))
     .orderBy('joined_at', 'desc')
     .orderBy('space_pk', 'desc')
     .limit(limit + 1);
@@ -112,8 +144,40 @@ export async function listParticipations(
   const items: Participation[] = [];
   for (const { space_pk, joined_at } of page.items) {
     const space = spaces.get(space_pk);
-    // The space may have been deleted since the first query.
+    // The space may have been deleted since the first query, or its creator is suspended.
     if (space) items.push({ space, joined_at });
   }
+  return { items, next: page.next };
+}
+
+/**
+ * Returns a page of the current participants in a space that the caller may see, the last joined first.
+ * @throws DomainError `space_not_found`
+ */
+export async function listParticipants(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  spaceId: string,
+  { limit, position }: PageRequest,
+): Promise<Page<Participant>> {
+  const space = await findSpace(engine.db, caller, spaceId);
+  let query = engine.db
+    .selectFrom('participations')
+    .innerJoin('users', 'users.pk', 'participations.user_pk')
+    .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
+    .where('space_pk', '=', space.pk)
+    .where('left_at', 'is', null)
+    .orderBy('joined_at', 'desc')
+    .orderBy('user_pk', 'desc')
+    .limit(limit + 1);
+  if (position !== undefined) {
+    const [joinedAt, userPk] = position as readonly [string, number];
+    query = query.where(sql<boolean>`(joined_at, user_pk) < (${joinedAt}, ${userPk})`);
+  }
+  const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.user_pk]);
+  const items = page.items.map((row) => ({
+    user: describeCreator(avatars, row),
+    joined_at: row.joined_at,
+  }));
   return { items, next: page.next };
 }

@@ -1,9 +1,23 @@
+import { type RawBuilder, sql } from 'kysely';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { Database, Engine, TaskTarget } from '../database/engine.ts';
+import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
+import { erasedId } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
-import { unindexSpace } from '../search/documents.ts';
+import { documentOf, moveSpace } from '../search/documents.ts';
 import { findOwnSpace } from './spaces.ts';
-import { deleteUnusedTags, setTags } from './tags.ts';
+import { deleteUnusedTags } from './tags.ts';
+
+/** Number of rows that one statement deletes. Takes up to about 20 ms. */
+const ROWS_PER_STATEMENT = 500;
+
+/** Number of spaces whose rows are deleted together. */
+const SPACES_PER_BATCH = 50;
+
+/**
+ * How long the transaction of a deletion may delete rows. Small spaces and accounts are deleted completely. Others are
+ * only removed from every response, and maintenance deletes the remaining rows.
+ */
+export const MAX_FIRST_ERASURE_MS = 150;
 
 /**
  * Deletes a space that the caller created. Uses another thread, because deleting a large space takes long.
@@ -15,32 +29,181 @@ export async function deleteSpace(engine: Engine, caller: Caller, spaceId: strin
 }
 
 /**
- * The task of `deleteSpace`. Deletes a space with its messages, appreciations, participations and tags, in one transaction.
+ * Removes a space with its messages, appreciations, participations and tags from every response, and deletes its rows
+ * as far as there is time.
  * @throws DomainError `unauthenticated` if the session has ended
  */
-export async function eraseSpace(engine: Engine, { pk, sessionPk }: TaskTarget): Promise<void> {
+export async function eraseSpace(
+  engine: Engine,
+  { pk, sessionPk }: TaskTarget,
+  maxMs = MAX_FIRST_ERASURE_MS,
+): Promise<void> {
   await transact(engine, async (trx) => {
     await requireSession(trx, { sessionPk });
-    await eraseSpaceRows(engine, trx, pk);
+    await eraseSpaceRows(engine, trx, pk, maxMs);
   });
 }
 
-/** Deletes the rows of a space. Deletes child rows first, so that no foreign key cascades. */
-export async function eraseSpaceRows(
+/**
+ * Deletes any space like `deleteSpace`. For the operator.
+ * @returns whether the space exists
+ */
+export async function removeSpace(engine: Engine, spaceId: string): Promise<boolean> {
+  return transact(engine, async (trx) => {
+    const space = await trx
+      .selectFrom('spaces')
+      .select('pk')
+      .where('space_id', '=', spaceId)
+      .executeTakeFirst();
+    if (!space) return false;
+    await eraseSpaceRows(engine, trx, space.pk, MAX_FIRST_ERASURE_MS);
+    return true;
+  });
+}
+
+/** Removes a space from every response, and deletes rows for up to `maxMs`. */
+async function eraseSpaceRows(
   engine: Engine,
-  trx: Database,
+  trx: DatabaseTransaction,
   spacePk: number,
+  maxMs: number,
 ): Promise<void> {
-  await unindexSpace(engine, trx, spacePk);
+  await hideSpaces(trx, 'pk', spacePk);
+  await repeatUntil(performance.now() + maxMs, () => eraseSomeOfSpaces(engine, trx));
+}
+
+/** Removes spaces from every response, and enqueues their rows for `eraseSomeOfSpaces`. */
+export async function hideSpaces(
+  trx: DatabaseTransaction,
+  column: 'pk' | 'creator_pk',
+  value: number,
+): Promise<void> {
   await trx
-    .deleteFrom('appreciations')
-    .where('message_pk', 'in', (eb) =>
-      eb.selectFrom('messages').select('pk').where('space_pk', '=', spacePk),
+    .insertInto('erased_spaces')
+    .columns(['space_pk', 'key'])
+    .expression((from) =>
+      from
+        .selectFrom('spaces')
+        .leftJoin('public_spaces', 'public_spaces.space_pk', 'spaces.pk')
+        .select(['spaces.pk', 'public_spaces.key'])
+        .where(`spaces.${column}`, '=', value),
     )
+    // The caller may have deleted the space before, by a concurrent request.
+    .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await trx.deleteFrom('messages').where('space_pk', '=', spacePk).execute();
-  await trx.deleteFrom('participations').where('space_pk', '=', spacePk).execute();
-  const formerTags = await setTags(engine, trx, spacePk, []);
-  await deleteUnusedTags(trx, formerTags);
-  await trx.deleteFrom('spaces').where('pk', '=', spacePk).execute();
+  for (const table of ['public_spaces', 'reports'] as const) {
+    await trx
+      .deleteFrom(table)
+      .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
+      .execute();
+  }
+  await trx.updateTable('spaces').set({ space_id: erasedId }).where(column, '=', value).execute();
+}
+
+/**
+ * Repeats `work` until it returns false or the deadline has passed.
+ * @param deadline as of `performance.now()`
+ * @returns whether `work` returned false
+ */
+export async function repeatUntil(
+  deadline: number,
+  work: () => Promise<boolean>,
+): Promise<boolean> {
+  while (await work()) if (performance.now() > deadline) return false;
+  return true;
+}
+
+/**
+ * Deletes some rows of deleted spaces. Deletes child rows first, so that no foreign key cascades.
+ * @returns false if there are none
+ */
+export async function eraseSomeOfSpaces(
+  engine: Engine,
+  trx: DatabaseTransaction,
+): Promise<boolean> {
+  return (
+    (await unindexSome(engine, trx)) ||
+    (await eraseSomeMessages(trx, sql`space_pk IN (${spaceBatch})`)) ||
+    (await eraseSomeParticipations(trx)) ||
+    (await eraseSomeSpaces(trx))
+  );
+}
+
+const spaceBatch = sql`SELECT space_pk FROM erased_spaces ORDER BY space_pk LIMIT ${sql.lit(SPACES_PER_BATCH)}`;
+
+/** Removes some spaces from the word index and from the tags. Their rows in `public_spaces` have been deleted. */
+async function unindexSome(engine: Engine, trx: Database): Promise<boolean> {
+  const batch = await trx
+    .selectFrom('erased_spaces')
+    .innerJoin('spaces', 'spaces.pk', 'erased_spaces.space_pk')
+    .select(['key', 'title', 'description'])
+    .where('key', 'is not', null)
+    .$narrowType<{ key: number }>()
+    .orderBy('key')
+    .limit(ROWS_PER_STATEMENT)
+    .execute();
+  const last = batch.at(-1)?.key;
+  if (!last) return false;
+  await engine.wordIndex.remove(
+    trx,
+    batch.map(({ key, ...space }) => documentOf(space, key)),
+  );
+  await sql`DELETE FROM tag_hits WHERE (tag_id, key) IN (
+    SELECT space_tags.tag_id, erased_spaces.key
+    FROM erased_spaces JOIN space_tags ON space_tags.space_pk = erased_spaces.space_pk
+    WHERE erased_spaces.key <= ${last}
+  )`.execute(trx);
+  await trx.updateTable('erased_spaces').set({ key: null }).where('key', '<=', last).execute();
+  return true;
+}
+
+/** Deletes some of the messages that meet a condition, with their reports and appreciations. Returns false if there are none. */
+export async function eraseSomeMessages(
+  trx: Database,
+  condition: RawBuilder<unknown>,
+): Promise<boolean> {
+  // All statements select the same messages, because they read the same index.
+  const batch = sql`SELECT pk FROM messages WHERE ${condition} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
+  await sql`DELETE FROM reports WHERE message_pk IN (${batch})`.execute(trx);
+  await sql`DELETE FROM appreciations WHERE message_pk IN (${batch})`.execute(trx);
+  const { numAffectedRows } = await sql`DELETE FROM messages WHERE pk IN (${batch})`.execute(trx);
+  return numAffectedRows !== 0n;
+}
+
+async function eraseSomeParticipations(trx: Database): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM participations WHERE (space_pk, user_pk) IN (
+      SELECT space_pk, user_pk FROM participations
+      WHERE space_pk IN (${spaceBatch}) LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
+    )`.execute(trx);
+  return numAffectedRows !== 0n;
+}
+
+async function eraseSomeSpaces(trx: Database): Promise<boolean> {
+  const tags = await sql<{ tag_id: number }>`
+    DELETE FROM space_tags WHERE space_pk IN (${spaceBatch}) RETURNING tag_id`.execute(trx);
+  await deleteUnusedTags(
+    trx,
+    tags.rows.map(({ tag_id }) => tag_id),
+  );
+  // Cascades to the queue.
+  const { numAffectedRows } = await sql`DELETE FROM spaces WHERE pk IN (${spaceBatch})`.execute(
+    trx,
+  );
+  return numAffectedRows !== 0n;
+}
+
+/** Moves some spaces in the search order whose participant count a deletion has changed. Returns false if there are none. */
+export async function moveSomeSpaces(engine: Engine, trx: Database): Promise<boolean> {
+  const batch = await trx
+    .selectFrom('spaces_to_move')
+    .select('space_pk')
+    .orderBy('space_pk')
+    .limit(SPACES_PER_BATCH)
+    .execute();
+  const last = batch.at(-1);
+  if (!last) return false;
+  for (const { space_pk } of batch) await moveSpace(engine, trx, space_pk);
+  await trx.deleteFrom('spaces_to_move').where('space_pk', '<=', last.space_pk).execute();
+  return true;
 }

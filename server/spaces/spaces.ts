@@ -1,26 +1,29 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import {
   CONTROLS_AND_LINE_SEPARATORS,
   CONTROLS_EXCEPT_LINE_FEED,
   isBlank,
 } from '../text/characters.ts';
 import { describeCreator } from '../users/creator.ts';
+import { assertMayCreate, assertMayParticipate, assertTagQuota } from './space-quotas.ts';
 import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
 
 /**
  * Creates a space with the caller as its first participant.
- * @throws DomainError `invalid_request`
+ * @throws DomainError `invalid_request`, `quota_exceeded`, `too_many_requests`
  */
 export async function createSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   creation: SpaceCreation,
 ): Promise<Space> {
@@ -30,6 +33,9 @@ export async function createSpace(
   const now = new Date().toISOString();
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'space');
+    await assertMayCreate(trx, quotas, caller);
+    await assertMayParticipate(trx, quotas, caller);
     const { pk } = await trx
       .insertInto('spaces')
       .values({
@@ -46,9 +52,16 @@ export async function createSpace(
       .executeTakeFirstOrThrow();
     await trx
       .insertInto('participations')
-      .values({ space_pk: pk, user_pk: caller.userPk, joined_at: now, left_at: null })
+      .values({
+        space_pk: pk,
+        user_pk: caller.userPk,
+        joined_at: now,
+        left_at: null,
+        removed_at: null,
+      })
       .execute();
     await setTags(engine, trx, pk, tags);
+    if (tags.length > 0) await assertTagQuota(trx, quotas, caller);
     await indexSpace(engine, trx, pk);
     return describeSpace(trx, avatars, pk, caller);
   });
@@ -69,20 +82,28 @@ export async function readSpace(
 
 /**
  * Changes the given fields of a space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`
+ * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`, `space_cannot_become_public`,
+ *   `quota_exceeded`, `too_many_requests`
  */
 export async function updateSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
 ): Promise<Space> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
-    await updateRow(trx, pk, visibility, update);
+    await countAction(trx, quotas, caller.userPk, 'space');
+    const space = await findOwnSpace(trx, caller, spaceId);
+    const { pk } = space;
+    await updateRow(trx, space, update);
     let formerTags: number[] = [];
-    if (update.tags) formerTags = await setTags(engine, trx, pk, parseTags(update.tags));
+    if (update.tags) {
+      const tags = parseTags(update.tags);
+      formerTags = await setTags(engine, trx, pk, tags);
+      // An imported account that has more tags can still remove some.
+      if (tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
+    }
     await indexSpace(engine, trx, pk);
     // Only now, because the index referred to the former tags, too.
     await deleteUnusedTags(trx, formerTags);
@@ -92,8 +113,7 @@ export async function updateSpace(
 
 async function updateRow(
   trx: Database,
-  spacePk: number,
-  oldVisibility: Visibility,
+  space: FoundSpace,
   { title, description, visibility }: SpaceUpdate,
 ): Promise<void> {
   const changes: {
@@ -105,12 +125,59 @@ async function updateRow(
   if (title !== undefined) changes.title = parseTitle(title);
   if (description !== undefined) changes.description = parseDescription(description);
   // A space that stays private keeps its invitation code.
-  if (visibility !== undefined && visibility !== oldVisibility) {
+  if (visibility !== undefined && visibility !== space.visibility) {
+    if (visibility === 'public') await assertPublishable(trx, space);
     changes.visibility = visibility;
     changes.invitation_code = invitationCodeFor(visibility);
   }
   if (Object.keys(changes).length === 0) return;
-  await trx.updateTable('spaces').set(changes).where('pk', '=', spacePk).execute();
+  await trx.updateTable('spaces').set(changes).where('pk', '=', space.pk).execute();
+}
+
+/**
+ * Rejects the publication of what other users have written in private. Former participants count as well.
+ * @throws DomainError `space_cannot_become_public`
+ */
+async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): Promise<void> {
+  const message = await trx
+    .selectFrom('messages')
+    .select('pk')
+    .where('space_pk', '=', pk)
+    .where('author_pk', '!=', creatorPk)
+    .executeTakeFirst();
+  if (!message) return;
+  throw new DomainError(
+    'space_cannot_become_public',
+    'Other users have written messages in this private space, so it cannot become public. Create a public space instead.',
+    [{ pointer: '/visibility', message: 'cannot become public' }],
+  );
+}
+
+/**
+ * Replaces the invitation code of a private space that the caller created.
+ * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`
+ */
+export async function renewInvitationCode(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  spaceId: string,
+): Promise<Space> {
+  return transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
+    if (visibility === 'public') {
+      throw new DomainError(
+        'space_is_public',
+        'This space is public, so it has no invitation code. Anyone can join it.',
+      );
+    }
+    await trx
+      .updateTable('spaces')
+      .set({ invitation_code: newInvitationCode() })
+      .where('pk', '=', pk)
+      .execute();
+    return describeSpace(trx, avatars, pk, caller);
+  });
 }
 
 type Visibility = Space['visibility'];
@@ -140,7 +207,8 @@ export async function findSpace(
 }
 
 /**
- * Finds a space even if the caller may not see it.
+ * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden
+ * from everyone.
  * @throws DomainError `space_not_found`
  */
 export async function findAnySpace(
@@ -150,6 +218,7 @@ export async function findAnySpace(
 ): Promise<FoundSpace> {
   const row = await db
     .selectFrom('spaces')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
@@ -158,13 +227,14 @@ export async function findAnySpace(
         .on('participations.left_at', 'is', null),
     )
     .select([
-      'pk',
-      'creator_pk as creatorPk',
-      'visibility',
-      'invitation_code as invitationCode',
+      'spaces.pk',
+      'spaces.creator_pk as creatorPk',
+      'spaces.visibility',
+      'spaces.invitation_code as invitationCode',
       'participations.joined_at',
     ])
-    .where('space_id', '=', spaceId)
+    .where('spaces.space_id', '=', spaceId)
+    .where('users.suspended_at', 'is', null)
     .executeTakeFirst();
   if (!row) throw spaceNotFound();
   const { joined_at, ...space } = row;
@@ -182,7 +252,7 @@ export async function findOwnSpace(
 ): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
   if (space.creatorPk !== caller.userPk) {
-    throw new DomainError('not_space_creator', 'Only the creator can change or delete a space.');
+    throw new DomainError('not_space_creator', 'Only the creator of the space can do this.');
   }
   return space;
 }
@@ -193,7 +263,7 @@ export function spaceNotFound(): DomainError {
 
 /**
  * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Does not check access.
- * Missing spaces are omitted.
+ * Missing spaces and those of suspended creators are omitted.
  */
 export async function describeSpaces(
   db: Database,
@@ -220,6 +290,8 @@ export async function describeSpaces(
       'users.avatar',
     ])
     .where('spaces.pk', 'in', spacePks)
+    .where('users.suspended_at', 'is', null)
+    .where(isLiveSpace('spaces.pk'))
     .execute();
   const tags = await readTags(db, spacePks);
   return new Map(

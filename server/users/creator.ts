@@ -2,7 +2,7 @@ import type { UserSummary } from '../../generated/types.gen.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 
 /**
- * Returns the creator of a space or the author of a message. In search results, the database builds the same object,
+ * Returns a user as the creator of a space, the author of a message or a participant. In search results, the database builds the same object,
  * see `search/results.ts`.
  */
 export function describeCreator(

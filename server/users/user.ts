@@ -3,7 +3,7 @@ import { DomainError } from '../errors.ts';
 import type { Stores } from '../stores.ts';
 
 /**
- * Returns the public part of a user's profile.
+ * Returns the public part of a user's profile. The profiles of suspended users are hidden.
  * @throws DomainError `user_not_found`
  */
 export async function readUser({ engine, avatars }: Stores, userId: string): Promise<User> {
@@ -11,6 +11,7 @@ export async function readUser({ engine, avatars }: Stores, userId: string): Pro
     .selectFrom('users')
     .select(['user_id', 'username', 'bio', 'avatar', 'created_at'])
     .where('user_id', '=', userId)
+    .where('suspended_at', 'is', null)
     .executeTakeFirst();
   if (!row) throw new DomainError('user_not_found', 'The user does not exist.');
   const { avatar, ...user } = row;

@@ -181,6 +181,12 @@ describe('isPasswordHash', () => {
     ['Argon2id with 4 TiB of memory', '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$', false],
     ['Argon2id with four lanes', '$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$', true],
     ['Argon2id with 4,000 passes', '$argon2id$v=19$m=19456,t=4000,p=1$c29tZXNhbHQ$', false],
+    ['Argon2id as of Django', '$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$', true],
+    ['Argon2id with over 100 MiB', '$argon2id$v=19$m=102401,t=1,p=1$c29tZXNhbHQ$', false],
+    ['Argon2id as of PHP', '$argon2id$v=19$m=65536,t=4,p=1$c29tZXNhbHQ$', true],
+    ['Argon2id with five passes on 64 MiB', '$argon2id$v=19$m=65536,t=5,p=1$c29tZXNhbHQ$', false],
+    ['Argon2id with 64 passes', '$argon2id$v=19$m=4096,t=64,p=16$c29tZXNhbHQ$', true],
+    ['Argon2id with 65 passes', '$argon2id$v=19$m=128,t=65,p=16$c29tZXNhbHQ$', false],
     ['Argon2id with 64 lanes', '$argon2id$v=19$m=19456,t=2,p=64$c29tZXNhbHQ$', false],
     ['Argon2id with too short a salt', '$argon2id$v=19$m=19456,t=2,p=1$AA$', false],
     ['bcrypt', '$2b$10$N9qo8uLOickgx2ZMRZoMye', false],
@@ -190,7 +196,36 @@ describe('isPasswordHash', () => {
   });
 });
 
+describe('The most expensive hashes that an import accepts', () => {
+  test.each([
+    ['m=102400,t=2,p=1', 'argon2id'],
+    ['m=65536,t=4,p=16', 'argon2i'],
+    ['m=4096,t=64,p=16', 'argon2d'],
+  ])('are verified in about half a second or less: %s, %s', async (cost, algorithm) => {
+    const stored = `$${algorithm}$v=19$${cost}$c29tZXNhbHQ$${'A'.repeat(43)}`;
+    expect(isPasswordHash(stored)).toBe(true);
+    // Compared with the service's own hashes, which take about 30 ms, because the machine may be busy.
+    const own = await hashPassword(PASSWORD);
+    const times: { own: number[]; stored: number[] } = { own: [], stored: [] };
+    const measure = async (hashed: string) => {
+      const startedAt = performance.now();
+      await verifyPassword(hashed, PASSWORD);
+      return performance.now() - startedAt;
+    };
+    for (let i = 0; i < 5; i += 1) {
+      times.own.push(await measure(own));
+      times.stored.push(await measure(stored));
+    }
+    expect(Math.min(...times.stored) / Math.min(...times.own)).toBeLessThan(16);
+  });
+});
+
 describe('needsRehash', () => {
+  test('is true for a hash that is too expensive to verify at every login', () => {
+    const parameters = '$argon2id$v=19$m=262144,t=4,p=1$c29tZXNhbHQ$';
+    expect(needsRehash(parameters + 'A'.repeat(43))).toBe(true);
+  });
+
   test('is true for a hash with weaker parameters or another algorithm', async () => {
     const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
     const hashWith = (changes: object) => hash(PASSWORD, { ...cost, ...changes });

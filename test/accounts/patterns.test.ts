@@ -8,7 +8,8 @@ import { parseUsername } from '../../server/accounts/username.ts';
 import { componentSchema, contractText } from '../../server/contract.ts';
 import { openCursor, sealCursor } from '../../server/http/cursors.ts';
 import { assertMessageText } from '../../server/messages/messages.ts';
-import { newInvitationCode, parseDescription, parseTitle } from '../../server/spaces/spaces.ts';
+import { assertReason } from '../../server/reports/reports.ts';
+import { parseDescription, parseTitle } from '../../server/spaces/spaces.ts';
 import { parseTags } from '../../server/spaces/tags.ts';
 import { isStorable } from '../../server/text/characters.ts';
 
@@ -38,6 +39,12 @@ const texts: [string, TextSchema | undefined, (text: string) => unknown, string[
     componentSchema('MessageCreation', 'text'),
     assertMessageText,
     [' ', '\n', 'a\vb', 'a\0'],
+  ],
+  [
+    'the reason of a report',
+    componentSchema('ReportCreation', 'reason'),
+    assertReason,
+    [' ', '\t', 'a\x1b', 'a\0'],
   ],
   ['a password', componentSchema('Password'), passwordRule, ['a\0']],
   ['a new password', componentSchema('NewPassword'), passwordRule, ['long enough\0']],
@@ -69,7 +76,7 @@ const anyText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 12 }),
   fc.string({ unit: 'binary', maxLength: 4 }),
   fc.emailAddress(),
-  fc.constant(newInvitationCode()),
+  fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
   fc.integer().map((position) => sealCursor(KEY, 'list', [position])),
 );
 

@@ -1,13 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  isReserved,
-  parseUsername,
-  type Username,
-  usernameKey,
-  usernameSkeleton,
-} from '../../server/accounts/username.ts';
+import { isReserved, parseUsername, type Username } from '../../server/accounts/username.ts';
 import { DomainError } from '../../server/errors.ts';
+import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
 
 /** Characters of valid usernames and characters that make a username invalid. */
 const PIECES = [
@@ -106,8 +101,11 @@ describe('parseUsername', () => {
     'Ａｄａ',
     'ﾀﾅｶ',
     '_ada',
-    'ada-',
-    '-_-',
+    'J. R. Ada',
+    'דוד1',
+    'דוד-1 2',
+    'نور۴۲',
+    'ߊߋ߁',
     'Ма\u0316ша',
     'x'.repeat(64),
     '𠮷'.repeat(64),
@@ -186,6 +184,33 @@ describe('parseUsername', () => {
     ['blank hieroglyphs', '\u{13441}\u{13441}'],
   ])('rejects mixed and excluded scripts: %s', (_, name) => {
     expect(errorMessageOf(name)).toContain('one script');
+  });
+
+  test.each([
+    'ada_',
+    'ada.',
+    'ada-',
+    '-_-',
+    'a__b',
+    'a..b',
+    'a--b',
+    'a._b',
+    'ａｄａ．',
+    'ad\uFF3F_a',
+  ])('rejects signs that are hard to see or count: %s', (name) => {
+    expect(() => parseUsername(name)).toThrow(DomainError);
+  });
+
+  test.each(['1דוד', '.דוד', '-1דוד', '٤٢نور', '٤-٢', 'نور1٢', '1نور'])(
+    'rejects right-to-left names that could be displayed like another name: %s',
+    (name) => {
+      expect(errorMessageOf(name)).toContain('right-to-left');
+    },
+  );
+
+  test.each(['ada_', 'a__b', '1דוד'])('accepts %s from before these rules', (name) => {
+    expect(parseUsername(name, { isOld: true }).name).toBe(name);
+    expect(() => parseUsername('ada\u200B', { isOld: true })).toThrow(DomainError);
   });
 
   test('quickly rejects a long text that is expensive to normalise', {
@@ -307,6 +332,11 @@ describe('usernameSkeleton', () => {
     ['paypal', 'pаypaˡ'],
     ['力', 'カ'],
     ['ニ', '二'],
+    ['palka', 'paӏka'],
+    ['раӏа', 'РАӀА'],
+    ['foo', 'ſoo'],
+    ['co', 'ϲο'],
+    ['Co', 'Ϲο'],
   ])('is the same for %s and %s', (one, other) => {
     expect(usernameSkeleton(one)).toBe(usernameSkeleton(other));
   });
@@ -355,6 +385,12 @@ describe('isReserved', () => {
     'deleted',
     'supp0rt',
     'OffIcial',
+    'admin_',
+    'admin.',
+    'Admin-',
+    '_admin',
+    '.-admin..',
+    'supp0rt_',
   ])('is true for %s', (name) => {
     expect(isReserved(name)).toBe(true);
   });

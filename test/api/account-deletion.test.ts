@@ -3,8 +3,8 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { usernameSkeleton } from '../../server/accounts/username.ts';
 import { operations } from '../../server/contract.ts';
+import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -252,6 +252,8 @@ describe('A deleted account', () => {
       message: 'Wjzqxvämpli',
       inOwnSpace: 'Xzjqwvoltri',
       hidden: 'Jqzxwvarnol',
+      report: 'Zvqxjwundle',
+      reportOfOther: 'Wvzqjxhinto',
     };
     const { data } = await api.register({
       client: quiet.client(),
@@ -272,6 +274,18 @@ describe('A deleted account', () => {
     await joinSpace(other, hidden);
     await sendMessage(gone, foreign, `${canary.message} and more`);
     await sendMessage(other, own, `${canary.inOwnSpace} and more`);
+    await api.reportSpace({
+      client,
+      path: foreign,
+      body: { reason: canary.report },
+      throwOnError: true,
+    });
+    await api.reportSpace({
+      client: other.client,
+      path: own,
+      body: { reason: canary.reportOfOther },
+      throwOnError: true,
+    });
     await api.changeUsername({ client, body: { username: canary.username }, throwOnError: true });
     await api.changeBio({ client, body: { bio: canary.bio }, throwOnError: true });
     await api.updateSpace({

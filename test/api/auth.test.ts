@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Registration } from '../../generated/types.gen.ts';
+import type { Registration, SessionSummary } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { readPages } from '../support/pages.ts';
 
 let app: TestApp;
 let alice: TestUser;
@@ -87,6 +88,17 @@ describe('register', () => {
       code: 'username_reserved',
       errors: [{ pointer: '/username' }],
     });
+  });
+
+  test('is rejected if registration is closed, whatever the request contains', async () => {
+    await using closed = await startApp({ REGISTRATION: 'closed' });
+    const { error, response } = await api.register({
+      client: closed.client(),
+      body: { username: 'admin', email: 'somebody@example.com', password: 'password' },
+    });
+    expect(response?.status).toBe(403);
+    expect(error).toMatchObject({ code: 'registration_closed', errors: [] });
+    expect(await closed.context.engine.db.selectFrom('users').select('pk').execute()).toEqual([]);
   });
 
   test('accepts an email address without a dot in its domain', async () => {
@@ -195,6 +207,36 @@ describe('login', () => {
       .where('user_id', '=', userId)
       .executeTakeFirst();
     expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  });
+
+  test('succeeds several times at once although the stored hash is replaced by one of them', async () => {
+    const { userId, email, password } = await app.register();
+    const { db } = app.context.engine;
+    for (let round = 0; round < 3; round += 1) {
+      const password_hash = await hash(password, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+      await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+      const results = await Promise.all(Array.from({ length: 3 }, () => login(email, password)));
+      expect(results.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
+    }
+  });
+
+  test('and a password change succeed at once although the login replaces the stored hash', async () => {
+    const { userId, email, password, client } = await app.register();
+    const { db } = app.context.engine;
+    let current = password;
+    for (let round = 0; round < 3; round += 1) {
+      const password_hash = await hash(current, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+      await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+      const newPassword = `marmalade on toast ${round}`;
+      const [, change] = await Promise.all([
+        login(email, current),
+        api.changePassword({ client, body: { currentPassword: current, newPassword } }),
+      ]);
+      expect(change.response?.status).toBe(200);
+      expect((await login(email, current)).response?.status).toBe(401);
+      expect((await login(email, newPassword)).response?.status).toBe(200);
+      current = newPassword;
+    }
   });
 
   test('creates a session and keeps the other ones', async () => {
@@ -439,6 +481,87 @@ describe('logout', () => {
       expect(await getProfileStatus(alice.token)).toBe(200);
     },
   );
+});
+
+describe('listSessions', () => {
+  const list = async (token: string) =>
+    (await api.listSessions({ client: app.client(token), throwOnError: true })).data;
+
+  test('returns the sessions of the caller, newest first, without tokens', async () => {
+    const carla = await app.register('carla');
+    const newer = await openSession(carla);
+    const sessions = await list(carla.token);
+    const session = {
+      session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      created_at: expect.any(String),
+      last_used_at: expect.any(String),
+    };
+    expect(sessions).toEqual([
+      { ...session, is_current: false },
+      { ...session, is_current: true },
+    ]);
+    expect((await list(newer)).map(({ is_current }) => is_current)).toEqual([true, false]);
+    const text = JSON.stringify(sessions);
+    for (const secret of [carla.token, newer, sha256(carla.token), sha256(newer)]) {
+      expect(text).not.toContain(secret);
+    }
+  });
+
+  test('omits expired sessions', async () => {
+    const dora = await app.register('dora');
+    const expired = await openSession(dora);
+    await app.context.engine.db
+      .updateTable('sessions')
+      .set({ last_used_at: daysAgo(31) })
+      .where('token_hash', '=', sha256(expired))
+      .execute();
+    expect(await list(dora.token)).toMatchObject([{ is_current: true }]);
+  });
+
+  test('returns pages', async () => {
+    const edda = await app.register('edda');
+    for (let i = 0; i < 4; i += 1) await openSession(edda);
+    const pages = await readPages<SessionSummary>(app, '/api/auth/sessions?limit=2', edda);
+    expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
+    expect(pages.flat()).toEqual(await list(edda.token));
+  });
+});
+
+describe('endSession', () => {
+  const end = (token: string, session_id: string) =>
+    api.endSession({ client: app.client(token), path: { session_id } });
+  const idOf = async (token: string) => {
+    const { data } = await api.listSessions({ client: app.client(token), throwOnError: true });
+    return data.find(({ is_current }) => is_current)?.session_id as string;
+  };
+
+  test('ends one session of the caller', async () => {
+    const tokens = [await openSession(alice), await openSession(alice), await openSession(alice)];
+    const [caller, ended, other] = tokens as [string, string, string];
+    const sessionId = await idOf(ended);
+    const { data } = await end(caller, sessionId);
+    expect(data).toEqual({ message: 'The session has ended.' });
+    expect(await getProfileStatus(ended)).toBe(401);
+    expect(await getProfileStatus(caller)).toBe(200);
+    expect(await getProfileStatus(other)).toBe(200);
+    expect((await end(caller, sessionId)).error).toMatchObject({
+      status: 404,
+      code: 'session_not_found',
+    });
+  });
+
+  test('can end the session that sends the request', async () => {
+    const token = await openSession(alice);
+    expect((await end(token, await idOf(token))).response?.status).toBe(200);
+    expect(await getProfileStatus(token)).toBe(401);
+  });
+
+  test('does not end sessions of other users', async () => {
+    const fred = await app.register('fred');
+    const { error } = await end(fred.token, await idOf(alice.token));
+    expect(error).toMatchObject({ status: 404, code: 'session_not_found' });
+    expect(await getProfileStatus(alice.token)).toBe(200);
+  });
 });
 
 describe('Cache-Control', () => {

@@ -268,6 +268,17 @@ describe('The server', () => {
     expect(response?.body).not.toContain('evil');
   });
 
+  test.each([
+    ['http://evil.example/docs/static/index.html', 302, '/docs/'],
+    ['HTTPS://evil.example:1/docs/static/index.html', 302, '/docs/'],
+    ['http://evil.example?/healthz', 404, null],
+    ['http://evil.example', 404, null],
+  ])('never redirects to the host in the request target %s', async (target, status, location) => {
+    const response = await sendRaw(app.url, head('GET', target, { Host: 'evil.example' }));
+    expect(response?.status).toBe(status);
+    expect(response?.headers.get('location')).toBe(location);
+  });
+
   test('ignores a protocol upgrade', async () => {
     const response = await sendRaw(
       app.url,

@@ -272,14 +272,37 @@ describe('deleteMessage', () => {
     expect(data.stats).toMatchObject({ total_appreciations_received: 0 });
   });
 
-  test('rejects everyone but the author, including the creator of the space', async () => {
+  test('rejects everyone but the author and the creator of the space', async () => {
     const message = await sendMessage(ben, space, 'hello');
-    for (const user of [ann, carl]) {
-      expect(await getError(remove(user, message))).toBe('403 not_message_author');
-    }
+    await joinSpace(carl, space);
+    expect(await getError(remove(carl, message))).toBe('403 not_message_author');
     expect(await getError(remove(stranger, message))).toBe('401 unauthenticated');
-    expect(await list(ann)).toEqual([message]);
+    const own = await sendMessage(ann, space, 'by the creator');
+    expect(await getError(remove(ben, own))).toBe('403 not_message_author');
+    expect(await list(ann)).toEqual([own, message]);
   });
+
+  test.each(['public', 'private'] as const)(
+    'lets the creator of a %s space delete messages of others, whose statistics follow',
+    async (visibility) => {
+      const author = await app.register();
+      await joinSpace(author, space);
+      const message = await sendMessage(author, space, 'three words here');
+      const other = await sendMessage(author, space, 'two words');
+      await appreciate(carl, message);
+      if (visibility === 'private') await makePrivate();
+      await leave(author);
+      expect((await remove(ann, message)).response?.status).toBe(200);
+      expect(await list(ann)).toEqual([other]);
+      const { data } = await api.getProfile({ client: author.client, throwOnError: true });
+      expect(data.stats).toMatchObject({
+        spaces_participated: 1,
+        total_words_contributed: 2,
+        total_appreciations_received: 0,
+      });
+      expect(await getError(remove(ann, message))).toBe('404 message_not_found');
+    },
+  );
 
   test('deletes messages of an author who has left, even if the space has become private', async () => {
     const first = await sendMessage(ben, space, 'one');

@@ -220,6 +220,47 @@ describe('/avatars', () => {
     expect(bytes.toString('latin1', 0, 4) + bytes.toString('latin1', 8, 12)).toBe('RIFFWEBP');
   });
 
+  const withHeader = (name: string, value: string) =>
+    app.fetch('/avatars/default.webp', { headers: { [name]: value } });
+
+  test.each(['bytes=999999-', 'bytes=5-2', 'bytes=-0', 'bytes=abc', 'bytes='])(
+    'rejects the unsatisfiable range %s with 416 and the size of the file',
+    async (range) => {
+      const { headers } = await app.fetch('/avatars/default.webp');
+      const response = await withHeader('range', range);
+      expect(await response.json()).toMatchObject({ status: 416, code: 'range_not_satisfiable' });
+      expect(response.status).toBe(416);
+      expect(response.headers.get('content-range')).toBe(
+        `bytes */${headers.get('content-length')}`,
+      );
+    },
+  );
+
+  test.each([
+    ['if-match', '"other"'],
+    ['if-match', 'nonsense'],
+    ['if-unmodified-since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
+  ])('rejects a failed precondition with 412: %s: %s', async (name, value) => {
+    const response = await withHeader(name, value);
+    expect(response.status).toBe(412);
+    expect(await response.json()).toMatchObject({ status: 412, code: 'precondition_failed' });
+    expect(response.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('serves ranges, and the whole file if a precondition is met', async () => {
+    const { headers } = await app.fetch('/avatars/default.webp');
+    const part = await withHeader('range', 'bytes=0-3');
+    expect([part.status, await part.text()]).toEqual([206, 'RIFF']);
+    for (const [name, value] of [
+      ['if-match', '*'],
+      ['if-match', headers.get('etag')],
+      ['if-unmodified-since', headers.get('last-modified')],
+      ['range', 'items=0-1'],
+    ] as const) {
+      expect((await withHeader(name, value as string)).status, name).toBe(200);
+    }
+  });
+
   test.each([
     '',
     'nobody.webp',

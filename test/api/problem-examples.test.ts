@@ -6,11 +6,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { contractText } from '../../server/contract.ts';
+import { importRecords } from '../../server/exchange/import.ts';
+import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
-import { createSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 interface ResponseObject {
   content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
@@ -52,6 +54,8 @@ let failure: Failure | undefined;
 let ada: TestUser;
 let bob: TestUser;
 let space: Space;
+/** A private space of `ada` with a message of `bob`. */
+let privateSpace: Space;
 let message: Message;
 
 beforeAll(async () => {
@@ -64,6 +68,9 @@ beforeAll(async () => {
   bob = await app.register('bob');
   space = await createSpace(ada);
   message = await sendMessage(ada, space, 'Hello');
+  privateSpace = await createSpace(ada, { visibility: 'private' });
+  await joinSpace(bob, privateSpace);
+  await sendMessage(bob, privateSpace, 'Hello');
 });
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
@@ -91,6 +98,9 @@ const uploadAvatar = (avatar?: Blob): Promise<Response> => {
   return app.fetch('/api/profile/picture', { method: 'PUT', headers: ada.headers, body });
 };
 
+const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
+  app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
+
 const sendWithFailure = async (code: string): Promise<Response> => {
   failure = { error: new Sqlite.SqliteError('example', code), after: 0 };
   try {
@@ -111,6 +121,17 @@ const requests: Record<string, () => Promise<Response>> = {
   SpaceNotFound: () => app.fetch('/api/spaces/unknown'),
   MessageNotFound: () =>
     app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
+  QuotaExceeded: async () => {
+    const lines = async function* () {
+      for (let i = 0; i < 999; i += 1) {
+        yield JSON.stringify({ type: 'space', creator_id: ada.userId, title: `Tea ${i}` });
+      }
+    };
+    // In addition to the space of the other requests.
+    await importRecords(app.context.engine, lines());
+    const creation = { title: 'Tea', description: '', visibility: 'public', tags: [] };
+    return sendJson('POST', '/api/spaces', creation, ada.headers);
+  },
   UsernameTaken: () => sendJson('PUT', '/api/profile/username', { username: 'Bob' }, ada.headers),
   RequestTimeout: async () => {
     const { url } = limitedApp;
@@ -160,8 +181,45 @@ const requests: Record<string, () => Promise<Response>> = {
     sendJson('POST', '/api/auth/register', { ...newAccount, username: 'ada' }),
   'register 409 email': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, email: ada.email }),
+  'register 403': async () => {
+    await using closed = await startApp({ REGISTRATION: 'closed' });
+    const response = await closed.fetch('/api/auth/register', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(newAccount),
+    });
+    return new Response(await response.text(), { status: response.status });
+  },
+  'login 403': async () => {
+    const { email, password } = await app.register('suspended');
+    await suspendAccount(app.context.engine, email);
+    return sendJson('POST', '/api/auth/login', { email, password });
+  },
   'login 401': () =>
     sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
+  'updateSpace 409': () =>
+    sendJson(
+      'PATCH',
+      `/api/spaces/${privateSpace.space_id}`,
+      { visibility: 'public' },
+      ada.headers,
+    ),
+  'renewInvitationCode 409': () =>
+    app.fetch(`/api/spaces/${space.space_id}/invitation-code`, {
+      method: 'POST',
+      headers: ada.headers,
+    }),
+  'joinSpace 403': async () => {
+    const removed = await app.register();
+    await joinSpace(removed, space);
+    await removeFromSpace(removed);
+    return app.fetch(`/api/participations/${space.space_id}`, {
+      method: 'PUT',
+      headers: removed.headers,
+    });
+  },
+  'removeParticipant 404': async () => removeFromSpace(bob),
+  'removeParticipant 409': async () => removeFromSpace(ada),
   'leaveSpace 409': () =>
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
   'sendMessage 403': () =>
@@ -173,6 +231,17 @@ const requests: Record<string, () => Promise<Response>> = {
       method: 'PUT',
       headers: ada.headers,
     }),
+  'endSession 404': () =>
+    app.fetch('/api/auth/sessions/unknown', { method: 'DELETE', headers: ada.headers }),
+  TooManyReports: async () => {
+    const { headers } = await app.register();
+    const body = { reason: 'Spam' };
+    for (let i = 0; i < 20; i += 1) {
+      const { message_id } = await sendMessage(ada, space, 'Hello');
+      await sendJson('PUT', `/api/reports/messages/${message_id}`, body, headers);
+    }
+    return sendJson('PUT', `/api/reports/spaces/${space.space_id}`, body, headers);
+  },
   'getUser 404': () => app.fetch('/api/users/unknown', { headers: ada.headers }),
 };
 

@@ -10,6 +10,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { parseMetrics } from '../support/metrics.ts';
 
 let app: TestApp;
 
@@ -119,6 +120,76 @@ describe('Login', () => {
     const results = await repeat(35, () => login(email, '', client));
     expect(countByStatus(results)).toEqual({ 400: 35 });
     expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
+  });
+});
+
+describe('Login from many addresses', () => {
+  const login = (email: string, password: string, client: string) =>
+    api.login({ client: app.client(), headers: from(client), body: { email, password } });
+  /** Fails logins from networks of their own, so that only the account has many failures. */
+  const failLogins = (email: string, count: number) =>
+    repeat(count, (i) => login(email, 'a wrong one', `2001:db8:${i.toString(16)}::1`));
+  const timed = async (call: Promise<Result>) => {
+    const startedAt = performance.now();
+    const { response } = await call;
+    return { status: response?.status, seconds: (performance.now() - startedAt) / 1000 };
+  };
+
+  test('rejects attempts after 50 failures, for the same email address and /48 block', async () => {
+    const user = await app.register();
+    const inBlock = (i: number) => `2001:db8:aaaa:${i.toString(16)}::1`;
+    const results = await repeat(60, (i) => login(user.email, 'a wrong one', inBlock(i)));
+    expect(countByStatus(results)).toEqual({ 401: 50, 429: 10 });
+    expect((await login(user.email, user.password, inBlock(99))).response?.status).toBe(429);
+    const elsewhere = await login(user.email, user.password, '2001:db8:bbbb::1');
+    expect(elsewhere.response?.status).toBe(200);
+  });
+
+  test('delays logins to an account with many failures by at most 2 seconds, but never rejects them', async () => {
+    const [user, other] = [await app.register(), await app.register()];
+    expect(countByStatus(await failLogins(user.email, 80))).toEqual({ 401: 80 });
+    const correct = await timed(login(user.email, user.password, newClient()));
+    expect(correct.status).toBe(200);
+    expect(correct.seconds).toBeGreaterThan(1.9);
+    expect(correct.seconds).toBeLessThan(4);
+    // A success does not end the delays, because the attacker may continue.
+    const wrong = await timed(login(user.email, 'a wrong one', newClient()));
+    expect(wrong.status).toBe(401);
+    expect(wrong.seconds).toBeGreaterThan(1.9);
+
+    // Delayed logins do not wait in the queue for password hashing.
+    const delayed = Array.from({ length: 10 }, (_, i) =>
+      login(user.email, 'a wrong one', `2001:db8:cccc:${i}::1`),
+    );
+    const undelayed = await timed(login(other.email, other.password, newClient()));
+    expect(undelayed.status).toBe(200);
+    expect(undelayed.seconds).toBeLessThan(1.5);
+    expect(countByStatus(await Promise.all(delayed))).toEqual({ 401: 10 });
+  }, 60_000);
+
+  test('delays logins to unknown email addresses, too', async () => {
+    await failLogins('unknown@example.com', 75);
+    const next = await timed(login('unknown@example.com', 'a wrong one', newClient()));
+    expect(next.status).toBe(401);
+    expect(next.seconds).toBeGreaterThan(1.9);
+  }, 60_000);
+
+  test('counts failed and delayed logins in the metrics', async () => {
+    await using measured = await startApp({ ...settings, METRICS_TOKEN: 'sesame' });
+    const attempt = (i: number) =>
+      api.login({
+        client: measured.client(),
+        headers: from(`2001:db8:${i.toString(16)}::1`),
+        body: { email: 'nobody@example.com', password: 'a wrong one' },
+      });
+    await repeat(50, attempt);
+    for (const i of [50, 51]) await attempt(i);
+    const response = await measured.fetch('/metrics', {
+      headers: { authorization: 'Bearer sesame' },
+    });
+    const figure = parseMetrics(await response.text());
+    expect(figure('failed_logins_total')).toBe(52);
+    expect(figure('delayed_logins_total')).toBe(1);
   });
 });
 

@@ -10,11 +10,13 @@ import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
+import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
+let guests: TestUser[];
 /** All spaces with these titles, the oldest first. */
 const spaces: Space[] = [];
 
@@ -41,7 +43,7 @@ const DESCRIPTIONS = ['', 'Tea for everyone.', 'With cake and 茶道.', '道茶�
 beforeAll(async () => {
   app = await startApp();
   ann = await app.register('ann');
-  const guests = await Promise.all(Array.from({ length: 22 }, () => app.register()));
+  guests = await Promise.all(Array.from({ length: 22 }, () => app.register()));
   for (const [i, title] of [...TITLES, ...TITLES, ...TITLES, ...TITLES].entries()) {
     const space = await createSpace(i % 3 ? ann : (guests[0] as TestUser), {
       title,
@@ -289,6 +291,29 @@ describe('The link to the next page', () => {
     expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
   });
 
+  test.each([
+    ...['http://evil.example', 'https://evil.example:8443', 'HTTP://evil.example'],
+    ...['http://ann@evil.example', 'http://evil.example?', 'http://evil.example#', 'http://'],
+    ...['//evil.example', '/\\evil.example', '/.//evil.example', 'evil.example'],
+  ])('never leads to another host: %s', async (prefix) => {
+    const query = 'q=zigzag&limit=1';
+    for (const path of [`/api/spaces/search?${query}`, tagPath('<zig>&?#%zag', 1)]) {
+      const request = head('GET', prefix + path, { Host: 'evil.example' });
+      const response = await sendRaw(app.url, request);
+      expect([200, 400, 404]).toContain(response?.status);
+      if (response?.status !== 200) continue;
+      const link = response.headers.get('link') ?? '';
+      expect(link.startsWith(`<${path.split('?')[0]}?`), link).toBe(true);
+    }
+  });
+
+  test('is the same for a request target in absolute form', async () => {
+    const path = '/api/spaces/search?q=zigzag&limit=1';
+    const linkFor = async (target: string) =>
+      (await sendRaw(app.url, head('GET', target)))?.headers.get('link');
+    expect(await linkFor(`http://evil.example${path}`)).toBe(await linkFor(path));
+  });
+
   test('contains the unchanged tag', async () => {
     const { body, next } = await get(tagPath('<zig>&?#%zag', 1));
     expect(next).toMatch(/^\/api\/spaces\/tag\/%3Czig%3E%26%3F%23%25zag\?limit=1&cursor=/);
@@ -323,8 +348,18 @@ describe('A cursor', () => {
       await joinSpace(ann, each);
       for (const text of ['one', 'two']) await sendMessage(ann, each, text);
     }
+    // `ann` created the second space.
+    for (const guest of guests.slice(0, 2)) {
+      await joinSpace(guest, other);
+      const path = { space_id: other.space_id, user_id: guest.userId };
+      await api.removeParticipant({ client: ann.client, path, throwOnError: true });
+    }
+    // A second session, so that their list has two items.
+    const { email, password } = ann;
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
     for (const operation of listOperations) {
-      const values = { q: 'tea', tag: 'everything', space_id: space.space_id };
+      const { space_id } = operation.operationId === 'listRemovals' ? other : space;
+      const values = { q: 'tea', tag: 'everything', space_id };
       const { url } = exampleRequest(operation, values);
       paths[operation.operationId] = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
     }
@@ -380,6 +415,7 @@ describe('A cursor', () => {
       ['searchSpacesByTag', tagPath('most', 1)],
       ['searchSpacesByTag', tagPath('Everything', 1)],
       ['listMessages', `/api/messages?space_id=${other.space_id}&limit=1`],
+      ['listParticipants', `/api/participants?space_id=${other.space_id}&limit=1`],
     ] as const) {
       expect((await read(list, path)).status).toBe(200);
       expectRejected(await at(list, issued[list] as string, path));

@@ -21,7 +21,7 @@ const layers = [
   ['housekeeping.ts', 'metrics', 'tasks.ts'],
   // Domains: plain functions without HTTP.
   ['sample'],
-  ['exchange'],
+  ['exchange', 'reports'],
   ['messages', 'profile'],
   ['spaces'],
   ['search', 'users'],

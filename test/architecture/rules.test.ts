@@ -35,6 +35,7 @@ const domains = [
   'messages',
   'profile',
   'rate-limits',
+  'reports',
   'search',
   'spaces',
   'text',
@@ -86,6 +87,14 @@ test('The contract check does not depend on the server, its packages and its tes
   for (const { path } of sourcesIn('verification')) {
     expect(importChain(others, path)).toBeUndefined();
   }
+});
+
+// Otherwise, the package of the mock server would need the packages of the server.
+test('The mock server does not depend on the database, except in its stateful mode', () => {
+  const others = /^(server\/(database|context|app)\b|kysely|better-sqlite3|sharp|@node-rs\/)/;
+  const paths = sourcesIn('mock').map(({ path }) => path);
+  const dependents = paths.filter((path) => importChain(others, path));
+  expect(dependents).toEqual(['mock/stateful.ts']);
 });
 
 test('The server does not import tests, tools or clients', () => {

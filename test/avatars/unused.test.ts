@@ -9,6 +9,7 @@ import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
 import { removeUnusedAvatars } from '../../server/avatars/unused-avatars.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import { transact } from '../../server/database/transaction.ts';
 import { changeAvatar } from '../../server/profile/avatar.ts';
 import { insertUser } from '../database/users.ts';
 import { startApp } from '../support/app.ts';
@@ -103,7 +104,7 @@ describe('removeUnusedAvatars', () => {
       },
     };
     const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
-    await openSession(engine.db, pk);
+    await transact(engine, (trx) => openSession(trx, pk, { maxSessions: 10 }));
     const session = await engine.db.selectFrom('sessions').select('pk').executeTakeFirstOrThrow();
     const caller = { userPk: pk, userId: 'ada', sessionPk: session.pk };
     const sweeping = (async () => {
@@ -124,7 +125,7 @@ describe('removeUnusedAvatars', () => {
 
 test('An upload whose claim has expired fails instead of setting a deleted avatar', async () => {
   const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
-  await openSession(engine.db, pk);
+  await transact(engine, (trx) => openSession(trx, pk, { maxSessions: 10 }));
   const session = await engine.db.selectFrom('sessions').select('pk').executeTakeFirstOrThrow();
   const caller = { userPk: pk, userId: 'ada', sessionPk: session.pk };
   const slowStore: AvatarStore = {

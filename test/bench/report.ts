@@ -7,7 +7,7 @@ export interface Figure {
   reference: string;
   /** The value to compare with the target: a ratio, or our measurement itself. */
   value: number;
-  unit: '%' | 'x' | 'ms' | 's' | 'MB' | 'records/s';
+  unit: '%' | 'x' | 'µs' | 'ms' | 's' | 'MB' | 'records/s';
   /** Minimum and maximum of the rounds. */
   spread?: [number, number];
   target?: { min: number } | { max: number };

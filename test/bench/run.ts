@@ -12,6 +12,7 @@ import { formatSpaces, measureGrowthOfWords, openEngine } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
+import { measureReadLimit } from './read-limit.ts';
 import { startPostgres } from './references/postgres.ts';
 import { measureRank } from './references/rank.ts';
 import { buildEngines, ENGINES, isBuilt, versionOf } from './references/search-engines.ts';
@@ -25,6 +26,7 @@ const USAGE = `Measures the service and its references.
   npm run bench -- --quick       at 10,000 spaces: less than two minutes
   npm run bench -- --growth      only growth of each class of query from 10,000 to a million spaces, and search during writes
   npm run bench -- --spaces N    the figures at N spaces
+  npm run bench -- --limits      with the limit of public reads, which none of the requests exceeds
   npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo, to compare with them
 `;
 
@@ -32,6 +34,7 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
+    limits: { type: 'boolean', default: false },
     references: { type: 'boolean', default: false },
     spaces: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
@@ -50,6 +53,10 @@ if (!Number.isInteger(spaces) || spaces < SMALL) {
   console.error(`--spaces ${values.spaces} is not a whole number of ${SMALL} or more.`);
   process.exit(1);
 }
+/** The highest limit, so that the server counts every read and rejects none. */
+const limits: Record<string, string> = values.limits
+  ? { RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1000000000' }
+  : {};
 // The exit handler stops the servers. A signal does not run it without this.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
@@ -78,7 +85,7 @@ async function measureFigures(): Promise<void> {
 
   add(await measureStart(dataDir, spaces, effort));
   {
-    await using server = await startServer({ DATA_DIR: dataDir });
+    await using server = await startServer({ DATA_DIR: dataDir, ...limits });
     await waitUntilIdle(server.child);
     const memory = watchMemory(server);
     add(...(await measureThroughput(server, spaces, generator, effort)));
@@ -104,6 +111,7 @@ async function measureFigures(): Promise<void> {
   }
   add(...(await measureWorkers(dataDir, spaces, generator, effort)));
   add(await measureImport(effort));
+  add(measureReadLimit());
 
   console.log(`\nAt ${formatSpaces(spaces)} spaces, medians of ${effort.rounds} paired rounds`);
   printFigures(results.figures, spaces >= MILLION);
@@ -127,7 +135,7 @@ async function measureSizes(): Promise<void> {
 
 /** Writes the results of a full run to the repository, and those of other runs to the cache folder. */
 async function writeResults(): Promise<void> {
-  const isFull = !values.quick && !values.growth && spaces >= MILLION;
+  const isFull = !values.quick && !values.limits && !values.growth && spaces >= MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'bench.json'), `${JSON.stringify(results, null, 2)}\n`);

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { rolldown } from 'rolldown';
+import { build, type Rollup } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ProfileAPI, SearchAPI } from '../../client/index.ts';
@@ -149,6 +150,35 @@ describe('the built package', () => {
     },
     60_000,
   );
+
+  test('works in an application that Vite builds', async () => {
+    await using app = await startApp();
+    const { token, username } = await app.register();
+    const root = await createProject('vite');
+    await writeFile(join(root, 'index.html'), '<script type="module" src="./main.ts"></script>');
+    const script = `
+      import { ProfileAPI, SearchAPI } from 'space-service';
+      const { baseUrl, token } = globalThis as unknown as Record<string, string>;
+      const results = await new SearchAPI({ baseUrl }).search('anything');
+      const { username } = await new ProfileAPI({ baseUrl, token }).getProfile();
+      console.log(JSON.stringify({ ...results, username }));`;
+    await writeFile(join(root, 'main.ts'), script);
+    // The polyfill needs a browser. The built script runs in Node.js here.
+    const options = { target: 'es2022', modulePreload: { polyfill: false } };
+    const built = await build({ root, configFile: false, logLevel: 'error', build: options });
+    const { output } = built as Rollup.RollupOutput;
+    const [entry, ...chunks] = output.filter(({ type }) => type === 'chunk');
+    expect(chunks).toEqual([]);
+    const globals = `Object.assign(globalThis, ${JSON.stringify({ baseUrl: app.url, token })})`;
+    const preload = `--import=data:text/javascript,${encodeURIComponent(globals)}`;
+    const args = [preload, join(root, 'dist', entry?.fileName ?? '')];
+    const { stdout } = await run(process.execPath, args);
+    expect(JSON.parse(stdout)).toEqual({
+      tagSearchResults: [],
+      generalSearchResults: [],
+      username,
+    });
+  }, 60_000);
 
   test('contains the contract as YAML and JSON', async () => {
     const script = `

@@ -157,6 +157,14 @@ describe('changeProfilePicture', () => {
   });
 });
 
+describe('downloadAccountData', () => {
+  test('returns the data of the account', async () => {
+    const data = await profile.downloadAccountData();
+    expect(data.account).toEqual(await profile.getProfile());
+    expect(data).toMatchObject({ sessions: [{ is_current: true }], messages: [], reports: [] });
+  });
+});
+
 describe('removeProfilePicture', () => {
   test('restores the default avatar', async () => {
     const { profile_picture: first } = await profile.getProfile();

@@ -8,10 +8,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../server/database/open.ts';
+import { eraseAccount } from '../../server/profile/account-deletion.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { startCommand } from '../support/commands.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
-import { startServer } from '../support/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -170,6 +173,42 @@ describe('a backup', () => {
     expect(original.stdout).toContain('bread');
   });
 
+  test('by backup is compacted only after the rows of deleted accounts are deleted', async () => {
+    const DATA_DIR = join(folder, 'interrupted');
+    await mkdir(DATA_DIR);
+    const file = join(DATA_DIR, 'space-service.sqlite');
+    expect(await run('commands/backup', [file])).toMatchObject({ code: 0 });
+    {
+      await using engine = await openDatabase({ dataDir: DATA_DIR }, { runsMaintenance: false });
+      const { pk: user_pk } = await engine.db
+        .selectFrom('users')
+        .select('pk')
+        .where('email', '=', 'ada@example.com')
+        .executeTakeFirstOrThrow();
+      const time = new Date().toISOString();
+      const { pk: sessionPk } = await engine.db
+        .insertInto('sessions')
+        .values({
+          session_id: 'none',
+          token_hash: 'none',
+          user_pk,
+          created_at: time,
+          last_used_at: time,
+        })
+        .returning('pk')
+        .executeTakeFirstOrThrow();
+      // No time, so the transaction deletes only the first rows.
+      await eraseAccount(engine, { pk: user_pk, sessionPk }, -1);
+      const rows = await engine.db.selectFrom('erased_users').selectAll().execute();
+      expect(rows).toEqual([{ user_pk }]);
+    }
+    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    const sqlite = new Sqlite(file);
+    expect(sqlite.prepare('SELECT count(*) FROM erased_users').pluck().get()).toBe(0);
+    expect(sqlite.prepare('SELECT count(*) FROM spaces').pluck().get()).toBe(0);
+    sqlite.close();
+  });
+
   test.each([['export'], ['backup']])('by %s rejects a folder as its target', async (command) => {
     const { code, stderr } = await run(`commands/${command}`, [folder]);
     expect({ code, stderr }).toEqual({
@@ -244,6 +283,212 @@ describe('verify-account and set-password', () => {
   ])('read a password from standard input: %s', async (_, input, code) => {
     const args = ['ada@example.com'];
     expect(await run('commands/set-password', args, {}, input)).toMatchObject({ code });
+  });
+});
+
+describe('The commands for takedowns', () => {
+  const settings = () => ({ DATA_DIR: join(folder, 'takedowns') });
+  const PASSWORD = 'marmalade on toast';
+  let server: Server;
+  let ids: Record<'user' | 'space' | 'message' | 'reporter', string>;
+  let login: () => Promise<Response>;
+
+  const send = (method: string, path: string, token: string, body?: object) =>
+    fetch(`${server.url}/api${path}`, {
+      method,
+      headers: {
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+  const register = async (username: string) => {
+    const body = { username, email: `${username}@example.com`, password: PASSWORD };
+    return (await send('POST', '/auth/register', '', body)).json();
+  };
+  const findTitles = async () => {
+    const spaces = await (await fetch(`${server.url}/api/spaces/search?q=bargains`)).json();
+    return spaces.map(({ title }: { title: string }) => title);
+  };
+  let token: string;
+  let reporterToken: string;
+
+  beforeAll(async () => {
+    server = await startServer(settings());
+    const account = await register('mallory');
+    const reporter = await register('reporter');
+    token = account.access_token;
+    reporterToken = reporter.access_token;
+    const body = { title: 'Bargains', description: '', visibility: 'public', tags: [] };
+    const space = await (await send('POST', '/spaces', token, body)).json();
+    const text = { space_id: space.space_id, text: 'Buy\u202e this' };
+    const message = await (await send('POST', '/messages', token, text)).json();
+    ids = {
+      user: account.user_id,
+      space: space.space_id,
+      message: message.message_id,
+      reporter: reporter.user_id,
+    };
+    login = () =>
+      send('POST', '/auth/login', '', { email: 'mallory@example.com', password: PASSWORD });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const runHere = (script: string, ...args: string[]) =>
+    run(`commands/${script}`, args, settings());
+
+  test('list and close reports', async () => {
+    expect(await runHere('reports')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'Open reports: 0.\n',
+    });
+    const reportSpace = { reason: 'Counterfeit\ngoods' };
+    await send('PUT', `/reports/spaces/${ids.space}`, reporterToken, reportSpace);
+    await send('PUT', `/reports/messages/${ids.message}`, reporterToken, { reason: 'Spam' });
+    const { stdout, stderr } = await runHere('reports');
+    expect(stderr).toBe('Open reports: 2.\n');
+    const [first = '', second = ''] = stdout.split('\n\n');
+    expect(first.split('\n').slice(1)).toEqual([
+      'reason       "Spam"',
+      `message      ${ids.message}  "Buy\\u{202e} this"`,
+      `space        ${ids.space}  "Bargains"`,
+      `user         ${ids.user}  mallory`,
+      `reported by  ${ids.reporter}  reporter`,
+    ]);
+    expect(second).toContain('reason       "Counterfeit\\ngoods"');
+    const reportId = /^report {7}(\S+) {2}\d{4}-/.exec(second)?.[1] as string;
+
+    expect(await runHere('reports', '--close', reportId, 'unknown')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'There is no open report with the id unknown. Nothing was closed.\n',
+    });
+    expect((await runHere('reports', '--close', reportId)).stdout).toBe('Reports closed: 1.\n');
+    expect((await runHere('reports')).stderr).toBe('Open reports: 1.\n');
+  });
+
+  test('suspend and restore an account beside a running server', async () => {
+    expect(await findTitles()).toEqual(['Bargains']);
+    expect(await runHere('suspend-account', 'Mallory@example.com')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    expect(await findTitles()).toEqual([]);
+    expect((await send('GET', '/profile/me', token)).status).toBe(401);
+    const rejected = await login();
+    expect(rejected.status).toBe(403);
+    expect(await rejected.json()).toMatchObject({ code: 'account_suspended' });
+
+    expect(await runHere('restore-account', ids.user)).toMatchObject({ code: 0, stderr: '' });
+    expect(await findTitles()).toEqual(['Bargains']);
+    const { access_token } = await (await login()).json();
+    token = access_token;
+  });
+
+  test('remove an avatar with its file', async () => {
+    const body = new FormData();
+    body.set('avatar', await avatarFile(), 'avatar.png');
+    const headers = { authorization: `Bearer ${token}` };
+    const changed = await fetch(`${server.url}/api/profile/picture`, {
+      method: 'PUT',
+      headers,
+      body,
+    });
+    const { profile_picture } = await changed.json();
+    expect((await fetch(profile_picture)).status).toBe(200);
+    expect(await runHere('remove-avatar', ids.user)).toMatchObject({ code: 0, stderr: '' });
+    expect((await fetch(profile_picture)).status).toBe(404);
+    expect(await (await send('GET', '/profile/me', token)).json()).toMatchObject({
+      profile_picture: expect.stringMatching(/default\.webp$/),
+    });
+    expect(await readdir(join(server.dataDir, 'avatars'))).toEqual(['default.webp']);
+  });
+
+  test('change an email address', async () => {
+    await runHere('verify-account', 'mallory@example.com');
+    expect(await runHere('set-email', 'mallory@example.com', 'New@example.com')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    expect(await (await send('GET', '/profile/me', token)).json()).toMatchObject({
+      email: 'New@example.com',
+      is_verified: false,
+    });
+    expect((await login()).status).toBe(401);
+    expect(await runHere('set-email', ids.user, 'REPORTER@example.com')).toMatchObject({
+      code: 1,
+      stderr: 'Another account has the email address REPORTER@example.com.\n',
+    });
+    expect((await runHere('set-email', ids.user, 'no address')).stderr).toMatch(
+      /^This is not an email address\./,
+    );
+    expect(await runHere('set-email', ids.user, 'mallory@example.com')).toMatchObject({ code: 0 });
+    expect((await login()).status).toBe(200);
+  });
+
+  test('remove a message and a space', async () => {
+    expect(await runHere('remove-message', ids.message)).toMatchObject({ code: 0, stderr: '' });
+    const messages = await fetch(`${server.url}/api/messages?space_id=${ids.space}`);
+    expect(await messages.json()).toEqual([]);
+    expect(await runHere('remove-space', ids.space)).toMatchObject({ code: 0, stderr: '' });
+    expect(await findTitles()).toEqual([]);
+    expect((await runHere('reports')).stderr).toBe('Open reports: 0.\n');
+  });
+
+  test('delete a suspended account, but no other', async () => {
+    expect(await runHere('delete-account', ids.user)).toMatchObject({
+      code: 1,
+      stderr: `The account ${ids.user} is not suspended. Suspend it first with: npm run suspend-account -- ${ids.user}\n`,
+    });
+    expect((await login()).status).toBe(200);
+    await runHere('suspend-account', ids.user);
+    expect(await runHere('delete-account', ids.user)).toMatchObject({ code: 0, stderr: '' });
+    expect((await login()).status).toBe(401);
+    expect((await runHere('delete-account', ids.user)).code).toBe(1);
+  });
+
+  const ofAccounts = ['suspend-account', 'restore-account', 'delete-account', 'remove-avatar'];
+  test.each([
+    ...ofAccounts.map((command) => [
+      command,
+      'There is no account with the email address or user id',
+    ]),
+    ['remove-space', 'There is no space with the id'],
+    ['remove-message', 'There is no message with the id'],
+  ])(
+    '%s rejects an unknown id and wrong arguments with one line',
+    async (command, message) => {
+      for (const id of ['unknown', 'unknown@example.com']) {
+        expect(await runHere(command, id)).toEqual({
+          code: 1,
+          stdout: '',
+          stderr: `${message} ${id}.\n`,
+        });
+      }
+      for (const args of [[], ['a', 'b'], ['--unknown']]) {
+        const { code, stderr } = await runHere(command, ...args);
+        expect({ code, stderr }).toEqual({
+          code: 1,
+          stderr: expect.stringMatching(RegExp(`^Usage: npm run ${command} -- [A-Z_|]+.*\\n$`)),
+        });
+      }
+    },
+    30_000,
+  );
+
+  test.each([
+    ['set-email', ['unknown', 'a@example.com'], /^There is no account .* unknown\.\n$/],
+    ['set-email', ['unknown'], /^Usage: npm run set-email -- ADDRESS\|USER_ID NEW_ADDRESS\n$/],
+    ['reports', ['--close'], /^Usage: npm run reports .*\n$/],
+    ['reports', ['id'], /^Usage: npm run reports .*\n$/],
+    ['reports', ['--open'], /^Usage: npm run reports .*\n$/],
+  ])('%s %j prints one line and exits with 1', async (command, args, message) => {
+    expect(await runHere(command, ...args)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(message),
+    });
   });
 });
 

@@ -1,7 +1,14 @@
+import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import type { Servers } from '../../verification/verify.ts';
 import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
+
+/** The data of `openWorld` uses up these quotas of `creator`. */
+const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3' };
+
+/** Sufficient for the data of `openWorld`, and reached by a few requests. */
+const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_HOUR: '10' };
 
 /** Starts servers with temporary data. Disposing of `cleanup` stops them. */
 export async function startServers(cleanup: AsyncDisposableStack): Promise<Servers> {
@@ -12,11 +19,21 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
   };
 
-  const world = await openWorld(await start());
+  const app = cleanup.use(await startApp());
+  const world = await openWorld(app.url);
+  const suspended = await world.register();
+  await suspendAccount(app.context.engine, suspended.userId);
+  const full = await openWorld(await start(FULL_QUOTAS));
   return {
     world,
-    worldsByStatus: {
-      429: await openWorld(await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' })),
+    specialWorlds: {
+      'login 403': { ...world, creator: suspended },
+      'register 403': { ...world, url: await start({ REGISTRATION: 'closed' }) },
+      'createSpace 409': full,
+      'joinSpace 409': full,
+      429: await openWorld(
+        await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1', ...LOW_RATES }),
+      ),
       // These servers fail before authentication, so the accounts may be those of another server.
       500: { ...world, url: await startFailing('SQLITE_ERROR') },
       503: { ...world, url: await startFailing('SQLITE_BUSY') },

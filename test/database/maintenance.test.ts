@@ -108,7 +108,13 @@ async function openSession({ db }: Engine, userPk: number): Promise<number> {
   const time = '2026-01-01T00:00:00.000Z';
   const { pk } = await db
     .insertInto('sessions')
-    .values({ token_hash: 'none', user_pk: userPk, created_at: time, last_used_at: time })
+    .values({
+      session_id: 'none',
+      token_hash: 'none',
+      user_pk: userPk,
+      created_at: time,
+      last_used_at: time,
+    })
     .returning('pk')
     .executeTakeFirstOrThrow();
   return pk;

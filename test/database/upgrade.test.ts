@@ -164,6 +164,18 @@ test.each(names)('upgrades a database with the migrations up to %s', async (name
   expect(rows.dictionary).toBeGreaterThan(20);
 });
 
+test('keeps the sessions of a database without session ids, and gives each an id', async () => {
+  await createOldDatabase('0004-word-index');
+  const sessions = 'SELECT pk, token_hash, user_pk, created_at, last_used_at FROM sessions';
+  const before = readRows(file, sessions);
+  expect(before).not.toEqual([]);
+  await migrate(file, newest);
+  expect(readRows(file, sessions)).toEqual(before);
+  const ids = readRows(file, 'SELECT DISTINCT session_id FROM sessions');
+  expect(ids).toHaveLength(before.length);
+  expect(ids[0]).toEqual({ session_id: expect.stringMatching(/^[0-9a-f]{32}$/) });
+});
+
 test('assertIndexed detects a stored result that differs from a rebuilt one', async () => {
   await createOldDatabase(newest);
   {

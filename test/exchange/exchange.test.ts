@@ -9,6 +9,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
+import { restoreAccount } from '../../server/profile/account-suspension.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -110,10 +111,15 @@ describe('exportRecords', () => {
   /** Tables that an export does not contain, with the reason. */
   const notExported: Record<string, string> = {
     sessions: 'Users sign in again.',
+    reports: 'Only the operator of this server handles them.',
     tags: 'The record of a space contains its tags with their ids.',
     space_tags: 'The record of a space contains its tags with their ids.',
     public_spaces: 'The import indexes the spaces.',
     tag_hits: 'The import indexes the spaces.',
+    action_counts: 'An import does not use up quotas.',
+    erased_users: 'An export contains nothing of deleted accounts.',
+    erased_spaces: 'An export contains nothing of deleted spaces.',
+    spaces_to_move: 'The import indexes the spaces.',
     dictionary: 'Maintenance builds it from the word index.',
     search_index: 'The import writes the version of its own index.',
     search_revision: 'It notifies the processes that use a database of changes.',
@@ -131,10 +137,10 @@ describe('exportRecords', () => {
     await importRecords(
       engine,
       toLines([
-        { ...ada, password_hash: hash, picture },
+        { ...ada, password_hash: hash, picture, suspended_at: '2026-01-01T00:00:00Z' },
         bob,
-        { ...bread, visibility: 'private', invitation_code: 'code' },
-        { ...joined, left_at: '2026-01-01T00:00:00Z' },
+        { ...bread, visibility: 'private', invitation_code: 'a'.repeat(22) },
+        { ...joined, left_at: '2026-01-01T00:00:00Z', removed_at: '2026-01-02T00:00:00Z' },
         hello,
         liked,
       ]),
@@ -163,6 +169,33 @@ describe('exportRecords', () => {
   });
 });
 
+describe('An export', () => {
+  test('can be imported if an older version has stored times outside of the years 0000 to 9999', async () => {
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines(validRecords));
+    const late = '+010000-01-01T00:59:59.000Z';
+    const early = '-000001-12-31T23:00:00.000Z';
+    const { db } = first;
+    await db.updateTable('users').set({ created_at: early, updated_at: late }).execute();
+    await db.updateTable('spaces').set({ created_at: late }).execute();
+    await db.updateTable('participations').set({ joined_at: early, left_at: late }).execute();
+    await db.updateTable('messages').set({ created_at: late }).execute();
+    await db.updateTable('appreciations').set({ created_at: early }).execute();
+
+    const lines = await exportLines(first);
+    const times = lines.join('').match(/[+-]?\d{4,}-\d\d-\d\dT[\d:.]+Z/g);
+    expect(new Set(times)).toEqual(
+      new Set(['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']),
+    );
+    await using second = await openEmptyDatabase();
+    // The record of the creator has `left_at`, which is invalid for other reasons.
+    const report = await importRecords(second, toLines(lines), { skipBad: true });
+    expect(report.bad.map(({ reason }) => reason)).toEqual([
+      expect.stringContaining('cannot leave'),
+    ]);
+  });
+});
+
 describe('importRecords', () => {
   test('rejects an avatar that belongs to another user', async () => {
     const picture = `${'A'.repeat(22)}.webp`;
@@ -171,6 +204,22 @@ describe('importRecords', () => {
       { ...bob, picture },
     ]);
     expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
+  });
+
+  test('keeps suspensions: a suspended account and its spaces stay hidden', async () => {
+    const suspended_at = '2026-01-01T00:00:00.000Z';
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines([{ ...ada, suspended_at }, bob, bread, joined, hello]));
+    const lines = await exportLines(first);
+    await using app = await startApp();
+    const { engine } = app.context;
+    await importRecords(engine, toLines(lines));
+    expect(await exportLines(engine)).toEqual(lines);
+    const search = async () =>
+      (await api.searchSpaces({ client: app.client(), query: { q: 'bread' } })).data?.length;
+    expect(await search()).toBe(0);
+    expect(await restoreAccount(engine, 'ada')).toBe(true);
+    expect(await search()).toBe(1);
   });
 
   test('changes nothing if the same file is imported again', async () => {
@@ -190,6 +239,53 @@ describe('importRecords', () => {
     await importRecords(engine, toLines([...validRecords, user, space, message]));
     const report = await importRecords(engine, toLines([user, space, message]));
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
+  });
+
+  test('keeps removals, and counts removed users as former participants', async () => {
+    await using first = await openEmptyDatabase();
+    const times = {
+      joined_at: '2026-01-01T00:00:00.000Z',
+      left_at: '2026-01-02T00:00:00.000Z',
+      removed_at: '2026-01-03T00:00:00.000Z',
+    };
+    await importRecords(first, toLines([ada, bob, bread, { ...joined, ...times }, hello]));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual({ ...joined, ...times });
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+    const counts = await second.db.selectFrom('spaces').select('participant_count').execute();
+    expect(counts).toEqual([{ participant_count: 1 }]);
+  });
+
+  test('keeps old usernames that look alike or break a newer rule, and only those', async () => {
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+      { type: 'user', user_id: 'cy', username: 'cy_', email: 'cy@x.org', has_old_username: true },
+      { type: 'user', user_id: 'di', username: 'di', email: 'di@x.org', has_old_username: true },
+    ];
+    await using first = await openEmptyDatabase();
+    await importRecords(first, toLines(users));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { username: 'modem' },
+      { username: 'modern', has_old_username: true },
+      { username: 'cy_', has_old_username: true },
+      { username: 'di' },
+    ]);
+    expect(JSON.parse(lines[3] as string)).not.toHaveProperty('has_old_username');
+    await using second = await openEmptyDatabase();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+
+    const invalid = { ...ada, username: 'ada\u200B', has_old_username: true };
+    expect((await rejectImport([invalid])).bad).toHaveLength(1);
+    const alike = { ...bob, username: 'ADA', has_old_username: true };
+    expect((await rejectImport([ada, alike])).bad).toHaveLength(1);
+    expect(
+      (await rejectImport(users.map((each) => ({ ...each, has_old_username: false })))).bad,
+    ).toMatchObject([{ line: 2 }, { line: 3 }]);
   });
 
   test('accepts Windows line endings and empty lines', async () => {
@@ -247,6 +343,11 @@ describe('importRecords', () => {
     ],
     ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not blank/],
     [
+      'an invitation code that can be guessed',
+      { ...bread, space_id: 's', visibility: 'private', invitation_code: 'a'.repeat(21) },
+      /^invitation_code must NOT have fewer than 22 characters$/,
+    ],
+    [
       'a title longer than 120 characters',
       { ...bread, space_id: 's', title: 'x'.repeat(121) },
       /120/,
@@ -271,6 +372,11 @@ describe('importRecords', () => {
       /cannot leave/,
     ],
     [
+      'a removed participant who has not left',
+      { ...joined, removed_at: '2026-01-01T00:00:00Z' },
+      /removed_at without left_at/,
+    ],
+    [
       'an unknown author',
       { ...hello, message_id: 'm', author_id: 'eve' },
       /author_id eve is not known/,
@@ -293,6 +399,21 @@ describe('importRecords', () => {
       'a timestamp with an invalid month',
       { ...hello, message_id: 'm', created_at: '2026-13-01T00:00:00Z' },
       /created_at/,
+    ],
+    [
+      'a timestamp after the year 9999 in UTC',
+      { ...hello, message_id: 'm', created_at: '9999-12-31T23:59:59-01:00' },
+      /created_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
+    ],
+    [
+      'a timestamp before the year 0 in UTC',
+      { ...joined, joined_at: '0000-01-01T00:00:00+01:00' },
+      /joined_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
+    ],
+    [
+      'a password hash that takes seconds to verify',
+      { ...ada, user_id: 'c', password_hash: hash.replace('m=19456,t=2', 'm=262144,t=4') },
+      /password_hash must be .*102,400 KiB.*262,144 KiB/,
     ],
   ])('rejects %s', async (_, record, reason) => {
     const { bad } = await rejectImport([...validRecords, record]);
@@ -319,6 +440,27 @@ describe('importRecords', () => {
     expect(() => parseRecord(JSON.stringify(record))).toThrow(
       new RegExp(`^${field} must NOT have more than ${limit} `),
     );
+  });
+
+  test.each([
+    ['the record', (value: string) => value],
+    ['the type', (value: string) => `{"type":${value}}`],
+    ['a field', (value: string) => `{"type":"user","username":${value},"email":"\\u0041@b.c"}`],
+    ['an unknown field', (value: string) => `{"type":"user","\\u0041":${value}}`],
+    [
+      'an item',
+      (value: string) => `{"type":"space","creator_id":"a","title":"\\u0041","tags":[${value}]}`,
+    ],
+  ])('rejects deeply nested values as %s', (_, recordWith) => {
+    for (const depth of [50_000, 2_000_000]) {
+      for (const [open, close] of [
+        ['[', ']'],
+        ['{"a":', '}'],
+      ] as const) {
+        const value = open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth);
+        expect(() => parseRecord(recordWith(value))).toThrow(BadLineError);
+      }
+    }
   });
 
   test('parses or rejects any line without an internal error', () => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 
 const execute = promisify(execFile);
 
@@ -87,7 +87,7 @@ export async function findProblemWith({
   let output: string;
   try {
     const { stdout, stderr } = await execute(program, args);
-    output = stdout + stderr;
+    output = stripVTControlCharacters(stdout + stderr);
   } catch (error) {
     const { code } = error as ExecutionError;
     return `${wanted}, but ${program} ${code === 'ENOENT' ? 'is not installed' : `fails with ${code}`}`;

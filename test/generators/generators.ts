@@ -1,7 +1,6 @@
 import type { Generator } from './generator.ts';
 import { heyApi } from './hey-api/generator.ts';
 import { oapiCodegen } from './oapi-codegen/generator.ts';
-import { openapiFetch } from './openapi-fetch/generator.ts';
 import { openapiGeneratorGo } from './openapi-generator-go/generator.ts';
 import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
 import { openapiGeneratorKotlin } from './openapi-generator-kotlin/generator.ts';
@@ -9,15 +8,18 @@ import { openapiGeneratorPhp } from './openapi-generator-php/generator.ts';
 import { openapiGeneratorPython } from './openapi-generator-python/generator.ts';
 import { openapiGeneratorRust } from './openapi-generator-rust/generator.ts';
 import { openapiPythonClient } from './openapi-python-client/generator.ts';
+import { openapiTypescript } from './openapi-typescript/generator.ts';
 import { orval } from './orval/generator.ts';
+import { progenitor } from './progenitor/generator.ts';
 
 /** The generators by name, in the order in which they run. */
 export const generators: Record<string, Generator> = {
   'openapi-python-client': openapiPythonClient,
   'oapi-codegen': oapiCodegen,
-  'openapi-fetch': openapiFetch,
+  'openapi-typescript': openapiTypescript,
   orval,
   'hey-api': heyApi,
+  progenitor,
   'openapi-generator-python': openapiGeneratorPython,
   'openapi-generator-go': openapiGeneratorGo,
   'openapi-generator-rust': openapiGeneratorRust,
@@ -27,4 +29,4 @@ export const generators: Record<string, Generator> = {
 };
 
 /** Run by `npm run clients` without arguments. */
-export const shortSet = ['openapi-python-client', 'oapi-codegen', 'openapi-fetch'];
+export const shortSet = ['openapi-python-client', 'oapi-codegen', 'openapi-typescript'];

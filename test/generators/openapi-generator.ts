@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder, type Workspace } from './generator.ts';
 
@@ -11,7 +11,7 @@ const JAR_SHA256 = '41ce4f6b07f196676439d710759fa1ced7a08066d06ff1bf314681470289
 const jarName = `openapi-generator-cli-${openapiGeneratorVersion}.jar`;
 export const jarUrl = `https://repo.maven.apache.org/maven2/org/openapitools/openapi-generator-cli/${openapiGeneratorVersion}/${jarName}`;
 
-/** Puts an executable `openapi-generator-cli` on the PATH, as the npm package of this name does. */
+/** Links `openapi-generator-cli.jar` into the folder, downloaded from Maven Central. */
 export async function installOpenapiGenerator(workspace: Workspace): Promise<void> {
   const jar = join(cacheFolder, jarName);
   if (!existsSync(jar)) {
@@ -24,7 +24,5 @@ export async function installOpenapiGenerator(workspace: Workspace): Promise<voi
     .update(await readFile(jar))
     .digest('hex');
   if (sha256 !== JAR_SHA256) throw new Error(`${jar} has the SHA-256 ${sha256}.`);
-  const script = `#!/bin/sh\nexec java -jar '${jar}' "$@"\n`;
-  await writeFile(join(workspace.cache, 'openapi-generator-cli'), script, { mode: 0o755 });
-  workspace.addToPath(workspace.cache);
+  await symlink(jar, join(workspace.folder, 'openapi-generator-cli.jar'));
 }

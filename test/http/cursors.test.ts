@@ -44,6 +44,13 @@ test('rejects a cursor with one character replaced, removed or added', () => {
   }
 });
 
+test('hides the number of digits of a position', () => {
+  const lengths = [0, 9, 1_234, 1_234_567_890, Number.MAX_SAFE_INTEGER].map(
+    (pk) => sealCursor(key, 'listMessages', ['2026-11-22T08:06:06.123Z', pk]).length,
+  );
+  expect(new Set(lengths).size).toBe(1);
+});
+
 test('encrypts the position', () => {
   const cursor = sealCursor(key, 'list', [123_456, 'secret']);
   expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/123456|secret/);

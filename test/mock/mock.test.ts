@@ -6,9 +6,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
+import { head, openRaw } from '../support/raw.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 
 const start = (...args: string[]) => startProcess(process.execPath, ['mock/serve.ts', ...args]);
+
+const stop = (mock: RunningProcess) => {
+  mock.child.kill('SIGTERM');
+  return mock.exited;
+};
 
 describe('The mock server', () => {
   let mock: RunningProcess;
@@ -135,6 +141,23 @@ describe('The mock server', () => {
     expect(await upload(5_242_880)).toBeLessThan(2_000);
   });
 
+  test('prints nothing about a client that disconnects during an upload', async () => {
+    using connection = await openRaw(url);
+    const headers = {
+      Authorization: 'Bearer any',
+      'Content-Type': 'application/json',
+      'Content-Length': 100,
+    };
+    await connection.write(head('PUT', '/api/profile/bio', headers));
+    await connection.write('{');
+    await sleep(100);
+    connection.socket.destroy();
+    await sleep(100);
+    const { status } = await request('/api/profile/me');
+    expect(status).toBe(200);
+    expect(mock.output()).toBe(mock.stdout());
+  });
+
   test('has no reset, because it stores nothing', async () => {
     expect((await request('/__reset', { method: 'POST' })).status).toBe(404);
   });
@@ -149,7 +172,8 @@ describe('With --stateful, the mock server', () => {
     url = `http://127.0.0.1:${port}`;
     await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
   }, 45_000);
-  afterAll(() => mock.kill());
+  // SIGKILL would leave its data behind.
+  afterAll(() => stop(mock));
 
   const signIn = async (): Promise<Record<string, string>> => {
     const response = await fetch(`${url}/api/auth/login`, {
@@ -267,6 +291,7 @@ test('loads packages of the server only with --stateful', async () => {
       ...['mock/serve.ts', '--port', '0', ...args],
     ]);
     await vi.waitFor(() => expect(mock.stdout()).toContain('http://'), { timeout: 15_000 });
+    await stop(mock);
     return new Set([...mock.stdout().matchAll(/^package: (.*)$/gm)].map(([, name]) => name));
   };
   expect([...(await packagesOf())].sort()).toEqual([

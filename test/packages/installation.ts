@@ -1,23 +1,14 @@
 import { execFile } from 'node:child_process';
-import { constants, existsSync, readFileSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { packagesWithDependencies } from '../../codegen/packages/locked.ts';
 import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
 
 const run = promisify(execFile);
 
 const BIN_FOLDER = 'node_modules/.bin';
-
-interface LockedPackage {
-  dependencies?: Record<string, string>;
-  optionalDependencies?: Record<string, string>;
-  bin?: Record<string, string>;
-}
-
-const locked: Record<string, LockedPackage | undefined> = JSON.parse(
-  readFileSync('package-lock.json', 'utf8'),
-).packages;
 
 /** A built package in a project outside the repository. */
 export interface Installation {
@@ -79,33 +70,16 @@ export async function installPackage(
 
 /** Copies packages from the repository, with all packages that they depend on. */
 async function copyDependencies(names: readonly string[], target: string): Promise<void> {
-  const paths = new Set<string>();
-  const visit = (name: string, from: string) => {
-    const path = resolvePackage(name, from);
-    if (path === undefined || paths.has(path)) return;
-    paths.add(path);
-    const { dependencies, optionalDependencies } = locked[path] as LockedPackage;
-    const needed = { ...dependencies, ...optionalDependencies };
-    for (const each of Object.keys(needed)) visit(each, `${path}/`);
-  };
-  for (const name of names) visit(name, '');
   const binFolder = join(target, BIN_FOLDER);
   await mkdir(binFolder, { recursive: true });
-  for (const path of paths) {
+  for (const [path, { bin = {} }] of packagesWithDependencies(names)) {
     // Nested packages are copied with the one that contains them. Packages for other platforms are not installed.
     if (path.lastIndexOf('node_modules/') > 0 || !existsSync(path)) continue;
     const mode = constants.COPYFILE_FICLONE;
     await cp(path, join(target, path), { recursive: true, mode });
     // npm downloads a package again if the links to its programs are missing.
-    for (const [program, file] of Object.entries(locked[path]?.bin ?? {})) {
+    for (const [program, file] of Object.entries(bin)) {
       await symlink(relative(binFolder, join(target, path, file)), join(binFolder, program));
     }
   }
-}
-
-/** Returns the path of a package in the nearest `node_modules`, like Node.js. */
-function resolvePackage(name: string, from: string): string | undefined {
-  const path = `${from}node_modules/${name}`;
-  if (locked[path] || from === '') return locked[path] && path;
-  return resolvePackage(name, from.slice(0, from.lastIndexOf('node_modules/')));
 }

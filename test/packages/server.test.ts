@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import { publint } from 'publint';
-import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { type CommandName, commands, overview } from '../../server/command-line.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { freePort } from '../support/ports.ts';
 import { type Installation, installPackage } from './installation.ts';
+import { importsIn } from './modules.ts';
 
 /** Makes every process and thread print the flags of Node.js that it runs with. */
 const PRINT_FLAGS =
@@ -268,6 +268,7 @@ describe('the contents of the package', () => {
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'mock',
       'openapi.yaml',
       'package.json',
       'server',
@@ -278,27 +279,13 @@ describe('the contents of the package', () => {
     const source = filesIn('server', '**/*.*').filter((path) => !/\.(d\.ts|md)$/.test(path));
     const expected = source.map((path) => path.replace(/\.ts$/, '.js')).sort();
     expect(filesIn(join(installation.path, 'server'), '**/*.*')).toEqual(expected);
+    expect(filesIn(join(installation.path, 'mock'), '**/*.*')).toEqual(['stateful.js']);
   });
 
   test('import only Node.js, the dependencies and each other', async () => {
-    const imported = new Set<string>();
-    for (const path of filesIn(installation.path, 'server/**/*.js')) {
-      const file = join(installation.path, path);
-      const code = await readFile(file, 'utf8');
-      const entryModules = [...code.matchAll(/new URL\('(\.[^']+\.[jt]s)', import\.meta\.url\)/g)];
-      const names = [
-        ...ts.preProcessFile(code).importedFiles.map(({ fileName }) => fileName),
-        ...entryModules.map(([, name]) => name as string),
-      ];
-      for (const name of names) {
-        if (name.startsWith('.')) {
-          expect(existsSync(join(dirname(file), name)), `${path} imports ${name}`).toBe(true);
-        } else if (!name.startsWith('node:')) {
-          imported.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
-        }
-      }
-    }
-    expect([...imported].sort()).toEqual(Object.keys(manifest.dependencies).sort());
+    const modules = filesIn(installation.path, '{mock,server}/**/*.js');
+    const { packages } = await importsIn(installation.path, modules);
+    expect(packages).toEqual(Object.keys(manifest.dependencies).sort());
   });
 
   test('declare the exact production dependencies of the repository', async () => {

@@ -11,8 +11,9 @@ describe('The settings', () => {
       avatarBaseUrl: 'http://127.0.0.1:3000/avatars',
       trustProxy: [],
       corsOrigins: '*',
+      isRegistrationOpen: true,
       hasRateLimits: true,
-      publicRateLimit: null,
+      publicRateLimit: 1200,
       metricsToken: null,
       logLevel: 'info',
       sessions: { idleSeconds: 30 * 86_400, absoluteSeconds: 90 * 86_400 },
@@ -40,6 +41,19 @@ describe('The settings', () => {
     expect(config.port).toBe(3000);
   });
 
+  test('allow any number of public reads with PUBLIC_RATE_LIMIT=off', () => {
+    expect(readConfig({ PUBLIC_RATE_LIMIT: 'off' }).publicRateLimit).toBeNull();
+  });
+
+  test('allow at least 1,000 spaces and 100,000 messages per account', () => {
+    const { rates, maxSpaces, maxTags } = readConfig({}).quotas;
+    expect(maxSpaces).toBeGreaterThanOrEqual(1_000);
+    expect(maxTags).toBeGreaterThanOrEqual(maxSpaces);
+    // Within some weeks.
+    expect(30 * (rates?.message.perDay ?? 0)).toBeGreaterThanOrEqual(100_000);
+    expect(readConfig({ RATE_LIMITS: 'off' }).quotas.rates).toBeNull();
+  });
+
   test.each([
     ['PORT', '70000'],
     ['PORT', '80a'],
@@ -52,8 +66,12 @@ describe('The settings', () => {
     ['TRUST_PROXY', '10.0.0.0/33'],
     ['TRUST_PROXY', '10.0.0.0/8/8'],
     ['CORS_ORIGINS', 'https://a.example/path'],
+    ['REGISTRATION', 'yes'],
     ['RATE_LIMITS', 'yes'],
     ['PUBLIC_RATE_LIMIT', '0'],
+    ['PUBLIC_RATE_LIMIT', 'on'],
+    ['SPACES_PER_HOUR', 'many'],
+    ['MAX_SPACES', '0'],
     ['LOG_LEVEL', 'loud'],
     ['SESSION_IDLE_DAYS', 'never'],
     ['DATABASE_URL', 'postgres://localhost/spaces'],

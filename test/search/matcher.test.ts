@@ -203,7 +203,9 @@ describe('The pattern of a matcher', () => {
           await engine.wordIndex.clear(engine.db);
           for (const [key, { title, description }] of documents.entries()) {
             const all = [...new Set([...indexWords(title), ...indexWords(description)])];
-            await engine.wordIndex.add(engine.db, [{ key, words: { title: indexWords(title), all } }]);
+            await engine.wordIndex.add(engine.db, [
+              { key, words: { title: indexWords(title), all } },
+            ]);
           }
           const found = await engine.wordIndex.find(
             engine.db,

@@ -176,7 +176,8 @@ function documentsIn({ after, limit, within }: WordRange, keys: readonly number[
   return spaces
     .map(({ pk, participants }) => documentKey(pk, participants))
     .filter((key) => key > after && key <= end)
-    .filter((key) => !within || within.prefixes.some((prefix) => sliceTerm(key).startsWith(prefix))).length;
+    .filter((key) => !within || within.prefixes.some((prefix) => sliceTerm(key).startsWith(prefix)))
+    .length;
 }
 
 describe('The cost of a page', () => {

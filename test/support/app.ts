@@ -43,7 +43,10 @@ export interface Overrides {
   limits?: Partial<TimeLimits>;
   log?: FastifyBaseLogger;
   engine?: (real: Engine) => Engine;
-  /** False for another process of a service whose data folder is in use by a first application. */
+  /**
+   * Whether the database is maintained, by default. False for another process of a service whose data folder is in use by
+   * a first application. Without maintenance, deletions of several transactions do not continue.
+   */
   runsMaintenance?: boolean;
 }
 

@@ -19,6 +19,7 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   space_tags: 'stored',
   messages: 'stored',
   appreciations: 'stored',
+  reports: 'stored',
   public_spaces: 'index',
   tag_hits: 'index',
   dictionary: 'index',
@@ -27,6 +28,10 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   search_revision: 'internal',
   discarded_avatars: 'internal',
   pending_purges: 'internal',
+  erased_users: 'internal',
+  erased_spaces: 'internal',
+  spaces_to_move: 'internal',
+  action_counts: 'internal',
   secrets: 'internal',
 };
 

@@ -101,16 +101,20 @@ export interface AccountRequests {
   upload(): Call;
 }
 
-/** Registers an account and creates spaces that searches find. Each search request has a different query. */
+/**
+ * Registers an account and creates spaces that searches find. Each search request has a different query. Logins use
+ * another account, because too many of them end its other sessions.
+ */
 export async function prepareAccount(url: string, spaces = 50): Promise<AccountRequests> {
   const client = createClient(createConfig({ baseUrl: url }));
-  const account = { email: 'ada@example.org', password: 'correct horse battery' };
-  const { data } = await api.register({
-    client,
-    body: { username: 'ada', ...account },
-    throwOnError: true,
-  });
-  const token = data.access_token;
+  const register = async (username: string) => {
+    const account = { email: `${username}@example.org`, password: 'correct horse battery' };
+    const body = { username, ...account };
+    const { data } = await api.register({ client, body, throwOnError: true });
+    return { account, token: data.access_token };
+  };
+  const { token } = await register('ada');
+  const { account } = await register('grace');
   for (let i = 0; i < spaces; i += 1) {
     const body = {
       title: `Bread number ${i}`,

@@ -38,6 +38,7 @@ const LATIN_LETTERS: Alphabet = [
   'o O 0 ｏ ０',
   'é É e\u0301 E\u0301 ｅ\u0301',
   'ö Ö o\u0308 O\u0308 0\u0308',
+  'l L 1 I ｌ １',
 ].map((spellings) => spellings.split(' '));
 
 /**
@@ -55,14 +56,11 @@ const CYRILLIC_LETTERS: Alphabet = [
   'о О 0 ０',
   'е\u0301 Е\u0301',
   'ӧ Ӧ о\u0308 О\u0308 0\u0308',
+  'ӏ Ӏ 1 １',
 ].map((spellings) => spellings.split(' '));
 
 /** Latin letters, including those that are confusable with other Latin letters only. */
-const ALL_LATIN_LETTERS: Alphabet = [
-  ['m', 'M', 'ｍ', 'rn', 'Rn', 'rN', 'RN'],
-  ['l', 'L', '1', 'I', 'ｌ', '１'],
-  ...LATIN_LETTERS,
-];
+const ALL_LATIN_LETTERS: Alphabet = [['m', 'M', 'ｍ', 'rn', 'Rn', 'rN', 'RN'], ...LATIN_LETTERS];
 
 export const names: Trial = {
   promise: 'Of many concurrent claims to a username, in any spelling, exactly one succeeds.',

@@ -50,6 +50,8 @@ interface Person {
   spaces: string[];
   joined: string[];
   messages: string[];
+  /** Number of reports sent. */
+  reports: number;
 }
 
 /** A write that should succeed in the expected state. */
@@ -69,12 +71,16 @@ export const writeShares = {
   updateSpace: 8,
   deleteMessage: 5,
   leaveSpace: 4,
+  removeParticipant: 2,
+  undoRemoval: 1,
   withdrawAppreciation: 3,
   deleteSpace: 2,
   changeBio: 4,
   changeUsername: 3,
   changeProfilePicture: 3,
   removeProfilePicture: 1,
+  reportSpace: 2,
+  reportMessage: 2,
   deleteAccount: 1,
 };
 type Write = keyof typeof writeShares;
@@ -84,7 +90,9 @@ export const neverDrawn: Readonly<Record<string, string>> = {
   register: 'It is sent when a writer needs another person.',
   login: 'The ledger does not compare its effects.',
   logout: 'The ledger does not compare its effects.',
+  endSession: 'The ledger does not compare its effects.',
   changePassword: 'The ledger does not compare its effects.',
+  renewInvitationCode: 'The ledger does not compare its effects.',
 };
 
 /** Known inputs of reads. The traffic sends only the required ones. */
@@ -114,6 +122,8 @@ const WORDS = 'tea astronomy bread chess jazz river stone cloud harbour lantern'
 const TAGS = ['baking', 'C++', 'Nachtmusik', '東京', 'a/b', 'node.js'];
 /** Maximum length of each list of users, spaces and messages. It bounds the memory of long runs. */
 const MAX_REMEMBERED = 200;
+/** Maximum number of open reports of one user. */
+const MAX_OPEN_REPORTS = 20;
 /** Maximum number of users of each writer. */
 const MAX_PEOPLE = 12;
 
@@ -155,8 +165,11 @@ export function openTraffic(): Traffic {
     };
   }
 
-  /** Creates each write of a person; undefined if it needs a target and none exists. */
-  const writes: Record<Write, (person: Person) => Attempt | undefined> = {
+  /**
+   * Creates each write of a person; undefined if it needs a target and none exists. `own` are all people of the writer:
+   * only one journal may contain a fact.
+   */
+  const writes: Record<Write, (person: Person, own: Person[]) => Attempt | undefined> = {
     changeUsername({ mark, token }) {
       const username = `user-${mark.slice(1)}-${nextNumber()}`;
       return {
@@ -248,6 +261,34 @@ export function openTraffic(): Traffic {
         send: () => api.leaveSpace({ client, auth: person.token, path: spaceId(mark) }),
       };
     },
+    removeParticipant(person, own) {
+      const mark = drawExisting('space', person.spaces);
+      const guest = draw(own);
+      if (!mark || guest === person || !hasJoined(guest, mark)) return undefined;
+      const user_id = idOf(`user ${guest.mark}`);
+      return {
+        changes: { [`participation ${mark}>${guest.mark}`]: 'removed' },
+        send: () =>
+          api.removeParticipant({
+            client,
+            auth: person.token,
+            path: { ...spaceId(mark), user_id },
+          }),
+      };
+    },
+    undoRemoval(person, own) {
+      const mark = drawExisting('space', person.spaces);
+      const guest = draw(own);
+      if (!mark || ledger.value(`participation ${mark}>${guest.mark}`) !== 'removed') {
+        return undefined;
+      }
+      const user_id = idOf(`user ${guest.mark}`);
+      return {
+        changes: { [`participation ${mark}>${guest.mark}`]: 'left' },
+        send: () =>
+          api.undoRemoval({ client, auth: person.token, path: { ...spaceId(mark), user_id } }),
+      };
+    },
     sendMessage(person) {
       const space = drawExisting('space', person.joined);
       if (!space || !hasJoined(person, space)) return undefined;
@@ -291,6 +332,20 @@ export function openTraffic(): Traffic {
         send: () => api.withdrawAppreciation({ client, auth: person.token, path: messageId(mark) }),
       };
     },
+    reportSpace(person) {
+      const mark = drawExisting('space', spaces);
+      if (!mark) return undefined;
+      return report(person, mark, (reason) =>
+        api.reportSpace({ client, auth: person.token, path: spaceId(mark), body: { reason } }),
+      );
+    },
+    reportMessage(person) {
+      const mark = drawExisting('message', messages);
+      if (!mark) return undefined;
+      return report(person, mark, (reason) =>
+        api.reportMessage({ client, auth: person.token, path: messageId(mark), body: { reason } }),
+      );
+    },
     deleteAccount({ mark, token }) {
       return {
         changes: { [`user ${mark}`]: undefined },
@@ -298,6 +353,17 @@ export function openTraffic(): Traffic {
       };
     },
   };
+  /** Reports a space or a message, unless the person has already sent as many reports as can be open. */
+  function report(
+    person: Person,
+    mark: string,
+    send: (reason: string) => ReturnType<Attempt['send']>,
+  ): Attempt | undefined {
+    if (person.reports >= MAX_OPEN_REPORTS) return undefined;
+    person.reports += 1;
+    const reason = text(`Report${nextNumber()}`, 10);
+    return { changes: { [`report ${mark}>${person.mark}`]: reason }, send: () => send(reason) };
+  }
   const hasJoined = (person: Person, space: string) =>
     ledger.value(`participation ${space}>${person.mark}`) === 'joined';
 
@@ -310,7 +376,7 @@ export function openTraffic(): Traffic {
       send: () => api.register({ client, body }),
       onSuccess({ user_id, access_token: token }: { user_id: string; access_token: string }) {
         ids.set(`user ${mark}`, user_id);
-        const person = { mark, token, spaces: [], joined: [], messages: [] };
+        const person = { mark, token, spaces: [], joined: [], messages: [], reports: 0 };
         own.push(person);
         remember(people, person);
         return undefined;
@@ -330,8 +396,9 @@ export function openTraffic(): Traffic {
     }
     if (response?.ok) journal.acknowledge(attempt.onSuccess?.(data as never));
     else journal.reject();
-    // Other writers may have deleted the target or made it private.
-    const isExpected = response?.ok || [403, 404, 503].includes(result.status);
+    // Other writers may have deleted the target, made it private or sent messages to a private space.
+    const isConflict = operation === 'updateSpace' && result.status === 409;
+    const isExpected = response?.ok || isConflict || [403, 404, 503].includes(result.status);
     assert(isExpected, `${operation} returned ${result.status}: ${JSON.stringify(error)}`);
     return result;
   }
@@ -352,7 +419,7 @@ export function openTraffic(): Traffic {
         }
         for (let operation = wanted ?? drawOperation(); ; operation = drawOperation()) {
           const person = draw(own);
-          const attempt = writes[operation](person);
+          const attempt = writes[operation](person, own);
           if (attempt) return perform(operation, attempt, journal);
         }
       };

@@ -12,6 +12,13 @@ export const DICTIONARY_PAUSE_FACTOR = 20;
 /** How often maintenance checks whether the database has changed. */
 const MAINTENANCE_INTERVAL_MS = 250;
 
+/** The work of maintenance that only domain functions can do. */
+export interface MaintenanceTasks {
+  refreshDictionary(): Promise<void>;
+  /** Returns whether no rows are left to erase. */
+  eraseDeletedRows(): Promise<boolean>;
+}
+
 export interface Maintenance {
   /** Does all pending work. Called again and again. */
   runRound(): Promise<void>;
@@ -20,7 +27,7 @@ export interface Maintenance {
 /** What the thread of one kind of database does. */
 interface ThreadWork {
   engine: Engine;
-  createMaintenance(refreshDictionary: () => Promise<void>, stopping: AbortSignal): Maintenance;
+  createMaintenance(tasks: MaintenanceTasks, stopping: AbortSignal): Maintenance;
   /** Creates an error for which `Engine.isUnavailable` returns true. */
   unavailableError: (message: string) => Error;
 }
@@ -43,8 +50,11 @@ export async function runThread(work: ThreadWork): Promise<void> {
     else taskRunner.enqueue(request);
   });
 
-  const refreshDictionary = async () => tasks.refreshDictionary?.(engine);
-  const maintenance = work.createMaintenance(refreshDictionary, stopping.signal);
+  const maintenanceTasks = {
+    refreshDictionary: async () => tasks.refreshDictionary?.(engine),
+    eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopping.signal)) ?? true,
+  };
+  const maintenance = work.createMaintenance(maintenanceTasks, stopping.signal);
   while (!stopping.signal.aborted) {
     if (runsMaintenance) await maintenance.runRound();
     await sleep(MAINTENANCE_INTERVAL_MS);

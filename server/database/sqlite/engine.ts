@@ -29,6 +29,12 @@ export function createEngine(
     db,
     readDb: db,
     wordIndex,
+    async requestPurge(trx) {
+      await trx
+        .insertInto('pending_purges')
+        .values({ requested_at: new Date().toISOString() })
+        .execute();
+    },
     // A transaction has the write lock from its beginning.
     async preventConflicts() {},
     async excludeWriters() {},

@@ -1,6 +1,16 @@
 -- The tables as the migrations create them. Do not edit: after a new migration, update this file with
 --   npm test -- test/database/schema.test.ts --update
 
+CREATE TABLE action_counts (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  action TEXT NOT NULL,
+  hour_began_at TEXT NOT NULL,
+  hour_count INTEGER NOT NULL,
+  day_began_at TEXT NOT NULL,
+  day_count INTEGER NOT NULL,
+  PRIMARY KEY (user_pk, action)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE appreciations (
   message_pk INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -29,6 +39,17 @@ CREATE TABLE discarded_avatars (
   remove_after TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE erased_spaces (
+  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE,
+  key INTEGER
+) STRICT;
+
+CREATE INDEX erased_spaces_by_key ON erased_spaces (key) WHERE key IS NOT NULL;
+
+CREATE TABLE erased_users (
+  user_pk INTEGER PRIMARY KEY REFERENCES users ON DELETE CASCADE
+) STRICT;
+
 CREATE TABLE messages (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
   message_id TEXT NOT NULL UNIQUE,
@@ -47,11 +68,15 @@ CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
-  left_at TEXT,
+  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL),
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHERE left_at IS NULL;
+
 CREATE INDEX participations_by_user ON participations (user_pk, joined_at);
+
+CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE removed_at IS NOT NULL;
 
 CREATE TABLE pending_purges (
   id INTEGER PRIMARY KEY,
@@ -80,6 +105,23 @@ CREATE TRIGGER search_revision_2 AFTER DELETE ON public_spaces
 CREATE TRIGGER search_revision_3 AFTER UPDATE ON public_spaces
   BEGIN UPDATE search_revision SET value = value + 1; END;
 
+CREATE TABLE reports (
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
+  report_id TEXT NOT NULL UNIQUE,
+  reporter_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  space_pk INTEGER REFERENCES spaces ON DELETE CASCADE,
+  message_pk INTEGER REFERENCES messages ON DELETE CASCADE,
+  reason TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  CHECK ((space_pk IS NULL) <> (message_pk IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX reports_by_message ON reports (message_pk, reporter_pk);
+
+CREATE INDEX reports_by_reporter ON reports (reporter_pk);
+
+CREATE UNIQUE INDEX reports_by_space ON reports (space_pk, reporter_pk);
+
 CREATE TABLE search_index (version INTEGER NOT NULL) STRICT;
 
 CREATE TABLE search_revision (
@@ -90,6 +132,7 @@ CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOU
 
 CREATE TABLE sessions (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id TEXT NOT NULL UNIQUE,
   token_hash TEXT NOT NULL UNIQUE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   created_at TEXT NOT NULL,
@@ -100,7 +143,7 @@ CREATE INDEX sessions_by_creation ON sessions (created_at);
 
 CREATE INDEX sessions_by_use ON sessions (last_used_at);
 
-CREATE INDEX sessions_by_user ON sessions (user_pk);
+CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at);
 
 CREATE TABLE space_tags (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
@@ -137,6 +180,10 @@ CREATE TABLE spaces_to_index (
 
 CREATE INDEX spaces_to_index_by_key ON spaces_to_index (key);
 
+CREATE TABLE spaces_to_move (
+  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE
+) STRICT;
+
 CREATE TABLE tag_hits (
   tag_id INTEGER NOT NULL REFERENCES tags,
   key INTEGER NOT NULL,
@@ -162,7 +209,7 @@ CREATE TABLE users (
   is_verified INTEGER NOT NULL CHECK (is_verified IN (0, 1)),
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL
-) STRICT;
+, suspended_at TEXT) STRICT;
 
 CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, avatar ON users
   BEGIN UPDATE search_revision SET value = value + 1; END;

@@ -49,8 +49,17 @@ async function fillOtherTables(): Promise<void> {
   const sqlite = new Sqlite(databaseFile(folder));
   sqlite.exec(`
     INSERT INTO discarded_avatars VALUES ('old-avatar-name-000000.webp', '2026-01-06T00:00:00.000Z');
+    INSERT INTO reports VALUES (1, 'report', 2, 1, NULL, 'Off topic', '2026-01-06T00:00:00.000Z');
     INSERT INTO pending_purges VALUES (1, '2026-01-06T00:00:00.000Z');
-    INSERT INTO spaces_to_index VALUES (1, NULL);`);
+    INSERT INTO spaces_to_index VALUES (1, NULL);
+    INSERT INTO spaces_to_move VALUES (1);
+    INSERT INTO action_counts VALUES (1, 'space', '2026-01-06T00:00:00.000Z', 2, '2026-01-06T00:00:00.000Z', 3);
+    INSERT INTO users (pk, user_id, username, username_key, username_skeleton, email, email_key, bio, is_verified, created_at, updated_at)
+      VALUES (99, 'erased:99', '', 'erased:99', 'erased:99', '', 'erased:99', '', 0, '2026-01-06T00:00:00.000Z', '2026-01-06T00:00:00.000Z');
+    INSERT INTO erased_users VALUES (99);
+    INSERT INTO spaces (pk, space_id, creator_pk, title, description, visibility, participant_count, created_at)
+      VALUES (99, 'erased:99', 99, 'Deleted', '', 'public', 0, '2026-01-06T00:00:00.000Z');
+    INSERT INTO erased_spaces VALUES (99, NULL);`);
   sqlite.close();
 }
 

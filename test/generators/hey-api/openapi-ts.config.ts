@@ -8,7 +8,7 @@ export default {
     '@hey-api/client-fetch',
     '@hey-api/typescript',
     'zod',
-    // Validates requests and responses.
-    { name: '@hey-api/sdk', validator: true },
+    // Not of requests, because the Zod schema of a file accepts only strings.
+    { name: '@hey-api/sdk', validator: { response: 'zod' } },
   ],
 } satisfies UserConfig;

@@ -7,7 +7,7 @@ export const openapiGeneratorGo: Generator = {
   toolchains: [java, go],
   install: installOpenapiGenerator,
   command:
-    'openapi-generator-cli generate -i openapi.yaml -g go -o spaceservice --global-property=apiTests=false --additional-properties=packageName=spaceservice,withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false',
+    'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g go -o spaceservice --global-property=apiTests=false --additional-properties=packageName=spaceservice,withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false',
   async compile({ run }) {
     await run('go vet ./...');
     await run('go build -o journey .');

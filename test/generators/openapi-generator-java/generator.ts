@@ -10,7 +10,7 @@ export const openapiGeneratorJava: Generator = {
     await installJars(workspace);
   },
   command:
-    'openapi-generator-cli generate -i openapi.yaml -g java --library native -o client --additional-properties=hideGenerationTimestamp=true',
+    'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g java --library native -o client --additional-properties=hideGenerationTimestamp=true',
   async compile({ run, listFiles }) {
     const sources = await listFiles('client/src/main/java', '.java');
     await run(`javac --release 17 -encoding UTF-8 -cp ../lib/* -d classes ${sources.join(' ')}`);
@@ -18,5 +18,6 @@ export const openapiGeneratorJava: Generator = {
       'javac --release 17 -encoding UTF-8 -Xlint:all -Werror -cp ../lib/*:classes -d classes Journey.java',
     );
   },
-  journey: 'java -cp ../lib/*:classes Journey',
+  // The client decodes responses with the default charset, which depends on the locale before Java 18.
+  journey: 'java -Dfile.encoding=UTF-8 -cp ../lib/*:classes Journey',
 };

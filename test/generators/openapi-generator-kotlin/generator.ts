@@ -9,7 +9,7 @@ export const openapiGeneratorKotlin: Generator = {
     await installOpenapiGenerator(workspace);
     await installJars(workspace);
   },
-  command: 'openapi-generator-cli generate -i openapi.yaml -g kotlin -o client',
+  command: 'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g kotlin -o client',
   async compile({ run, listFiles }) {
     const libraries = (await listFiles('../lib', '.jar')).join(':');
     const compiler = 'java -cp ../lib/* org.jetbrains.kotlin.cli.jvm.K2JVMCompiler';

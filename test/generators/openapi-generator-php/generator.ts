@@ -19,7 +19,7 @@ export const openapiGeneratorPhp: Generator = {
   version: openapiGeneratorVersion,
   toolchains: [java, php, guzzle],
   install: installOpenapiGenerator,
-  command: 'openapi-generator-cli generate -i openapi.yaml -g php -o client',
+  command: 'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g php -o client',
   async compile({ run, listFiles }) {
     for (const file of [...(await listFiles('client/lib', '.php')), 'journey.php'])
       await run(`php -d error_reporting=-1 -l ${file}`);

@@ -9,7 +9,7 @@ export const openapiGeneratorPython: Generator = {
     await installOpenapiGenerator(workspace);
     await installPythonPackages(workspace);
   },
-  command: 'openapi-generator-cli generate -i openapi.yaml -g python -o client',
+  command: 'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g python -o client',
   async compile({ run }) {
     await run('mypy journey.py', { MYPYPATH: 'client' });
   },

@@ -7,9 +7,9 @@ export const openapiGeneratorRust: Generator = {
   toolchains: [java, cargo],
   install: installOpenapiGenerator,
   command:
-    'openapi-generator-cli generate -i openapi.yaml -g rust -o client --additional-properties=packageName=space-service,packageVersion=1.0.0',
+    'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g rust -o client --additional-properties=packageName=space-service,packageVersion=1.0.0',
   async compile({ run }) {
-    await run('cargo build --quiet --locked --target-dir ../target');
+    await run('cargo build --quiet --locked');
   },
   journey: '../target/debug/journey',
 };

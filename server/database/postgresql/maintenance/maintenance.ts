@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import { DICTIONARY_PAUSE_FACTOR, type Maintenance } from '../../maintenance/thread.ts';
+import {
+  DICTIONARY_PAUSE_FACTOR,
+  type Maintenance,
+  type MaintenanceTasks,
+} from '../../maintenance/thread.ts';
 import { isUnavailable } from '../errors.ts';
 
 /** Minimum time between two refreshes of the dictionary. */
@@ -10,26 +14,35 @@ const MIN_PAUSE_MS = 2_000;
 /** How long a process runs the maintenance before another one may take over. Longer than a refresh takes. */
 const LEASE_SECONDS = 120;
 
-/** Refreshes the dictionary, in one of the processes that share the database. PostgreSQL does everything else. */
+/**
+ * Erases deleted rows and refreshes the dictionary, in one of the processes that share the database. PostgreSQL does
+ * everything else.
+ */
 export class PostgresqlMaintenance implements Maintenance {
   readonly #db: Database;
-  readonly #refreshDictionary: () => Promise<void>;
+  readonly #tasks: MaintenanceTasks;
   readonly #holder = randomUUID();
   #pausesUntil = 0;
 
-  constructor(db: Database, refreshDictionary: () => Promise<void>) {
+  constructor(db: Database, tasks: MaintenanceTasks) {
     this.#db = db;
-    this.#refreshDictionary = refreshDictionary;
+    this.#tasks = tasks;
   }
 
   async runRound(): Promise<void> {
-    if (performance.now() < this.#pausesUntil) return;
-    const startedAt = performance.now();
     try {
-      if (await this.#holdsLease()) await this.#refreshDictionary();
+      if (!(await this.#holdsLease())) return;
+      await this.#tasks.eraseDeletedRows();
+      await this.#refreshDictionary();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }
+  }
+
+  async #refreshDictionary(): Promise<void> {
+    if (performance.now() < this.#pausesUntil) return;
+    const startedAt = performance.now();
+    await this.#tasks.refreshDictionary();
     const durationMs = performance.now() - startedAt;
     this.#pausesUntil =
       performance.now() + Math.max(MIN_PAUSE_MS, DICTIONARY_PAUSE_FACTOR * durationMs);

@@ -21,6 +21,6 @@ await runThread({
     activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0 }),
     close: () => db.destroy(),
   }),
-  createMaintenance: (refreshDictionary) => new PostgresqlMaintenance(db, refreshDictionary),
+  createMaintenance: (tasks) => new PostgresqlMaintenance(db, tasks),
   unavailableError: stoppingError,
 });

@@ -27,18 +27,20 @@ const statements = [
     avatar ${TEXT},
     is_verified smallint NOT NULL CHECK (is_verified IN (0, 1)),
     created_at ${TEXT} NOT NULL,
-    updated_at ${TEXT} NOT NULL
+    updated_at ${TEXT} NOT NULL,
+    suspended_at ${TEXT}
   )`,
   'CREATE UNIQUE INDEX users_by_avatar ON users (avatar) WHERE avatar IS NOT NULL',
 
   `CREATE TABLE sessions (
     pk ${KEY},
+    session_id ${TEXT} NOT NULL UNIQUE,
     token_hash ${TEXT} NOT NULL UNIQUE,
     user_pk bigint NOT NULL REFERENCES users ON DELETE CASCADE,
     created_at ${TEXT} NOT NULL,
     last_used_at ${TEXT} NOT NULL
   )`,
-  'CREATE INDEX sessions_by_user ON sessions (user_pk)',
+  'CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at)',
   'CREATE INDEX sessions_by_creation ON sessions (created_at)',
   'CREATE INDEX sessions_by_use ON sessions (last_used_at)',
 
@@ -61,9 +63,12 @@ const statements = [
     user_pk bigint NOT NULL REFERENCES users ON DELETE CASCADE,
     joined_at ${TEXT} NOT NULL,
     left_at ${TEXT},
+    removed_at ${TEXT} CHECK (removed_at IS NULL OR left_at IS NOT NULL),
     PRIMARY KEY (space_pk, user_pk)
   )`,
   'CREATE INDEX participations_by_user ON participations (user_pk, joined_at)',
+  'CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHERE left_at IS NULL',
+  'CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE removed_at IS NOT NULL',
 
   `CREATE TABLE tags (
     tag_id ${KEY},
@@ -100,6 +105,35 @@ const statements = [
   )`,
   'CREATE INDEX appreciations_by_author ON appreciations (author_pk)',
   'CREATE INDEX appreciations_by_user ON appreciations (user_pk)',
+
+  `CREATE TABLE reports (
+    pk ${KEY},
+    report_id ${TEXT} NOT NULL UNIQUE,
+    reporter_pk bigint NOT NULL REFERENCES users ON DELETE CASCADE,
+    space_pk bigint REFERENCES spaces ON DELETE CASCADE,
+    message_pk bigint REFERENCES messages ON DELETE CASCADE,
+    reason ${TEXT} NOT NULL,
+    created_at ${TEXT} NOT NULL,
+    CHECK ((space_pk IS NULL) <> (message_pk IS NULL))
+  )`,
+  'CREATE INDEX reports_by_reporter ON reports (reporter_pk)',
+  'CREATE UNIQUE INDEX reports_by_space ON reports (space_pk, reporter_pk)',
+  'CREATE UNIQUE INDEX reports_by_message ON reports (message_pk, reporter_pk)',
+
+  `CREATE TABLE action_counts (
+    user_pk bigint NOT NULL REFERENCES users ON DELETE CASCADE,
+    action ${TEXT} NOT NULL,
+    hour_began_at ${TEXT} NOT NULL,
+    hour_count bigint NOT NULL,
+    day_began_at ${TEXT} NOT NULL,
+    day_count bigint NOT NULL,
+    PRIMARY KEY (user_pk, action)
+  )`,
+
+  'CREATE TABLE erased_users (user_pk bigint PRIMARY KEY REFERENCES users ON DELETE CASCADE)',
+  'CREATE TABLE erased_spaces (space_pk bigint PRIMARY KEY REFERENCES spaces ON DELETE CASCADE, key bigint)',
+  'CREATE INDEX erased_spaces_by_key ON erased_spaces (key) WHERE key IS NOT NULL',
+  'CREATE TABLE spaces_to_move (space_pk bigint PRIMARY KEY REFERENCES spaces ON DELETE CASCADE)',
 
   `CREATE TABLE public_spaces (
     key bigint PRIMARY KEY,

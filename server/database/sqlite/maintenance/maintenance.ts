@@ -1,32 +1,30 @@
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import type { Maintenance } from '../../maintenance/thread.ts';
-import { DICTIONARY_PAUSE_FACTOR } from '../../maintenance/thread.ts';
+import {
+  DICTIONARY_PAUSE_FACTOR,
+  type Maintenance,
+  type MaintenanceTasks,
+} from '../../maintenance/thread.ts';
 import { isUnavailable } from '../errors.ts';
 import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
 
-/** Merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
+/** Erases deleted rows, merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
 export class SqliteMaintenance implements Maintenance {
   readonly #db: Database;
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
-  readonly #refreshDictionary: () => Promise<void>;
+  readonly #tasks: MaintenanceTasks;
   #dictionaryPausesUntil = 0;
   /** The data version at which no work was left. */
   #handledVersion: number | undefined;
 
-  constructor(
-    db: Database,
-    file: string,
-    refreshDictionary: () => Promise<void>,
-    stopping: AbortSignal,
-  ) {
+  constructor(db: Database, file: string, stopping: AbortSignal, tasks: MaintenanceTasks) {
     this.#db = db;
     this.#stopping = stopping;
-    this.#refreshDictionary = refreshDictionary;
-    this.#purger = new Purger(db, file, refreshDictionary, stopping);
+    this.#tasks = tasks;
+    this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping);
   }
 
   /** Does all pending work. The next round retries it if the disk is full or the file is locked. */
@@ -42,8 +40,9 @@ export class SqliteMaintenance implements Maintenance {
     // Read before the work, so that a write during this round causes another round.
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
+    const isErased = await this.#tasks.eraseDeletedRows();
     const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
-    const isPurgePostponed = requests.length > 0 && this.#purger.isPausing;
+    const isPurgePostponed = requests.length > 0 && (!isErased || this.#purger.isPausing);
     if (requests.length > 0 && !isPurgePostponed) {
       await this.#purger.purge(requests.map(({ id }) => id));
     } else {
@@ -52,12 +51,12 @@ export class SqliteMaintenance implements Maintenance {
     const isDictionaryPostponed = performance.now() < this.#dictionaryPausesUntil;
     if (!isDictionaryPostponed && !this.#stopping.aborted) {
       const startedAt = performance.now();
-      await this.#refreshDictionary();
+      await this.#tasks.refreshDictionary();
       const duration = performance.now() - startedAt;
       this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * duration;
     }
     await checkpointWal(this.#db);
-    const isPostponed = isPurgePostponed || isDictionaryPostponed;
+    const isPostponed = !isErased || isPurgePostponed || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
 }

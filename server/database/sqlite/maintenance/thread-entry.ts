@@ -9,7 +9,6 @@ const db = connect(file);
 
 await runThread({
   engine: createEngine(db),
-  createMaintenance: (refreshDictionary, stopping) =>
-    new SqliteMaintenance(db, file, refreshDictionary, stopping),
+  createMaintenance: (tasks, stopping) => new SqliteMaintenance(db, file, stopping, tasks),
   unavailableError: busyError,
 });

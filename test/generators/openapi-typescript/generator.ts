@@ -1,7 +1,7 @@
 import { type Generator, installNodePackages, node } from '../generator.ts';
 import { pinnedVersion } from '../pinned-version.ts';
 
-export const openapiFetch: Generator = {
+export const openapiTypescript: Generator = {
   folder: import.meta.dirname,
   version: pinnedVersion(import.meta.dirname, 'package.json', /"openapi-typescript": "(.+)"/),
   toolchains: [node],

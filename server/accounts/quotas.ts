@@ -1,0 +1,78 @@
+import { sql } from 'kysely';
+import type { Action, Quotas } from '../config.ts';
+import type { DatabaseTransaction } from '../database/engine.ts';
+import type { ActionCounts } from '../database/schema.ts';
+import { DomainError, RateExceededError } from '../errors.ts';
+
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 24 * HOUR_SECONDS;
+
+const DESCRIPTIONS: Readonly<Record<Action, string>> = {
+  space: 'An account can create or update',
+  message: 'An account can send',
+  change: 'An account can make',
+};
+const UNITS: Readonly<Record<Action, string>> = {
+  space: 'spaces',
+  message: 'messages',
+  change: 'changes',
+};
+
+/**
+ * Counts an action in the transaction that performs it. If the transaction is rolled back, the action does not count.
+ *
+ * The counters are independent of the created rows, so deleting these does not make room for more. A period begins with
+ * the first action after the previous period.
+ * @throws RateExceededError
+ */
+export async function countAction(
+  trx: DatabaseTransaction,
+  { rates }: Pick<Quotas, 'rates'>,
+  userPk: number,
+  action: Action,
+): Promise<void> {
+  if (rates === null) return;
+  const now = Date.now();
+  const time = new Date(now).toISOString();
+  const isCurrent = (column: string, seconds: number) => {
+    const earliest = new Date(now - seconds * 1000).toISOString();
+    // A later time means that the system clock was ahead when the period began.
+    return sql`(${sql.ref(column)} > ${earliest} AND ${sql.ref(column)} <= ${time})`;
+  };
+  const isHourCurrent = isCurrent('action_counts.hour_began_at', HOUR_SECONDS);
+  const isDayCurrent = isCurrent('action_counts.day_began_at', DAY_SECONDS);
+  const { rows } = await sql<ActionCounts>`
+    INSERT INTO action_counts (user_pk, action, hour_began_at, hour_count, day_began_at, day_count)
+    VALUES (${userPk}, ${action}, ${time}, 1, ${time}, 1)
+    ON CONFLICT (user_pk, action) DO UPDATE SET
+      hour_count = CASE WHEN ${isHourCurrent} THEN action_counts.hour_count + 1 ELSE 1 END,
+      hour_began_at = CASE WHEN ${isHourCurrent} THEN action_counts.hour_began_at ELSE ${time} END,
+      day_count = CASE WHEN ${isDayCurrent} THEN action_counts.day_count + 1 ELSE 1 END,
+      day_began_at = CASE WHEN ${isDayCurrent} THEN action_counts.day_began_at ELSE ${time} END
+    RETURNING *`.execute(trx);
+  const counts = rows[0] as ActionCounts;
+  const { perHour, perDay } = rates[action];
+  const secondsLeft = (beganAt: string, seconds: number) =>
+    Math.max(1, Math.ceil(seconds - (now - Date.parse(beganAt)) / 1000));
+  const rateExceeded = (limit: number, period: string, seconds: number) =>
+    new RateExceededError(
+      `${DESCRIPTIONS[action]} at most ${formatCount(limit)} ${UNITS[action]} per ${period}.`,
+      seconds,
+    );
+  if (counts.day_count > perDay) {
+    throw rateExceeded(perDay, 'day', secondsLeft(counts.day_began_at, DAY_SECONDS));
+  }
+  if (counts.hour_count > perHour) {
+    throw rateExceeded(perHour, 'hour', secondsLeft(counts.hour_began_at, HOUR_SECONDS));
+  }
+}
+
+/** Returns a number with thousands separators. */
+export function formatCount(count: number): string {
+  return count.toLocaleString('en');
+}
+
+/** @param detail the limit, and how to make room */
+export function quotaExceeded(detail: string): DomainError {
+  return new DomainError('quota_exceeded', detail);
+}

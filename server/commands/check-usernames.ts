@@ -1,0 +1,21 @@
+import { findOldUsernames } from '../accounts/old-usernames.ts';
+import { readArguments } from '../command-line.ts';
+import { configFromEnvironment } from '../config.ts';
+import { openExistingDatabase } from '../database/open.ts';
+import { runProgram } from '../process/program.ts';
+
+readArguments('check-usernames');
+
+await runProgram(async () => {
+  await using engine = await openExistingDatabase(configFromEnvironment());
+  let count = 0;
+  for await (const { userId, username, reason } of findOldUsernames(engine.db)) {
+    count += 1;
+    console.log(`${userId} ${JSON.stringify(username)}: ${reason}`);
+  }
+  console.log(
+    count === 0
+      ? 'All usernames follow the current rules.'
+      : `${count} usernames are from before the current rules. They stay valid.`,
+  );
+});

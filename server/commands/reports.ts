@@ -1,0 +1,66 @@
+import { exitWithUsage, readArguments } from '../command-line.ts';
+import { configFromEnvironment } from '../config.ts';
+import type { Engine } from '../database/engine.ts';
+import { openExistingDatabase } from '../database/open.ts';
+import { OperatorError } from '../errors.ts';
+import type { Position } from '../pagination.ts';
+import { runProgram } from '../process/program.ts';
+import { closeReports, listReports, type Report } from '../reports/reports.ts';
+
+/** Number of reports read at once. */
+const BATCH_SIZE = 100;
+
+const { positionals: reportIds, flags } = readArguments('reports');
+if (flags.includes('close') !== reportIds.length > 0) exitWithUsage('reports');
+
+await runProgram(async () => {
+  await using engine = await openExistingDatabase(configFromEnvironment());
+  if (reportIds.length === 0) {
+    await printReports(engine);
+    return;
+  }
+  const unknownId = await closeReports(engine, reportIds);
+  if (unknownId !== undefined) {
+    throw new OperatorError(
+      `There is no open report with the id ${unknownId}. Nothing was closed.`,
+    );
+  }
+  console.log(`Reports closed: ${reportIds.length}.`);
+});
+
+async function printReports(engine: Engine): Promise<void> {
+  let count = 0;
+  let position: Position | undefined;
+  do {
+    const page = await listReports(engine, { limit: BATCH_SIZE, position });
+    for (const report of page.items) console.log(describe(report));
+    count += page.items.length;
+    position = page.next ?? undefined;
+  } while (position);
+  console.error(`Open reports: ${count}.`);
+}
+
+/** Returns a report as text, with the ids that the other commands take. */
+function describe(report: Report): string {
+  const lines = [
+    `report       ${report.report_id}  ${report.created_at}`,
+    `reason       ${printable(report.reason)}`,
+  ];
+  if (report.message_id !== null) {
+    lines.push(`message      ${report.message_id}  ${printable(report.text ?? '')}`);
+  }
+  lines.push(
+    `space        ${report.space_id}  ${printable(report.title)}`,
+    `user         ${report.author_id}  ${report.author_username}`,
+    `reported by  ${report.reporter_id}  ${report.reporter_username}\n`,
+  );
+  return lines.join('\n');
+}
+
+/** Returns a text in quotes and in one line, without characters that change the display of a terminal. */
+function printable(text: string): string {
+  return JSON.stringify(text).replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
+}

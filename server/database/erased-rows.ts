@@ -1,0 +1,18 @@
+import { type RawBuilder, sql } from 'kysely';
+
+// Deleting a large space or account takes several transactions. The first one removes it from every response: it adds
+// the space or user to a queue, and gives it ids that no request can contain. Later ones delete the rows. Meanwhile,
+// queries that do not find rows by those ids need these conditions.
+
+/** SQL condition: the space with this key has not been deleted. */
+export function isLiveSpace(spacePk: string): RawBuilder<boolean> {
+  return sql<boolean>`${sql.ref(spacePk)} NOT IN (SELECT space_pk FROM erased_spaces)`;
+}
+
+/** SQL condition: the account of the user with this key has not been deleted. */
+export function isLiveUser(userPk: string): RawBuilder<boolean> {
+  return sql<boolean>`${sql.ref(userPk)} NOT IN (SELECT user_pk FROM erased_users)`;
+}
+
+/** SQL for an id of a deleted row. Ids of the API cannot contain a colon. */
+export const erasedId = sql<string>`'erased:' || pk`;

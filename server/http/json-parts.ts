@@ -1,0 +1,33 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+
+/** A shorter text is sent at once. Of a longer one, this much is read before the client has received earlier parts. */
+const BUFFER_BYTES = 65_536;
+
+/**
+ * Sends a JSON text whose parts are read while it is sent. If reading fails after the response has begun, the connection
+ * is closed, so that the client does not mistake the beginning for the whole.
+ * @throws the error of reading the first parts
+ */
+export async function sendJsonParts(
+  reply: FastifyReply,
+  parts: AsyncIterator<string>,
+): Promise<FastifyReply> {
+  reply.type('application/json').code(200);
+  let text = '';
+  while (text.length < BUFFER_BYTES) {
+    const { done, value } = await parts.next();
+    if (done) return reply.send(text);
+    text += value;
+  }
+  const stream = Readable.from(concatenate(text, parts), {
+    objectMode: false,
+    highWaterMark: BUFFER_BYTES,
+  });
+  return reply.send(stream);
+}
+
+async function* concatenate(first: string, others: AsyncIterator<string>): AsyncGenerator<string> {
+  yield first;
+  for (let part = await others.next(); !part.done; part = await others.next()) yield part.value;
+}

@@ -1,0 +1,218 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type {
+  AccountData,
+  OwnAppreciation,
+  OwnMessage,
+  OwnParticipation,
+  OwnReport,
+  Space,
+} from '../../generated/types.gen.ts';
+import {
+  type Caller,
+  listSessions,
+  requireSession,
+  type SessionLifetimes,
+} from '../auth/sessions.ts';
+import type { Engine } from '../database/engine.ts';
+import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
+import { describeSpaces } from '../spaces/spaces.ts';
+import type { Stores } from '../stores.ts';
+import { readProfile } from './profile.ts';
+
+/** Number of rows read at once. Bounds the memory and the uninterrupted time of a download. */
+const BATCH_SIZE = 50;
+
+/**
+ * Returns all data that the service stores about the caller, as parts of the JSON text of one `AccountData`.
+ *
+ * The parts are read while the text is sent. They are not one snapshot, because a slow client would keep it open, and
+ * until it is closed, deleted content cannot be overwritten.
+ * @throws DomainError `unauthenticated` if the account has been deleted; also while the parts are read, so that the text
+ *   of a deleted account is never complete
+ */
+export async function readAccountData(
+  stores: Stores,
+  caller: Caller,
+  lifetimes: SessionLifetimes,
+): Promise<AsyncIterator<string>> {
+  const { engine } = stores;
+  const account = await readProfile(stores, caller);
+  const lists: Lists = {
+    sessions: readPages((request) => listSessions(engine, caller, lifetimes, request)),
+    spaces: readPages((request) => listOwnSpaces(stores, caller, request)),
+    participations: readPages((request) => listAllParticipations(engine, caller, request)),
+    messages: readPages((request) => listOwnMessages(engine, caller, request)),
+    appreciations: readPages((request) => listAppreciations(engine, caller, request)),
+    reports: readPages((request) => listOwnReports(engine, caller, request)),
+  };
+  return (async function* () {
+    yield `{"account":${JSON.stringify(account)}`;
+    for (const [name, pages] of Object.entries(lists)) {
+      yield `,"${name}":[`;
+      let separator = '';
+      for await (const items of pages) {
+        if (items.length === 0) continue;
+        yield separator + items.map((item) => JSON.stringify(item)).join(',');
+        separator = ',';
+      }
+      yield ']';
+    }
+    await requireSession(engine.db, caller);
+    yield '}';
+  })();
+}
+
+/** The lists of `AccountData`, in the order of the text. */
+type Lists = {
+  [Name in Exclude<keyof AccountData, 'account'>]: AsyncIterable<AccountData[Name]>;
+};
+
+async function* readPages<T>(
+  readPage: (request: PageRequest) => Promise<Page<T>>,
+): AsyncIterable<T[]> {
+  let position: Position | undefined;
+  do {
+    // Otherwise a fast client would keep this process from serving others.
+    await yieldToEventLoop();
+    const page: Page<T> = await readPage({ limit: BATCH_SIZE, position });
+    yield page.items;
+    position = page.next ?? undefined;
+  } while (position);
+}
+
+async function listOwnSpaces(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  { limit, position = [0] }: PageRequest,
+): Promise<Page<Space>> {
+  const rows = await engine.db
+    .selectFrom('spaces')
+    .select('pk')
+    .where('creator_pk', '=', caller.userPk)
+    .where('pk', '>', position[0] as number)
+    .orderBy('pk')
+    .limit(limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, limit, ({ pk }) => [pk]);
+  const spacePks = items.map(({ pk }) => pk);
+  const spaces = await describeSpaces(engine.db, avatars, spacePks, caller);
+  return { items: [...spaces.values()], next };
+}
+
+async function listAllParticipations(
+  engine: Engine,
+  { userPk }: Caller,
+  { limit, position = ['', 0] }: PageRequest,
+): Promise<Page<OwnParticipation>> {
+  const [joinedAt, spacePk] = position;
+  const rows = await engine.db
+    .selectFrom('participations')
+    .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
+    .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at'])
+    .where('user_pk', '=', userPk)
+    .where(sql<boolean>`(joined_at, space_pk) > (${joinedAt}, ${spacePk})`)
+    .orderBy('joined_at')
+    .orderBy('space_pk')
+    .limit(limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, limit, ({ joined_at, space_pk }) => [joined_at, space_pk]);
+  return { items: items.map(({ space_pk: _, ...participation }) => participation), next };
+}
+
+/**
+ * In the order of the index by author: space, word count, `pk`. Two queries, because the database cannot find the start of
+ * a page with one comparison of all three columns.
+ */
+async function listOwnMessages(
+  engine: Engine,
+  { userPk }: Caller,
+  { limit, position = [0, 0, 0] }: PageRequest,
+): Promise<Page<OwnMessage>> {
+  const [spacePk, wordCount, pk] = position as [number, number, number];
+  const rows = await selectOwnMessages(engine, userPk)
+    .where('messages.space_pk', '=', spacePk)
+    .where('messages.word_count', '=', wordCount)
+    .where('messages.pk', '>', pk)
+    .orderBy('messages.pk')
+    .limit(limit + 1)
+    .execute();
+  const others = await selectOwnMessages(engine, userPk)
+    .where(sql<boolean>`(messages.space_pk, messages.word_count) > (${spacePk}, ${wordCount})`)
+    .orderBy('messages.space_pk')
+    .orderBy('messages.word_count')
+    .orderBy('messages.pk')
+    .limit(limit + 1 - rows.length)
+    .execute();
+  rows.push(...others);
+  const { items, next } = pageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
+  return { items: items.map(({ pk: _, space_pk: __, ...message }) => message), next };
+}
+
+function selectOwnMessages({ db }: Engine, userPk: number) {
+  return db
+    .selectFrom('messages')
+    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .select([
+      'messages.pk',
+      'messages.space_pk',
+      'messages.message_id',
+      'spaces.space_id',
+      'messages.text',
+      'messages.word_count',
+      'messages.created_at',
+    ])
+    .select((select) =>
+      select
+        .selectFrom('appreciations')
+        .select((count) => count.fn.countAll<number>().as('count'))
+        .whereRef('appreciations.message_pk', '=', 'messages.pk')
+        .$asScalar()
+        .$notNull()
+        .as('appreciation_count'),
+    )
+    .where('messages.author_pk', '=', userPk);
+}
+
+async function listAppreciations(
+  engine: Engine,
+  { userPk }: Caller,
+  { limit, position = [0] }: PageRequest,
+): Promise<Page<OwnAppreciation>> {
+  const rows = await engine.db
+    .selectFrom('appreciations')
+    .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
+    .select(['appreciations.message_pk', 'messages.message_id', 'appreciations.created_at'])
+    .where('appreciations.user_pk', '=', userPk)
+    .where('appreciations.message_pk', '>', position[0] as number)
+    .orderBy('appreciations.message_pk')
+    .limit(limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, limit, ({ message_pk }) => [message_pk]);
+  return { items: items.map(({ message_pk: _, ...appreciation }) => appreciation), next };
+}
+
+async function listOwnReports(
+  engine: Engine,
+  { userPk }: Caller,
+  { limit, position = [0] }: PageRequest,
+): Promise<Page<OwnReport>> {
+  const rows = await engine.db
+    .selectFrom('reports')
+    .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
+    .leftJoin('messages', 'messages.pk', 'reports.message_pk')
+    .select([
+      'reports.pk',
+      'spaces.space_id',
+      'messages.message_id',
+      'reports.reason',
+      'reports.created_at',
+    ])
+    .where('reports.reporter_pk', '=', userPk)
+    .where('reports.pk', '>', position[0] as number)
+    .orderBy('reports.pk')
+    .limit(limit + 1)
+    .execute();
+  const { items, next } = pageOf(rows, limit, ({ pk }) => [pk]);
+  return { items: items.map(({ pk: _, ...report }) => report), next };
+}

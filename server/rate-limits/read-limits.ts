@@ -1,0 +1,132 @@
+import { LRUCache } from 'lru-cache';
+
+/** Limits public reads per client and network with token buckets in memory. */
+export interface ReadLimits {
+  /** Counts a read. */
+  count(reader: Reader): ReadDecision;
+  /** Returns the allowed reads since the last call, by key. Counts them only after the first call. */
+  takeCounts(): ReadCounts;
+  /** Adds reads that other processes have allowed. */
+  addCounts(counts: ReadCounts): void;
+}
+
+/** The rate-limit keys of the sender of a read. */
+export interface Reader {
+  client: string;
+  /** The same as the client for IPv4. */
+  network: string;
+}
+
+export interface ReadDecision {
+  isAllowed: boolean;
+  /** Number of reads in a burst. */
+  limit: number;
+  /** Reads that are allowed at once now. */
+  remaining: number;
+  /** Seconds until a full burst is allowed again; after a rejection, until the next read. */
+  resetSeconds: number;
+}
+
+export type ReadCounts = (readonly [key: string, reads: number])[];
+
+const MINUTE_MS = 60_000;
+
+/** A client can use this share of the reads of a minute at once. */
+const BURST_SHARE = 1 / 6;
+
+/** Small limits allow at least this many reads at once, as far as they allow them per minute. */
+const MIN_BURST = 10;
+
+/** A network can read as much as this many clients. */
+const CLIENTS_PER_NETWORK = 10;
+
+/** Each takes some hundred bytes. Evicting a bucket forgets the reads of a client that has not read for longer. */
+const MAX_BUCKETS = 50_000;
+
+/** Maximum number of keys that a process sends to others at once: those with the most reads. */
+const MAX_EXCHANGED_KEYS = 2_000;
+
+interface Bucket {
+  /** Negative if several processes together have allowed too many reads. */
+  tokens: number;
+  updatedAt: number;
+}
+
+/** @param now returns milliseconds, like `performance.now` */
+export function createReadLimits(
+  perMinute: number,
+  now: () => number = () => performance.now(),
+): ReadLimits {
+  const burst = Math.min(perMinute, Math.max(MIN_BURST, Math.ceil(perMinute * BURST_SHARE)));
+  const clients = createBuckets(burst, perMinute / MINUTE_MS);
+  const networks = createBuckets(
+    CLIENTS_PER_NETWORK * burst,
+    (CLIENTS_PER_NETWORK * perMinute) / MINUTE_MS,
+  );
+  /** Undefined as long as nobody takes the counts. */
+  let counts: Map<string, number> | undefined;
+  const record = (key: string) => counts?.set(key, (counts.get(key) ?? 0) + 1);
+  const bucketsOf = (key: string) => (key.startsWith(NETWORK_PREFIX) ? networks : clients);
+
+  return {
+    count({ client, network }) {
+      const time = now();
+      const bucket = clients.refill(client, time);
+      if (bucket.tokens < 1) return clients.describe(bucket);
+      if (network !== client) {
+        const networkBucket = networks.refill(NETWORK_PREFIX + network, time);
+        if (networkBucket.tokens < 1) return networks.describe(networkBucket);
+        networkBucket.tokens -= 1;
+        record(NETWORK_PREFIX + network);
+      }
+      bucket.tokens -= 1;
+      record(client);
+      return { ...clients.describe(bucket), isAllowed: true };
+    },
+    takeCounts() {
+      const taken = [...(counts ?? [])];
+      counts = new Map();
+      if (taken.length <= MAX_EXCHANGED_KEYS) return taken;
+      return taken.sort((a, b) => b[1] - a[1]).slice(0, MAX_EXCHANGED_KEYS);
+    },
+    addCounts(added) {
+      const time = now();
+      for (const [key, reads] of added) {
+        const buckets = bucketsOf(key);
+        const bucket = buckets.refill(key, time);
+        bucket.tokens = Math.max(-buckets.capacity, bucket.tokens - reads);
+      }
+    },
+  };
+}
+
+/** Distinguishes the keys of networks from those of clients. */
+const NETWORK_PREFIX = 'network ';
+
+function createBuckets(capacity: number, tokensPerMs: number) {
+  const buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  return {
+    capacity,
+    refill(key: string, time: number): Bucket {
+      let bucket = buckets.get(key);
+      if (!bucket) {
+        bucket = { tokens: capacity, updatedAt: time };
+        buckets.set(key, bucket);
+      }
+      const tokens = bucket.tokens + (time - bucket.updatedAt) * tokensPerMs;
+      bucket.tokens = Math.min(capacity, tokens);
+      bucket.updatedAt = time;
+      return bucket;
+    },
+    describe({ tokens }: Bucket): ReadDecision {
+      const isAllowed = tokens >= 1;
+      const missing = (isAllowed ? capacity : 1) - tokens;
+      return {
+        isAllowed,
+        limit: capacity,
+        remaining: Math.max(0, Math.floor(tokens)),
+        resetSeconds: Math.max(1, Math.ceil(missing / tokensPerMs / 1000)),
+      };
+    },
+  };
+}

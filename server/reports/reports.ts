@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { transact } from '../database/transaction.ts';
+import { DomainError } from '../errors.ts';
+import { findMessage } from '../messages/messages.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import { findSpace } from '../spaces/spaces.ts';
+import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
+
+/** Maximum number of open reports of one user, so that nobody can flood the operator. */
+const MAX_OPEN_REPORTS = 20;
+
+/**
+ * Reports a space to the operator. If the caller has an open report about it, replaces its reason.
+ * @throws DomainError `invalid_request`, `space_not_found`, `too_many_reports`
+ */
+export async function reportSpace(
+  engine: Engine,
+  caller: Caller,
+  spaceId: string,
+  reason: string,
+): Promise<void> {
+  assertReason(reason);
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const { pk } = await findSpace(trx, caller, spaceId);
+    await saveReport(trx, caller, 'space_pk', pk, reason);
+  });
+}
+
+/**
+ * Reports a message to the operator. If the caller has an open report about it, replaces its reason.
+ * @throws DomainError `invalid_request`, `message_not_found`, `too_many_reports`
+ */
+export async function reportMessage(
+  engine: Engine,
+  caller: Caller,
+  messageId: string,
+  reason: string,
+): Promise<void> {
+  assertReason(reason);
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const { pk } = await findMessage(trx, caller, messageId);
+    await saveReport(trx, caller, 'message_pk', pk, reason);
+  });
+}
+
+async function saveReport(
+  trx: DatabaseTransaction,
+  { userPk }: Caller,
+  target: 'space_pk' | 'message_pk',
+  targetPk: number,
+  reason: string,
+): Promise<void> {
+  await trx
+    .insertInto('reports')
+    .values({
+      report_id: randomUUID(),
+      reporter_pk: userPk,
+      [target]: targetPk,
+      reason,
+      created_at: new Date().toISOString(),
+    })
+    .onConflict((conflict) => conflict.columns([target, 'reporter_pk']).doUpdateSet({ reason }))
+    .execute();
+  // Counted afterwards, because a report that exists already does not count again.
+  const { count } = await trx
+    .selectFrom('reports')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('reporter_pk', '=', userPk)
+    .executeTakeFirstOrThrow();
+  if (count > MAX_OPEN_REPORTS) {
+    throw new DomainError(
+      'too_many_reports',
+      `You have ${MAX_OPEN_REPORTS} open reports. Wait until the operator has handled some of them.`,
+    );
+  }
+}
+
+/** A report as the operator sees it. */
+export interface Report {
+  report_id: string;
+  created_at: string;
+  reason: string;
+  reporter_id: string;
+  reporter_username: string;
+  /** The reported space, or the space of the reported message. */
+  space_id: string;
+  title: string;
+  /** Null for the report of a space. */
+  message_id: string | null;
+  text: string | null;
+  /** The author of the reported message, or the creator of the reported space. */
+  author_id: string;
+  author_username: string;
+}
+
+/** Returns a page of the open reports, the newest first. For the operator. */
+export async function listReports(
+  engine: Engine,
+  { limit, position }: PageRequest,
+): Promise<Page<Report>> {
+  let query = engine.db
+    .selectFrom('reports')
+    .innerJoin('users as reporters', 'reporters.pk', 'reports.reporter_pk')
+    .leftJoin('messages', 'messages.pk', 'reports.message_pk')
+    .innerJoin('spaces', (join) =>
+      join.on(({ eb, fn, ref }) =>
+        eb('spaces.pk', '=', fn.coalesce(ref('reports.space_pk'), ref('messages.space_pk'))),
+      ),
+    )
+    .innerJoin('users as authors', (join) =>
+      join.on(({ eb, fn, ref }) =>
+        eb('authors.pk', '=', fn.coalesce(ref('messages.author_pk'), ref('spaces.creator_pk'))),
+      ),
+    )
+    .select([
+      'reports.pk',
+      'reports.report_id',
+      'reports.created_at',
+      'reports.reason',
+      'reporters.user_id as reporter_id',
+      'reporters.username as reporter_username',
+      'spaces.space_id',
+      'spaces.title',
+      'messages.message_id',
+      'messages.text',
+      'authors.user_id as author_id',
+      'authors.username as author_username',
+    ])
+    .where(isLiveSpace('spaces.pk'))
+    .where(isLiveUser('authors.pk'))
+    .orderBy('reports.pk', 'desc')
+    .limit(limit + 1);
+  if (position !== undefined) query = query.where('reports.pk', '<', position[0] as number);
+  const { items, next } = pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+  return { items: items.map(({ pk: _, ...report }) => report), next };
+}
+
+/**
+ * Closes reports, which deletes them. If one is unknown, closes none. For the operator.
+ * @returns the first unknown id; undefined if all are known
+ */
+export async function closeReports(
+  engine: Engine,
+  reportIds: readonly string[],
+): Promise<string | undefined> {
+  return transact(engine, async (trx) => {
+    const known = await trx
+      .selectFrom('reports')
+      .select('report_id')
+      .where('report_id', 'in', reportIds)
+      .execute();
+    const knownIds = known.map(({ report_id }) => report_id);
+    const unknownId = reportIds.find((reportId) => !knownIds.includes(reportId));
+    if (unknownId !== undefined) return unknownId;
+    await trx.deleteFrom('reports').where('report_id', 'in', knownIds).execute();
+    return undefined;
+  });
+}
+
+/**
+ * Rejects a blank reason, and control characters other than line breaks and tabs.
+ * @throws DomainError `invalid_request`
+ */
+export function assertReason(reason: string): void {
+  if (isBlank(reason) || CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS.test(reason)) {
+    throw new DomainError(
+      'invalid_request',
+      'A reason must not be blank. The only control characters accepted are line breaks and tabs.',
+      [{ pointer: '/reason', message: 'is blank or has control characters' }],
+    );
+  }
+}

@@ -1,0 +1,110 @@
+import { sql } from 'kysely';
+import type { Removal } from '../../generated/types.gen.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import { DomainError } from '../errors.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Stores } from '../stores.ts';
+import { describeCreator } from '../users/creator.ts';
+import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
+import { findOwnSpace } from './spaces.ts';
+
+/**
+ * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does nothing
+ * if the user has already been removed.
+ * @throws DomainError `space_not_found`, `not_space_creator`, `participant_not_found`, `creator_cannot_leave`
+ */
+export async function removeParticipant(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  spaceId: string,
+  userId: string,
+): Promise<Removal> {
+  return transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const space = await findOwnSpace(trx, caller, spaceId);
+    const participation = await trx
+      .selectFrom('participations')
+      .innerJoin('users', 'users.pk', 'participations.user_pk')
+      .select(['user_pk', 'left_at', 'removed_at', 'user_id', 'username', 'avatar'])
+      .where('space_pk', '=', space.pk)
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+    if (!participation) {
+      throw new DomainError(
+        'participant_not_found',
+        'There is no such user, or the user has never joined the space.',
+      );
+    }
+    if (participation.user_pk === space.creatorPk) throw creatorCannotLeave();
+    const user = describeCreator(avatars, participation);
+    if (participation.removed_at !== null) return { user, removed_at: participation.removed_at };
+    const removed_at = new Date().toISOString();
+    await trx
+      .updateTable('participations')
+      .set({ left_at: participation.left_at ?? removed_at, removed_at })
+      .where('space_pk', '=', space.pk)
+      .where('user_pk', '=', participation.user_pk)
+      .execute();
+    if (participation.left_at === null) await changeParticipantCount(engine, trx, space.pk, -1);
+    return { user, removed_at };
+  });
+}
+
+/**
+ * Allows a removed user to join a space that the caller created. Does nothing if the user has not been removed.
+ * @throws DomainError `space_not_found`, `not_space_creator`
+ */
+export async function undoRemoval(
+  engine: Engine,
+  caller: Caller,
+  spaceId: string,
+  userId: string,
+): Promise<void> {
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const { pk } = await findOwnSpace(trx, caller, spaceId);
+    await trx
+      .updateTable('participations')
+      .set({ removed_at: null })
+      .where('space_pk', '=', pk)
+      .where('user_pk', '=', (eb) =>
+        eb.selectFrom('users').select('pk').where('user_id', '=', userId),
+      )
+      .execute();
+  });
+}
+
+/**
+ * Returns a page of the users removed from a space that the caller created, the last removed first.
+ * @throws DomainError `space_not_found`, `not_space_creator`
+ */
+export async function listRemovals(
+  { engine, avatars }: Stores,
+  caller: Caller,
+  spaceId: string,
+  { limit, position }: PageRequest,
+): Promise<Page<Removal>> {
+  const { pk } = await findOwnSpace(engine.db, caller, spaceId);
+  let query = engine.db
+    .selectFrom('participations')
+    .innerJoin('users', 'users.pk', 'participations.user_pk')
+    .select(['user_pk', 'removed_at', 'user_id', 'username', 'avatar'])
+    .where('space_pk', '=', pk)
+    .where('removed_at', 'is not', null)
+    .$narrowType<{ removed_at: string }>()
+    .orderBy('removed_at', 'desc')
+    .orderBy('user_pk', 'desc')
+    .limit(limit + 1);
+  if (position !== undefined) {
+    const [removedAt, userPk] = position as readonly [string, number];
+    query = query.where(sql<boolean>`(removed_at, user_pk) < (${removedAt}, ${userPk})`);
+  }
+  const page = pageOf(await query.execute(), limit, (row) => [row.removed_at, row.user_pk]);
+  const items = page.items.map((row) => ({
+    user: describeCreator(avatars, row),
+    removed_at: row.removed_at,
+  }));
+  return { items, next: page.next };
+}

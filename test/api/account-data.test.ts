@@ -1,0 +1,220 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { AccountData, Message, Space } from '../../generated/types.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { avatarFile } from '../support/avatar.ts';
+import { head } from '../support/raw.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const download = async ({ client }: Pick<TestUser, 'client'>): Promise<AccountData> =>
+  (await api.downloadAccountData({ client, throwOnError: true })).data;
+
+/** Inserts messages of a user directly, because thousands of requests would take long. */
+async function insertMessages(
+  { userId }: TestUser,
+  { space_id }: Space,
+  count: number,
+  text: (i: number) => string,
+): Promise<void> {
+  const { db } = app.context.engine;
+  const { pk: author_pk } = await db
+    .selectFrom('users')
+    .select('pk')
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+  const { pk: space_pk } = await db
+    .selectFrom('spaces')
+    .select('pk')
+    .where('space_id', '=', space_id)
+    .executeTakeFirstOrThrow();
+  const created_at = new Date().toISOString();
+  await db.transaction().execute(async (trx) => {
+    for (let first = 0; first < count; first += 1_000) {
+      const rows = Array.from({ length: Math.min(1_000, count - first) }, (_, i) => ({
+        message_id: `${userId}-${first + i}`,
+        space_pk,
+        author_pk,
+        text: text(first + i),
+        word_count: (first + i) % 3,
+        created_at,
+      }));
+      await trx.insertInto('messages').values(rows).execute();
+    }
+  });
+}
+
+describe('downloadAccountData', () => {
+  test('returns everything that the service stores about the caller', async () => {
+    const [ada, bob] = [await app.register('ada'), await app.register('bob')];
+    const { client } = ada;
+    await api.changeBio({ client, body: { bio: 'Likes "tea"\nand scones' }, throwOnError: true });
+    await api.changeProfilePicture({
+      client,
+      body: { avatar: await avatarFile() },
+      throwOnError: true,
+    });
+    const own = await createSpace(ada, { title: 'Tea', tags: ['Tea', 'cake'] });
+    const hidden = await createSpace(ada, { title: 'Secret tea', visibility: 'private' });
+    const [joined, left] = [await createSpace(bob), await createSpace(bob)];
+    await joinSpace(ada, joined);
+    await joinSpace(ada, left);
+    const first = await sendMessage(ada, own, 'Two words');
+    const second = await sendMessage(ada, left, 'Just three words');
+    const ofBob = await sendMessage(bob, joined, 'Hello');
+    await api.leaveSpace({ client, path: left, throwOnError: true });
+    await api.appreciateMessage({ client, path: ofBob, throwOnError: true });
+    await joinSpace(bob, own);
+    await api.appreciateMessage({ client: bob.client, path: first, throwOnError: true });
+    await api.reportSpace({ client, path: joined, body: { reason: 'Boring' }, throwOnError: true });
+    await api.reportMessage({ client, path: ofBob, body: { reason: 'Rude' }, throwOnError: true });
+    const { email, password } = ada;
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
+
+    const data = await download(ada);
+    const { data: profile } = await api.getProfile({ client, throwOnError: true });
+    expect(profile.profile_picture).not.toContain('default');
+    const { data: sessions } = await api.listSessions({ client, throwOnError: true });
+    expect(sessions).toHaveLength(2);
+    const spaceOf = async (path: Space) =>
+      (await api.getSpace({ client, path, throwOnError: true })).data;
+    const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({
+      ...message,
+      appreciation_count,
+    });
+    const created_at = expect.any(String);
+    const joined_at = expect.any(String);
+    expect(data).toEqual({
+      account: profile,
+      sessions,
+      spaces: [await spaceOf(own), await spaceOf(hidden)],
+      participations: [
+        { space_id: own.space_id, joined_at, left_at: null },
+        { space_id: hidden.space_id, joined_at, left_at: null },
+        { space_id: joined.space_id, joined_at, left_at: null },
+        { space_id: left.space_id, joined_at, left_at: expect.any(String) },
+      ],
+      messages: [ownMessage(first, 1), ownMessage(second, 0)],
+      appreciations: [{ message_id: ofBob.message_id, created_at }],
+      reports: [
+        { space_id: joined.space_id, message_id: null, reason: 'Boring', created_at },
+        { space_id: null, message_id: ofBob.message_id, reason: 'Rude', created_at },
+      ],
+    });
+    expect(data.spaces[1]?.invitation_code).toBe(hidden.invitation_code);
+  });
+
+  test('returns empty lists for a new account', async () => {
+    const data = await download(await app.register());
+    expect(data.sessions).toHaveLength(1);
+    expect(data).toMatchObject({
+      spaces: [],
+      participations: [],
+      messages: [],
+      appreciations: [],
+      reports: [],
+    });
+  });
+
+  test('returns each item of long lists once', async () => {
+    const [user, other] = [await app.register(), await app.register()];
+    const spaces: Space[] = [];
+    for (let i = 0; i < 101; i += 1) spaces.push(await createSpace(user, { title: `Tea ${i}` }));
+    const [space, second] = spaces as [Space, Space];
+    await insertMessages(user, space, 449, (i) => `Message ${i}`);
+    await sendMessage(user, second, 'four words in another');
+    await joinSpace(other, space);
+    await insertMessages(other, space, 101, (i) => `Message ${i}`);
+    for (let i = 0; i < 101; i += 1) {
+      const path = { message_id: `${other.userId}-${i}` };
+      await api.appreciateMessage({ client: user.client, path, throwOnError: true });
+    }
+    const data = await download(user);
+    const distinct = (ids: string[]) => {
+      expect(new Set(ids).size).toBe(ids.length);
+      return ids.length;
+    };
+    expect(distinct(data.spaces.map(({ space_id }) => space_id))).toBe(101);
+    expect(distinct(data.participations.map(({ space_id }) => space_id))).toBe(101);
+    expect(distinct(data.messages.map(({ message_id }) => message_id))).toBe(450);
+    expect(distinct(data.appreciations.map(({ message_id }) => message_id))).toBe(101);
+  });
+
+  test('neither blocks other requests nor fills the memory for 100,000 messages', async () => {
+    const user = await app.register();
+    const space = await createSpace(user);
+    await insertMessages(user, space, 100_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);
+    let isDownloading = true;
+    let others = 0;
+    const sendOthers = async () => {
+      while (isDownloading) {
+        const response = await app.fetch(`/api/spaces/${space.space_id}`);
+        expect(response.status).toBe(200);
+        others += 1;
+      }
+    };
+    // Not with `app.fetch`, because it would keep the whole text to validate it.
+    const response = await fetch(`${app.url}/api/profile/data`, { headers: user.headers });
+    const sending = sendOthers();
+    const before = process.memoryUsage().rss;
+    let maxBytes = 0;
+    let bytes = 0;
+    for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+      bytes += part.length;
+      maxBytes = Math.max(maxBytes, process.memoryUsage().rss);
+    }
+    isDownloading = false;
+    await sending;
+    expect(bytes).toBeGreaterThan(100_000_000);
+    expect(others).toBeGreaterThan(100);
+    expect((maxBytes - before) / 2 ** 20, 'MiB').toBeLessThan(150);
+  }, 120_000);
+
+  test('is cut off, not completed, if the account is deleted meanwhile', async () => {
+    const user = await app.register();
+    const space = await createSpace(user);
+    await insertMessages(user, space, 20_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);
+    const { hostname, port } = new URL(app.url);
+    // Without a listener for data, the client does not read, so the server can send only the beginning.
+    const socket = connect(Number(port), hostname);
+    try {
+      socket.write(head('GET', '/api/profile/data', { Authorization: `Bearer ${user.token}` }));
+      await once(socket, 'readable');
+      await api.deleteAccount({ client: user.client, throwOnError: true });
+      const parts: Buffer[] = [];
+      socket.on('data', (part: Buffer) => void parts.push(part));
+      await once(socket, 'close');
+      const text = Buffer.concat(parts).toString('latin1');
+      expect(text).toContain('"messages":[');
+      // The last chunk of a complete response is empty.
+      expect(text).not.toMatch(/\r\n0\r\n\r\n$/);
+    } finally {
+      socket.destroy();
+    }
+  });
+
+  test('stops reading when the client disconnects', async () => {
+    const user = await app.register();
+    const space = await createSpace(user);
+    await insertMessages(user, space, 20_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);
+    const aborting = new AbortController();
+    const { headers } = user;
+    const { signal } = aborting;
+    const response = await fetch(`${app.url}/api/profile/data`, { headers, signal });
+    await response.body?.getReader().read();
+    const busySeconds = () => app.context.engine.activity().busySeconds;
+    aborting.abort();
+    await sleep(100);
+    const before = busySeconds();
+    await sleep(300);
+    expect(busySeconds()).toBe(before);
+  });
+});

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Message, Space } from '../../generated/types.gen.ts';
+import { findCaller } from '../../server/auth/sessions.ts';
+import { exportRecords } from '../../server/exchange/export.ts';
+import { importRecords } from '../../server/exchange/import.ts';
+import { eraseAccount, eraseDeletedRows } from '../../server/profile/account-deletion.ts';
+import { eraseSpace } from '../../server/spaces/space-deletion.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { tablesOf } from '../support/tables.ts';
+
+/** So short that a transaction deletes only one batch of rows. */
+const NO_TIME_MS = -1;
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp({}, { runsMaintenance: false });
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+let gone: TestUser;
+let other: TestUser;
+let own: Space;
+let hidden: Space;
+let foreign: Space;
+let message: Message;
+let inOwn: Message;
+beforeEach(async () => {
+  [gone, other] = [await app.register(), await app.register()];
+  own = await createSpace(gone, { title: `Own ${gone.username}`, tags: ['lighthouse', 'sea'] });
+  hidden = await createSpace(gone, { visibility: 'private' });
+  foreign = await createSpace(other, { title: `Foreign ${other.username}`, tags: ['sea'] });
+  await joinSpace(other, own);
+  await joinSpace(other, hidden);
+  await joinSpace(gone, foreign);
+  inOwn = await sendMessage(other, own, 'six words in a deleted space');
+  const stays = await sendMessage(other, foreign, 'three remaining words');
+  message = await sendMessage(gone, foreign, 'three deleted words');
+  for (const { message_id } of [inOwn, stays]) {
+    await api.appreciateMessage({ client: gone.client, path: { message_id }, throwOnError: true });
+  }
+  const path = { message_id: message.message_id };
+  await api.appreciateMessage({ client: other.client, path, throwOnError: true });
+});
+
+const callerOf = async ({ token }: TestUser) => {
+  const { engine, config } = app.context;
+  const caller = await findCaller(engine, token, config.sessions);
+  if (!caller) throw new Error('The session has ended.');
+  return caller;
+};
+
+/** Deletes one batch of rows. Returns whether none are left. */
+const eraseBatch = () =>
+  eraseDeletedRows(app.context.engine, undefined, {
+    maxTransactionMs: NO_TIME_MS,
+    maxRunMs: NO_TIME_MS,
+  });
+
+const eraseAll = async () => {
+  while (!(await eraseBatch()));
+};
+
+const countRows = async () => {
+  const { db } = app.context.engine;
+  const counts: Record<string, number> = {};
+  for (const table of [...tablesOf('stored'), ...tablesOf('index')]) {
+    const { count } = await db
+      .selectFrom(table as 'users')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    counts[table] = count;
+  }
+  return counts;
+};
+
+/** Everything that the other user can see, and an export. */
+const view = async () => {
+  const { client } = other;
+  const lists = [
+    await api.listParticipations({ client }),
+    await api.listMessages({ client, query: { space_id: foreign.space_id } }),
+    await api.searchSpaces({ client, query: { q: 'own foreign lighthouse user' } }),
+    await api.searchSpaces({ client, query: { q: `foreign ${other.username}` } }),
+    await api.searchSpacesByTag({ client, path: { tag: 'sea' } }),
+    await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } }),
+    await api.getSpace({ client, path: { space_id: foreign.space_id } }),
+    await api.getProfile({ client }),
+  ].map(({ data }) => data);
+  const statuses = [
+    await api.getSpace({ client, path: { space_id: own.space_id } }),
+    await api.joinSpace({ client, path: { space_id: own.space_id }, body: {} }),
+    await api.leaveSpace({ client, path: { space_id: own.space_id } }),
+    await api.listMessages({ client, query: { space_id: own.space_id } }),
+    await api.deleteMessage({ client, path: { message_id: inOwn.message_id } }),
+    await api.appreciateMessage({ client, path: { message_id: message.message_id } }),
+    await api.withdrawAppreciation({ client, path: { message_id: message.message_id } }),
+    await api.getUser({ client, path: { user_id: gone.userId } }),
+    await api.getProfile({ client: gone.client }),
+  ].map(({ response }) => response?.status);
+  const exported: object[] = [];
+  await exportRecords(app.context.engine, async (record) => void exported.push(record));
+  return { lists, statuses, exported };
+};
+
+describe('The deletion of an account in several transactions', () => {
+  test('removes it from every response with the first one', async () => {
+    const before = await countRows();
+    const { userPk, sessionPk } = await callerOf(gone);
+    await eraseAccount(app.context.engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+    expect((await countRows()).messages, 'rows are left').toBe(before.messages);
+
+    const first = await view();
+    const profile = await api.getProfile({ client: other.client, throwOnError: true });
+    expect(profile.data.stats).toEqual({
+      spaces_created: 1,
+      spaces_participated: 1,
+      total_words_contributed: 3,
+      total_appreciations_received: 0,
+    });
+    expect(first.lists).toMatchObject([
+      [{ space: { space_id: foreign.space_id, participant_count: 1 } }],
+      [{ text: 'three remaining words', appreciation_count: 0 }],
+      expect.any(Array),
+      [{ space_id: foreign.space_id, participant_count: 1 }],
+      expect.any(Array),
+      [],
+      { participant_count: 1 },
+      expect.any(Object),
+    ]);
+    expect(first.statuses).toEqual([404, 404, 404, 404, 404, 404, 404, 404, 401]);
+    expect(JSON.stringify(first)).not.toContain(gone.username);
+
+    let batches = 0;
+    for (; !(await eraseBatch()); batches += 1) expect(await view()).toEqual(first);
+    expect(batches).toBeGreaterThan(4);
+    expect(await view()).toEqual(first);
+  });
+
+  test('leaves the same rows as a deletion in one transaction', async () => {
+    const target = async (user: TestUser) => {
+      const { userPk, sessionPk } = await callerOf(user);
+      return { pk: userPk, sessionPk };
+    };
+    const { engine } = app.context;
+    const stranger = await app.register();
+    const before = await countRows();
+    await createSpace(stranger, { tags: ['unique'] });
+    await eraseAccount(engine, await target(stranger));
+    expect(await countRows()).toMatchObject({ spaces: before.spaces, tags: before.tags });
+
+    await eraseAccount(engine, await target(gone), NO_TIME_MS);
+    await eraseAccount(engine, await target(other), NO_TIME_MS);
+    await eraseAll();
+    const { db } = engine;
+    for (const table of ['erased_users', 'erased_spaces', 'spaces_to_move'] as const) {
+      expect(await db.selectFrom(table).selectAll().execute()).toEqual([]);
+    }
+    const left = await countRows();
+    expect(left).toMatchObject({
+      users: Number(before.users) - 3,
+      spaces: Number(before.spaces) - 3,
+      messages: Number(before.messages) - 3,
+      participations: Number(before.participations) - 6,
+    });
+  });
+
+  test('makes the username and the email address available with the first one', async () => {
+    const { userPk, sessionPk } = await callerOf(gone);
+    await eraseAccount(app.context.engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+    const { username, email, password } = gone;
+    const again = await api.register({
+      client: app.client(),
+      body: { username, email, password },
+    });
+    expect(again.response?.status).toBe(201);
+  });
+
+  test('is finished before an import, which can restore the account', async () => {
+    const { engine } = app.context;
+    const records: object[] = [];
+    await exportRecords(engine, async (record) => void records.push(record));
+    const { userPk, sessionPk } = await callerOf(gone);
+    await eraseAccount(engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+    const lines = async function* () {
+      for (const record of records) yield JSON.stringify(record);
+    };
+    await importRecords(engine, lines());
+    const { data } = await api.listMessages({
+      client: other.client,
+      query: { space_id: foreign.space_id },
+    });
+    expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
+  });
+});
+
+describe('The deletion of a space in several transactions', () => {
+  test('removes it from every response with the first one', async () => {
+    const { sessionPk } = await callerOf(gone);
+    const { engine } = app.context;
+    const { pk } = await engine.db
+      .selectFrom('spaces')
+      .select('pk')
+      .where('space_id', '=', own.space_id)
+      .executeTakeFirstOrThrow();
+    await eraseSpace(engine, { pk, sessionPk }, NO_TIME_MS);
+    const statsOf = async ({ client }: TestUser) =>
+      (await api.getProfile({ client, throwOnError: true })).data.stats;
+    const observe = async () => [await view(), await statsOf(gone)];
+    // The first view withdraws an appreciation of a message that stays.
+    await view();
+    const first = await observe();
+    expect(await statsOf(gone)).toMatchObject({ spaces_created: 1 });
+    expect(await statsOf(other)).toMatchObject({
+      total_words_contributed: 3,
+      total_appreciations_received: 1,
+    });
+    expect(JSON.stringify(first)).not.toContain(own.title);
+    while (!(await eraseBatch())) expect(await observe()).toEqual(first);
+  });
+});
+
+test('Maintenance finishes a deletion that a crash interrupted, and then overwrites it', async () => {
+  const { userPk, sessionPk } = await callerOf(gone);
+  const { engine, config } = app.context;
+  await eraseAccount(engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+  await using restarted = await startApp({ DATA_DIR: config.dataDir });
+  const { db } = restarted.context.engine;
+  const pending = () => db.selectFrom('pending_purges').select('id').execute();
+  await expect.poll(pending, { timeout: 15_000 }).toEqual([]);
+  expect(await db.selectFrom('erased_users').select('user_pk').execute()).toEqual([]);
+  const rows = await db.selectFrom('users').select('pk').where('pk', '=', userPk).execute();
+  expect(rows).toEqual([]);
+});

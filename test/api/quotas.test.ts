@@ -1,0 +1,328 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { SpaceCreation } from '../../generated/types.gen.ts';
+import { importRecords } from '../../server/exchange/import.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+
+const HOUR_MS = 3_600_000;
+const NEW_SPACE: SpaceCreation = { title: 'Tea', description: '', visibility: 'public', tags: [] };
+
+let clients = 0;
+/** An IPv4 address of its own for each test, because the accounts in a network share a limit. */
+const newClient = () => ({ 'x-forwarded-for': `192.0.2.${++clients}` });
+
+interface Result {
+  response?: Response;
+  error?: unknown;
+}
+
+const statusOf = async (call: Promise<Result>) => (await call).response?.status;
+
+const expectRetryAfter = async (call: Promise<Result>, maxSeconds: number, limit: string) => {
+  const { response, error } = await call;
+  expect(error).toMatchObject({ status: 429, code: 'too_many_requests', errors: [] });
+  const seconds = Number(response?.headers.get('retry-after'));
+  expect(seconds).toBeGreaterThan(maxSeconds - 60);
+  expect(seconds).toBeLessThanOrEqual(maxSeconds);
+  expect(error).toMatchObject({ detail: `${limit} Try again in ${seconds} seconds.` });
+};
+
+afterEach(() => void vi.useRealTimers());
+
+describe('The quotas per hour and day', () => {
+  let app: TestApp;
+  const settings = {
+    RATE_LIMITS: 'on',
+    TRUST_PROXY: '127.0.0.1',
+    SPACES_PER_HOUR: '3',
+    SPACES_PER_DAY: '5',
+    MESSAGES_PER_HOUR: '4',
+    CHANGES_PER_HOUR: '4',
+  };
+  beforeAll(async () => {
+    app = await startApp(settings);
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  const create = ({ client }: TestUser, headers: Record<string, string>) =>
+    api.createSpace({ client, headers, body: NEW_SPACE });
+
+  test('count created and updated spaces, also after they are deleted', async () => {
+    const [user, headers] = [await app.register(), newClient()];
+    const { client } = user;
+    const { data: space } = await api.createSpace({ client, headers, body: NEW_SPACE });
+    const path = { space_id: space?.space_id ?? '' };
+    const update = () => api.updateSpace({ client, headers, path, body: { title: 'Coffee' } });
+    expect(await statusOf(update())).toBe(200);
+    expect(await statusOf(api.deleteSpace({ client, path }))).toBe(200);
+    expect(await statusOf(create(user, headers))).toBe(201);
+    const limit = 'An account can create or update at most 3 spaces per hour.';
+    await expectRetryAfter(create(user, headers), 3_600, limit);
+    expect(await statusOf(create(await app.register(), headers))).toBe(201);
+  });
+
+  test('do not count requests that fail', async () => {
+    const [user, headers] = [await app.register(), newClient()];
+    const { client } = user;
+    for (let i = 0; i < 5; i += 1) {
+      const path = { space_id: 'unknown' };
+      const update = api.updateSpace({ client, headers, path, body: { title: 'Coffee' } });
+      expect(await statusOf(update)).toBe(404);
+    }
+    for (let i = 0; i < 2; i += 1) expect(await statusOf(create(user, headers))).toBe(201);
+    const { data: space } = await create(user, headers);
+    expect(await statusOf(create(user, headers))).toBe(429);
+    const path = { space_id: space?.space_id ?? '' };
+    const update = api.updateSpace({ client, headers, path, body: { title: 'Coffee' } });
+    expect(await statusOf(update)).toBe(429);
+  });
+
+  test('begin again after an hour, and end after a day', async () => {
+    const [user, headers] = [await app.register(), newClient()];
+    for (let i = 0; i < 3; i += 1) expect(await statusOf(create(user, headers))).toBe(201);
+    expect(await statusOf(create(user, headers))).toBe(429);
+    const startedAt = Date.now();
+    const passTime = (ms: number) => vi.useFakeTimers({ toFake: ['Date'], now: startedAt + ms });
+    passTime(HOUR_MS + 1_000);
+    for (let i = 0; i < 2; i += 1) expect(await statusOf(create(user, headers))).toBe(201);
+    const limit = 'An account can create or update at most 5 spaces per day.';
+    await expectRetryAfter(create(user, headers), 23 * 3_600, limit);
+    passTime(24 * HOUR_MS + 1_000);
+    expect(await statusOf(create(user, headers))).toBe(201);
+    // The clock was ahead.
+    passTime(0);
+    expect(await statusOf(create(user, headers))).toBe(201);
+  });
+
+  test('count concurrent requests to several processes exactly', async () => {
+    await using second = await startApp({ ...settings, DATA_DIR: app.context.config.dataDir });
+    const [user, headers] = [await app.register(), newClient()];
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        statusOf(create({ ...user, client: (i % 2 ? app : second).client(user.token) }, headers)),
+      ),
+    );
+    expect(statuses.filter((status) => status === 201)).toHaveLength(3);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(9);
+  });
+
+  test('count messages', async () => {
+    const [user, headers] = [await app.register(), newClient()];
+    const space = await createSpace(user);
+    const send = () =>
+      api.sendMessage({
+        client: user.client,
+        headers,
+        body: { space_id: space.space_id, text: 'Hello' },
+      });
+    for (let i = 0; i < 4; i += 1) expect(await statusOf(send())).toBe(201);
+    await expectRetryAfter(send(), 3_600, 'An account can send at most 4 messages per hour.');
+  });
+
+  test('count joining, appreciating and changing the bio together, but not their reversal', async () => {
+    const [user, other, headers] = [await app.register(), await app.register(), newClient()];
+    const { client } = user;
+    const space = await createSpace(other);
+    const message = await sendMessage(other, space, 'Hello');
+    const [path, messagePath] = [{ space_id: space.space_id }, { message_id: message.message_id }];
+    const join = () => api.joinSpace({ client, headers, path, body: {} });
+    const appreciate = () => api.appreciateMessage({ client, headers, path: messagePath });
+    const changeBio = () => api.changeBio({ client, headers, body: { bio: 'Here' } });
+    const actions = [
+      join,
+      () => api.leaveSpace({ client, path }),
+      join,
+      appreciate,
+      () => api.withdrawAppreciation({ client, path: messagePath }),
+      changeBio,
+    ];
+    for (const act of actions) expect(await statusOf(act())).toBe(200);
+    for (const act of [join, appreciate, changeBio]) {
+      await expectRetryAfter(act(), 3_600, 'An account can make at most 4 changes per hour.');
+    }
+    expect(await statusOf(api.leaveSpace({ client, path }))).toBe(200);
+  });
+
+  test('of ten accounts are the limit of a network', async () => {
+    const headers = { 'x-forwarded-for': '2001:db8:7:1::1' };
+    const neighbour = { 'x-forwarded-for': '2001:db8:7:2::1' };
+    for (let i = 0; i < 10; i += 1) {
+      const user = await app.register();
+      for (let j = 0; j < 3; j += 1) expect(await statusOf(create(user, headers))).toBe(201);
+    }
+    const user = await app.register();
+    const { response, error } = await create(user, neighbour);
+    expect(error).toMatchObject({ status: 429, code: 'too_many_requests' });
+    expect(Number(response?.headers.get('retry-after'))).toBeLessThanOrEqual(3_600);
+    expect(await statusOf(create(user, { 'x-forwarded-for': '2001:db8:8:1::1' }))).toBe(201);
+  });
+
+  test('are off with RATE_LIMITS=off', async () => {
+    await using unlimited = await startApp({ ...settings, RATE_LIMITS: 'off' });
+    const user = await unlimited.register();
+    for (let i = 0; i < 6; i += 1) await createSpace(user);
+  });
+});
+
+describe('The quotas of what an account can have', () => {
+  let app: TestApp;
+  const settings = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '4', MAX_TAGS: '5', MAX_SESSIONS: '3' };
+  beforeAll(async () => {
+    app = await startApp(settings);
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  test('limit the number of spaces, and deleting one makes room', async () => {
+    const user = await app.register();
+    const { client } = user;
+    const created = await Promise.all(
+      Array.from({ length: 8 }, () => api.createSpace({ client, body: NEW_SPACE })),
+    );
+    const spaces = created.flatMap(({ data }) => data ?? []);
+    expect(spaces).toHaveLength(3);
+    const { error } = await api.createSpace({ client, body: NEW_SPACE });
+    expect(error).toMatchObject({
+      status: 409,
+      code: 'quota_exceeded',
+      detail: 'An account can have at most 3 spaces. Delete one before you create another.',
+    });
+    await api.deleteSpace({ client, path: { space_id: spaces[0]?.space_id ?? '' } });
+    expect(await statusOf(api.createSpace({ client, body: NEW_SPACE }))).toBe(201);
+  });
+
+  test('limit the number of participations, including those in own spaces', async () => {
+    const [user, other] = [await app.register(), await app.register()];
+    const { client } = user;
+    const own = [await createSpace(user), await createSpace(user)];
+    const foreign = [await createSpace(other), await createSpace(other), await createSpace(other)];
+    for (const space of foreign.slice(0, 2)) await joinSpace(user, space);
+    const path = { space_id: foreign[2]?.space_id ?? '' };
+    const join = () => api.joinSpace({ client, path, body: {} });
+    expect(await getError(join())).toBe('409 quota_exceeded');
+    expect(await getError(api.createSpace({ client, body: NEW_SPACE }))).toBe('409 quota_exceeded');
+    // Joining again has no effect.
+    for (const space of [...own, ...foreign.slice(0, 2)]) await joinSpace(user, space);
+    await api.leaveSpace({ client, path: { space_id: foreign[0]?.space_id ?? '' } });
+    expect(await statusOf(join())).toBe(200);
+  });
+
+  test('limit the number of tags of all spaces', async () => {
+    const user = await app.register();
+    const { client } = user;
+    const { space_id } = await createSpace(user, { tags: ['a', 'b', 'c'] });
+    const body = { ...NEW_SPACE, tags: ['d', 'e', 'f'] };
+    expect(await getError(api.createSpace({ client, body }))).toBe('409 quota_exceeded');
+    await createSpace(user, { tags: ['a', 'e'] });
+    await createSpace(user);
+    const update = (tags: string[]) =>
+      api.updateSpace({ client, path: { space_id }, body: { tags } });
+    expect(await getError(update(['a', 'b', 'c', 'd']))).toBe('409 quota_exceeded');
+    const unchanged = await api.getSpace({ client, path: { space_id } });
+    expect(unchanged.data?.tags.map(({ tag_name }) => tag_name)).toEqual(['a', 'b', 'c']);
+    expect(await statusOf(update(['x', 'y', 'z']))).toBe(200);
+    expect(await statusOf(update(['x']))).toBe(200);
+  });
+
+  test('do not limit imports, and imported accounts can still reduce what they have', async () => {
+    const user = await app.register();
+    const creator = { type: 'space', creator_id: user.userId };
+    const lines = async function* () {
+      for (let i = 0; i < 5; i += 1) {
+        const tags = ['a', 'b', 'c'];
+        yield JSON.stringify({ ...creator, space_id: `i-${user.userId}-${i}`, title: 'Tea', tags });
+      }
+    };
+    expect(await importRecords(app.context.engine, lines())).toMatchObject({ added: 5 });
+    const { client } = user;
+    expect(await getError(api.createSpace({ client, body: NEW_SPACE }))).toBe('409 quota_exceeded');
+    const path = { space_id: `i-${user.userId}-0` };
+    const update = (tags: string[]) => api.updateSpace({ client, path, body: { tags } });
+    expect(await statusOf(update(['a', 'b']))).toBe(200);
+    expect(await statusOf(update(['a', 'c']))).toBe(200);
+    expect(await getError(update(['a', 'b', 'c']))).toBe('409 quota_exceeded');
+  });
+
+  test('end the sessions that were not used for the longest time', async () => {
+    const { email, password, token } = await app.register();
+    const login = async () => {
+      const { data } = await api.login({ client: app.client(), body: { email, password } });
+      return data?.access_token as string;
+    };
+    const isValid = async (each: string) =>
+      (await statusOf(api.getProfile({ client: app.client(each) }))) === 200;
+    const startedAt = Date.now();
+    const second = await login();
+    const third = await login();
+    // The first session is used again later.
+    vi.useFakeTimers({ toFake: ['Date'], now: startedAt + 2 * HOUR_MS });
+    expect(await isValid(token)).toBe(true);
+    const { db } = app.context.engine;
+    const used = db
+      .selectFrom('sessions')
+      .select('pk')
+      .where('last_used_at', '>', new Date().toISOString().slice(0, 13));
+    await expect.poll(async () => (await used.execute()).length).toBe(1);
+    const fourth = await login();
+    expect(await isValid(second)).toBe(false);
+    for (const each of [token, third, fourth]) expect(await isValid(each)).toBe(true);
+  });
+});
+
+describe('Joining by invitation code', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp({ RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' });
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  const join = (
+    { client }: TestUser,
+    space_id: string,
+    invitation_code: string | null,
+    headers: Record<string, string>,
+  ) => api.joinSpace({ client, headers, path: { space_id }, body: { invitation_code } });
+
+  test('is rejected after 30 failures of an account per hour', async () => {
+    const [creator, guesser, guest] = [
+      await app.register(),
+      await app.register(),
+      await app.register(),
+    ];
+    const headers = newClient();
+    const hidden = await createSpace(creator, { visibility: 'private' });
+    const open = await createSpace(creator);
+    for (let i = 0; i < 30; i += 1) {
+      expect(await getError(join(guesser, hidden.space_id, `guess-${i}`, headers))).toBe(
+        '404 space_not_found',
+      );
+      // A success does not reset the count.
+      if (i === 20) expect(await statusOf(join(guesser, open.space_id, null, headers))).toBe(200);
+    }
+    const { response, error } = await join(
+      guesser,
+      hidden.space_id,
+      hidden.invitation_code,
+      headers,
+    );
+    expect(error).toMatchObject({ status: 429, code: 'too_many_requests' });
+    expect(Number(response?.headers.get('retry-after'))).toBeLessThanOrEqual(3_600);
+    expect(await statusOf(join(guest, hidden.space_id, hidden.invitation_code, headers))).toBe(200);
+  });
+
+  test('is rejected after 300 failures of a network per hour', async () => {
+    const creator = await app.register();
+    const hidden = await createSpace(creator, { visibility: 'private' });
+    const from = (block: number) => ({ 'x-forwarded-for': `2001:db8:9:${block}::1` });
+    for (let i = 0; i < 10; i += 1) {
+      const guesser = await app.register();
+      for (let j = 0; j < 30; j += 1) {
+        const guess = join(guesser, hidden.space_id, `guess-${j}`, from(i));
+        expect(await statusOf(guess)).toBe(404);
+      }
+    }
+    const next = await app.register();
+    expect(await statusOf(join(next, hidden.space_id, 'guess', from(99)))).toBe(429);
+    expect(await statusOf(join(next, hidden.space_id, 'guess', newClient()))).toBe(404);
+  });
+});

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Message, Space } from '../../generated/types.gen.ts';
+import { removeMessage } from '../../server/messages/messages.ts';
+import { suspendAccount } from '../../server/profile/account-suspension.ts';
+import { closeReports, listReports, type Report } from '../../server/reports/reports.ts';
+import { removeSpace } from '../../server/spaces/space-deletion.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+
+let app: TestApp;
+let author: TestUser;
+let reporter: TestUser;
+beforeAll(async () => {
+  app = await startApp();
+  author = await app.register('author');
+  reporter = await app.register('reporter');
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const reportSpace = ({ client }: TestUser, { space_id }: Space, reason = 'Spam') =>
+  api.reportSpace({ client, path: { space_id }, body: { reason } });
+
+const reportMessage = ({ client }: TestUser, { message_id }: Message, reason = 'Spam') =>
+  api.reportMessage({ client, path: { message_id }, body: { reason } });
+
+/** Returns all open reports of a reporter, newest first. */
+async function reportsBy({ userId }: TestUser): Promise<Report[]> {
+  const { items } = await listReports(app.context.engine, { limit: 1_000 });
+  return items.filter(({ reporter_id }) => reporter_id === userId);
+}
+
+describe('reportSpace and reportMessage', () => {
+  test('send a report with the ids that the operator needs', async () => {
+    const space = await createSpace(author, { title: 'Bargains' });
+    const message = await sendMessage(author, space, 'Buy this');
+    const { data, response } = await reportSpace(reporter, space, 'Counterfeit\ngoods');
+    expect(response?.status).toBe(200);
+    expect(data).toEqual({ message: 'The operator of this server will review your report.' });
+    expect((await reportMessage(reporter, message, 'Advertising')).response?.status).toBe(200);
+    const common = {
+      report_id: expect.any(String),
+      created_at: expect.any(String),
+      reporter_id: reporter.userId,
+      reporter_username: reporter.username,
+      space_id: space.space_id,
+      title: 'Bargains',
+      author_id: author.userId,
+      author_username: author.username,
+    };
+    expect(await reportsBy(reporter)).toEqual([
+      { ...common, reason: 'Advertising', message_id: message.message_id, text: 'Buy this' },
+      { ...common, reason: 'Counterfeit\ngoods', message_id: null, text: null },
+    ]);
+  });
+
+  test('keep one report per reporter and target, with the latest reason', async () => {
+    const [user, other] = [await app.register(), await app.register()];
+    const space = await createSpace(author);
+    const message = await sendMessage(author, space, 'Hello');
+    for (const reason of ['First', 'Second']) {
+      await reportSpace(user, space, reason);
+      await reportMessage(user, message, reason);
+    }
+    await reportSpace(other, space, 'Third');
+    expect((await reportsBy(user)).map(({ reason }) => reason)).toEqual(['Second', 'Second']);
+    expect((await reportsBy(other)).map(({ reason }) => reason)).toEqual(['Third']);
+  });
+
+  test.each(['', ' ', '\n', 'a\0', 'a\u0085', 'a'.repeat(1_001)])(
+    'reject the reason %j',
+    async (reason) => {
+      const space = await createSpace(author);
+      const message = await sendMessage(author, space, 'Hello');
+      for (const { error } of [
+        await reportSpace(reporter, space, reason),
+        await reportMessage(reporter, message, reason),
+      ]) {
+        expect(error).toMatchObject({
+          status: 400,
+          code: 'invalid_request',
+          errors: [{ pointer: '/reason' }],
+        });
+      }
+    },
+  );
+
+  test('accept a reason of 1,000 code points', async () => {
+    const reason = '😀'.repeat(1_000);
+    const { response } = await reportSpace(reporter, await createSpace(author), reason);
+    expect(response?.status).toBe(200);
+  });
+
+  test('reject what the caller cannot see', async () => {
+    const hidden = await createSpace(author, { visibility: 'private' });
+    const message = await sendMessage(author, hidden, 'Hello');
+    expect(await getError(reportSpace(reporter, hidden))).toBe('404 space_not_found');
+    expect(await getError(reportMessage(reporter, message))).toBe('404 message_not_found');
+  });
+
+  test('reject the 21st open report of a reporter, but replace the reason of an existing one', async () => {
+    const user = await app.register();
+    const space = await createSpace(author);
+    const messages: Message[] = [];
+    for (let i = 0; i < 20; i += 1) messages.push(await sendMessage(author, space, `Spam ${i}`));
+    const [first] = messages as [Message];
+    for (const message of messages) {
+      expect((await reportMessage(user, message)).response?.status).toBe(200);
+    }
+    const { error } = await reportSpace(user, space);
+    expect(error).toMatchObject({
+      status: 409,
+      code: 'too_many_reports',
+      detail: 'You have 20 open reports. Wait until the operator has handled some of them.',
+    });
+    const another = await sendMessage(author, space, 'Spam');
+    expect(await getError(reportMessage(user, another))).toBe('409 too_many_reports');
+    expect((await reportMessage(user, first, 'Changed')).response?.status).toBe(200);
+    const reports = await reportsBy(user);
+    expect(reports).toHaveLength(20);
+    expect(reports.at(-1)?.reason).toBe('Changed');
+
+    const { engine } = app.context;
+    await closeReports(engine, [reports[0]?.report_id as string]);
+    expect((await reportSpace(user, space)).response?.status).toBe(200);
+  });
+});
+
+describe('closeReports', () => {
+  test('closes the given reports, or none if one is unknown', async () => {
+    const { engine } = app.context;
+    const user = await app.register();
+    for (let i = 0; i < 3; i += 1) await reportSpace(user, await createSpace(author));
+    const [newest, middle, oldest] = (await reportsBy(user)).map(({ report_id }) => report_id) as [
+      string,
+      string,
+      string,
+    ];
+    expect(await closeReports(engine, [newest, 'unknown'])).toBe('unknown');
+    expect(await reportsBy(user)).toHaveLength(3);
+    expect(await closeReports(engine, [newest, oldest])).toBeUndefined();
+    expect((await reportsBy(user)).map(({ report_id }) => report_id)).toEqual([middle]);
+  });
+});
+
+describe('A report is deleted with', () => {
+  const open = async () => {
+    const [user, writer] = [await app.register(), await app.register()];
+    const space = await createSpace(writer);
+    const foreign = await createSpace(author);
+    await joinSpace(writer, foreign);
+    const messages = [
+      await sendMessage(writer, space, 'In the own space'),
+      await sendMessage(writer, foreign, 'In the space of another'),
+    ];
+    await reportSpace(user, space);
+    for (const message of messages) await reportMessage(user, message);
+    const [inOwn, inForeign] = messages as [Message, Message];
+    return { user, writer, space, foreign, inOwn, inForeign };
+  };
+
+  test('the account of the reporter', async () => {
+    const { user } = await open();
+    await api.deleteAccount({ client: user.client, throwOnError: true });
+    expect(await reportsBy(user)).toEqual([]);
+  });
+
+  test('the reported account', async () => {
+    const { user, writer } = await open();
+    await api.deleteAccount({ client: writer.client, throwOnError: true });
+    expect(await reportsBy(user)).toEqual([]);
+  });
+
+  test('the reported space', async () => {
+    const { user, writer, space, inForeign } = await open();
+    await api.deleteSpace({ client: writer.client, path: space, throwOnError: true });
+    expect(await reportsBy(user)).toMatchObject([{ message_id: inForeign.message_id }]);
+  });
+
+  test('the reported message', async () => {
+    const { user, writer, inOwn } = await open();
+    await api.deleteMessage({ client: writer.client, path: inOwn, throwOnError: true });
+    expect(await reportsBy(user)).toHaveLength(2);
+  });
+
+  test('the space or message that the operator removes', async () => {
+    const { user, foreign, inOwn } = await open();
+    const { engine } = app.context;
+    expect(await removeMessage(engine, inOwn.message_id)).toBe(true);
+    expect(await reportsBy(user)).toHaveLength(2);
+    expect(await removeSpace(engine, foreign.space_id)).toBe(true);
+    expect(await reportsBy(user)).toMatchObject([{ message_id: null }]);
+    expect(await removeMessage(engine, inOwn.message_id)).toBe(false);
+    expect(await removeSpace(engine, foreign.space_id)).toBe(false);
+  });
+
+  test('nothing else: a suspension keeps reports', async () => {
+    const { user, writer } = await open();
+    const before = await reportsBy(user);
+    await suspendAccount(app.context.engine, writer.userId);
+    await suspendAccount(app.context.engine, user.userId);
+    expect(await reportsBy(user)).toEqual(before);
+  });
+});
+
+test('removeSpace and removeMessage remove content from searches, lists and statistics', async () => {
+  const { engine } = app.context;
+  const user = await app.register();
+  const space = await createSpace(author, { title: 'Wombat bargains', tags: ['wombat'] });
+  await joinSpace(user, space);
+  const message = await sendMessage(user, space, 'two words');
+  await sendMessage(user, space, 'three other words');
+  const stats = async () =>
+    (await api.getProfile({ client: user.client, throwOnError: true })).data.stats;
+  expect(await stats()).toMatchObject({ spaces_participated: 1, total_words_contributed: 5 });
+  await removeMessage(engine, message.message_id);
+  expect(await stats()).toMatchObject({ spaces_participated: 1, total_words_contributed: 3 });
+  await removeSpace(engine, space.space_id);
+  expect(await stats()).toMatchObject({ spaces_participated: 0, total_words_contributed: 0 });
+  const { client } = user;
+  expect((await api.searchSpaces({ client, query: { q: 'wombat' } })).data).toEqual([]);
+  expect((await api.searchSpacesByTag({ client, path: { tag: 'wombat' } })).data).toEqual([]);
+  expect((await api.listParticipations({ client })).data).toEqual([]);
+});

@@ -1,0 +1,231 @@
+import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { publint } from 'publint';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import lock from '../../package-lock.json' with { type: 'json' };
+import { startProxy } from '../contract/proxy.ts';
+import { startApp } from '../support/app.ts';
+import { freePort } from '../support/ports.ts';
+import { type Installation, installPackage } from './installation.ts';
+import { importsIn } from './modules.ts';
+
+const run = promisify(execFile);
+
+const START_TIMEOUT = { timeout: 30_000 };
+const VERIFICATION_TIMEOUT_MS = 60_000;
+
+interface LockedPackage {
+  version?: string;
+  hasInstallScript?: boolean;
+}
+
+const locked: Record<string, LockedPackage | undefined> = lock.packages;
+
+let folder: string;
+let installation: Installation;
+
+beforeAll(async () => {
+  // The system's temporary folder can be a symbolic link.
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'space-tools-')));
+  installation = await installPackage('space-service-tools', [], folder);
+}, 180_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Starts the installed mock server and waits until it is ready. */
+async function startMock(...args: string[]) {
+  const port = String(await freePort());
+  const mock = installation.start('space-service-mock', ['--port', port, ...args]);
+  await expect.poll(mock.output, START_TIMEOUT).toContain('The mock server listens at');
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: mock.kill,
+  };
+}
+
+describe('space-service-mock', () => {
+  test('answers searches, selected errors and malformed JSON', async () => {
+    await using mock = await startMock('--host', '127.0.0.1');
+    const found = await fetch(`${mock.url}/api/spaces/search?q=bread`);
+    expect(found.status).toBe(200);
+    expect(await found.json()).toContainEqual(expect.objectContaining({ visibility: 'public' }));
+
+    const register = async (body: string, headers = {}) => {
+      const response = await fetch(`${mock.url}/api/auth/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+      });
+      const { code } = await response.json();
+      return { status: response.status, code };
+    };
+    expect(await register('{}', { prefer: 'code=409, example=email' })).toEqual({
+      status: 409,
+      code: 'email_taken',
+    });
+    expect(await register('{"username":')).toEqual({ status: 400, code: 'invalid_request' });
+    const account = { username: 'ada', email: 'ada@example.com', password: '12345678' };
+    expect(await register(JSON.stringify(account))).toEqual({
+      status: 400,
+      code: 'password_too_common',
+    });
+    expect((await fetch(`${mock.url}/avatars/ada.webp`)).status).toBe(200);
+  }, 60_000);
+
+  test('has help', async () => {
+    const { code, stdout, stderr } = await installation.run('space-service-mock', ['--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: space-service-mock \[--stateful\] /);
+    expect(stdout).not.toContain('npm run');
+  });
+});
+
+describe('space-service-contract', () => {
+  const verify = (...args: string[]) => installation.run('space-service-contract', args);
+
+  test(
+    'passes for a server that keeps the contract',
+    async () => {
+      await using app = await startApp();
+      const { code, stdout, stderr } = await verify(app.url, '--junit', 'contract.xml');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/\n\d{3} passed, 0 failed\n$/);
+      const xml = await readFile(join(installation.project, 'contract.xml'), 'utf8');
+      expect(xml).toContain('<testcase classname="getUser" name="getUser 404" />');
+    },
+    VERIFICATION_TIMEOUT_MS,
+  );
+
+  test(
+    'fails for a server with a fault',
+    async () => {
+      await using app = await startApp();
+      await using proxy = await startProxy(app.url, (exchange) => {
+        exchange.body = exchange.body.replace('"user_not_found"', '"user_unknown"');
+      });
+      const { code, stdout, stderr } = await verify(proxy.url);
+      expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+      expect(stdout).toContain('Wrong code: "user_unknown" instead of "user_not_found"');
+      expect(stdout).toMatch(/, 1 failed\n$/);
+    },
+    VERIFICATION_TIMEOUT_MS,
+  );
+
+  test('explains an unreachable server in one line', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const stderr = `Cannot reach ${url}: connection refused.\n`;
+    expect(await verify(url)).toEqual({ code: 2, stdout: '', stderr });
+  });
+
+  test('has help', async () => {
+    const { code, stdout, stderr } = await verify('--help');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: space-service-contract <url> /);
+  });
+});
+
+test.each([
+  ['space-service-mock', 1],
+  ['space-service-contract', 2],
+])('%s explains that it needs a newer Node.js', async (command, code) => {
+  const oldVersion = "Object.defineProperty(process.versions,'node',{value:'22.13.0'})";
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(oldVersion)}`;
+  const result = await installation.run(command, ['--help'], { NODE_OPTIONS });
+  expect(result).toMatchObject({ code, stdout: '' });
+  expect(result.stderr).toMatch(/ needs Node\.js 24 or newer, and this is v22\.13\.0\.[^\n]*\n$/);
+});
+
+describe('the contents of the package', () => {
+  const bundled = () =>
+    globSync('node_modules/**/package.json', { cwd: installation.path })
+      .map((file) => file.slice(0, -'/package.json'.length))
+      // Without the manifests inside packages, such as those of examples.
+      .filter((path) => /(^|\/)node_modules\/(@[^/]+\/)?[^/]+$/.test(path));
+
+  test('are the modules that the programs import, and the files that they read', async () => {
+    const { modules, packages } = await importsIn(installation.path, [
+      'mock/serve.js',
+      'verification/main.js',
+    ]);
+    const files = globSync('**/*.*', { cwd: installation.path, exclude: ['node_modules'] });
+    expect(files.sort()).toEqual(
+      [
+        ...modules,
+        'CHANGELOG.md',
+        'README.md',
+        'openapi.yaml',
+        'package.json',
+        'server/accounts/common-passwords.txt',
+        'server/avatars/default.webp',
+        'server/text/confusables.LICENSE.txt',
+        'server/text/confusables.txt',
+        'verification/hooks.cjs',
+      ].sort(),
+    );
+    expect(packages).toEqual(['#stateful-mock', '@stoplight/prism-http', 'pino', 'yaml']);
+  });
+
+  test('include dependencies in the versions of package-lock.json, which include the overrides', async () => {
+    const paths = bundled();
+    expect(paths.length).toBeGreaterThan(300);
+    for (const path of paths) {
+      const text = await readFile(join(installation.path, path, 'package.json'), 'utf8');
+      expect(JSON.parse(text).version, path).toBe(locked[path]?.version);
+    }
+  });
+
+  test('include neither a database nor native modules nor install scripts', async () => {
+    const names = new Set(bundled().map((path) => path.split('node_modules/').at(-1)));
+    const shared = Object.keys(manifest.dependencies).filter((name) => names.has(name));
+    expect(shared).toEqual(['ajv', 'pino', 'yaml']);
+    expect(globSync('**/*.node', { cwd: installation.path })).toEqual([]);
+    expect(bundled().filter((path) => locked[path]?.hasInstallScript)).toEqual([]);
+  });
+
+  // Otherwise, `npm ci` in the project would replace them.
+  test('satisfy the dependencies of each other', async () => {
+    const args = ['ls', '--all', '--json'];
+    const { stdout } = await run('npm', args, {
+      cwd: installation.project,
+      maxBuffer: 10_000_000,
+    });
+    expect(JSON.parse(stdout)).not.toHaveProperty('problems');
+  }, 60_000);
+
+  test('pass publint', async () => {
+    const { buffer } = new Uint8Array(await readFile(installation.tarball));
+    const { messages } = await publint({ pack: { tarball: buffer }, level: 'suggestion' });
+    expect(messages).toEqual([]);
+  }, 60_000);
+});
+
+// Last, because it adds the server to the project.
+describe('space-service-mock --stateful', () => {
+  test('explains in one line that it requires the server', async () => {
+    expect(await installation.run('space-service-mock', ['--stateful', '--port', '0'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        '--stateful runs the server. Install the package space-service-server of the same version beside space-service-tools, or omit --stateful.\n',
+    });
+  });
+
+  test('runs the server that is installed beside it', async () => {
+    const built = join(folder, 'server');
+    const name = 'space-service-server';
+    await run(process.execPath, ['codegen/package.ts', built, name]);
+    const path = join(installation.project, 'node_modules', name);
+    await rename(join(built, name), path);
+    // Its dependencies. The tests of its package install it with copies of them.
+    await symlink(resolve('node_modules'), join(path, 'node_modules'));
+    await using mock = await startMock('--stateful');
+    const found = await fetch(`${mock.url}/api/spaces/search?q=bread`);
+    expect(await found.json()).toContainEqual(expect.objectContaining({ title: 'Bread' }));
+    const reset = await fetch(`${mock.url}/__reset`, { method: 'POST' });
+    expect(reset.status).toBe(204);
+  }, 60_000);
+});
