@@ -10,6 +10,8 @@ export interface Package {
   projects: string[];
   /** Files, as paths or glob patterns. The package has them at the same path. */
   files: string[];
+  /** Folders of web pages. The package has what Vite builds from each, in the folder `dist` at the same path. */
+  webPages: string[];
   /** JSON files of the package with their content. One of them is `package.json`. */
   json: Record<string, () => unknown>;
 }
@@ -32,6 +34,7 @@ export const packages: Package[] = [
     // client must not use. At run time, the export `./handlers` is the empty module of the generated types.
     projects: ['client/tsconfig.json', 'client/tsconfig.handlers.json'],
     files: ['openapi.yaml', 'CHANGELOG.md', 'LICENSE'],
+    webPages: [],
     json: {
       // Written by hand, because its users do not need the dependencies of the server.
       'package.json': () => readJson('client/package.json'),
@@ -46,6 +49,8 @@ export const packages: Package[] = [
     readme: 'server/README.md',
     projects: ['codegen/packages/server.tsconfig.json'],
     assets: ['openapi.yaml', '.env.example', 'server/**/*.{jpg,sql,txt,webp,yaml}', 'CHANGELOG.md'],
+    // The page of the demo.
+    webPages: ['examples/web'],
   }),
 ];
 
@@ -63,12 +68,13 @@ function programs(program: {
   readme: string;
   projects: string[];
   assets: string[];
+  webPages: string[];
 }): Package {
-  const { name, description, bin, dependencies, readme, projects, assets } = program;
+  const { name, description, bin, dependencies, readme, projects, assets, webPages } = program;
   const { version, license, type, engines } = root;
   // The first folder of each path. npm adds README.md and LICENSE.
   const files = new Set(
-    [...Object.values(bin), ...assets].map((path) => normalize(path).split('/')[0]),
+    [...Object.values(bin), ...assets, ...webPages].map((path) => normalize(path).split('/')[0]),
   );
   const manifest = {
     name,
@@ -88,6 +94,7 @@ function programs(program: {
     readme,
     projects,
     files: [...assets, 'LICENSE'],
+    webPages,
     json: { 'package.json': () => manifest },
   };
 }

@@ -5,12 +5,20 @@ import { parseDocument } from 'yaml';
 import type { Context } from '../context.ts';
 import { contractText } from '../contract.ts';
 
-/** Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`. */
+/**
+ * Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`.
+ * @param introduction Markdown, put before the description of the service
+ */
 export async function serveDocumentation(
   app: FastifyInstance,
   { config }: Pick<Context, 'config'>,
+  introduction = '',
 ): Promise<void> {
   const document = parseDocument(contractText);
+  if (introduction) {
+    const description = document.getIn(['info', 'description']);
+    document.setIn(['info', 'description'], `${introduction}\n\n${description}`);
+  }
   document.setIn(['servers'], [{ url: config.publicUrl }]);
   const text = document.toString();
 
