@@ -75,7 +75,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
     const [creator] = speakers;
     if (!creator) throw new Error(`No sample user speaks ${conversation.language}.`);
     // The first public space of the demo's account, which can send all requests to it.
-    const isExample =
+    const isExample: boolean =
       !hasExampleSpace && creator.id === EXAMPLE_IDS.user && conversation.visibility !== 'private';
     hasExampleSpace ||= isExample;
     const spaceId = isExample ? EXAMPLE_IDS.space : `sample-space-${i + 1}`;

@@ -96,6 +96,8 @@ function confirmDeletion(): Promise<boolean> {
 function showProfile({ username, email, bio, profile_picture, ...profile }: Profile): void {
   find('#profile-username').textContent = username;
   find('#profile-email').textContent = email;
+  // The default value stays when the form is reset.
+  find<HTMLInputElement>('#password-account').defaultValue = email;
   find('#profile-verified').hidden = !profile.is_verified;
   find('#profile-since').textContent = dateFormat.format(new Date(profile.created_at));
   for (const [name, count] of Object.entries(profile.stats)) {

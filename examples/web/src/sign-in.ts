@@ -20,8 +20,8 @@ onSubmit(signUpForm, async (fields) => {
   openView('#/profile', `Welcome, ${username}.`);
 });
 
-find('#sign-out').addEventListener('click', async () => {
-  await signOut();
+find('#sign-out').addEventListener('click', () => {
+  signOut();
   openView('#/', 'You are signed out.');
 });
 
