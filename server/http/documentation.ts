@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { parseDocument } from 'yaml';
 import type { Context } from '../context.ts';
 import { contractText } from '../contract.ts';
+import { plugin, STYLE } from './documentation-theme.ts';
 
 /**
  * Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`.
@@ -38,10 +39,12 @@ export async function serveDocumentation(
       deepLinking: true,
       persistAuthorization: true,
       docExpansion: 'list',
+      filter: true,
+      plugins: [plugin],
       // Disables the public validator, which would receive the contract.
       validatorUrl: null,
     },
-    theme: { title: 'space-service' },
+    theme: { title: 'space-service', css: [{ filename: 'theme.css', content: STYLE }] },
   });
 }
 
