@@ -79,6 +79,9 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       const correction = page.getByText('Results for astronomy. Search instead for astronmy.');
       await appears(correction);
       await appears(page.getByRole('link', { name: 'Astronomy', exact: true }));
+      expect(await page.locator('#search-status').textContent()).toMatch(
+        /^Results for astronomy\./,
+      );
 
       await correction.getByRole('link', { name: 'astronmy' }).click();
       await appears(page.getByText('No space has these words'));
@@ -257,8 +260,11 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await page.reload();
       await appears(page.locator('#profile-username', { hasText: 'newcomer2' }));
       expect(await page.getByLabel('About you').inputValue()).toBe('Two lines\nof text');
+      await page.goto(`${site.url}#/`);
       await page.getByRole('button', { name: 'Sign out' }).click();
       await appears(page.getByText('You are signed out.'));
+      // The button with the focus has disappeared.
+      expect(await focusedText(page)).toBe('Find your space');
 
       await page.goto(`${site.url}#/sign-in`);
       await fillSignIn(page, NEW_PASSWORD, 'newcomer@example.com');

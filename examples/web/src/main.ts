@@ -19,7 +19,7 @@ const views = new Map<string, View>([
   ['profile', profileView],
 ]);
 
-let shownId = '';
+let isStart = true;
 let leaving = new AbortController();
 
 /** Shows the view of the current address. */
@@ -36,9 +36,9 @@ function showView(): void {
     link.ariaCurrent = link.hash === `#/${id === 'search' ? '' : id}` ? 'page' : null;
   }
   const heading = find(`#${id} h1`);
-  // Not at the start, where browsers announce the title.
-  if (shownId !== '' && shownId !== id) moveTo(heading);
-  shownId = id;
+  // Browsers announce the page at its start.
+  if (!isStart) moveTo(heading);
+  isStart = false;
   views.get(id)?.show(new URLSearchParams(query), leaving.signal);
   document.title = `${heading.textContent} – Spaces`;
 }

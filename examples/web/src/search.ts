@@ -18,8 +18,11 @@ let current = new AbortController();
 export const searchView: View = {
   show(parameters, signal) {
     signal.addEventListener('abort', cancelSearch);
+    const isAsTyped = parameters.has('as_typed');
+    // After the link “Search instead for …”, people continue with the query.
+    if (isAsTyped) input.focus();
     input.value = parameters.get('q') ?? '';
-    return search(input.value, parameters.has('as_typed'));
+    return search(input.value, isAsTyped);
   },
 };
 
@@ -34,15 +37,13 @@ input.addEventListener('input', () => {
 
 // Enter only confirms what has been searched already.
 find('#search-form').addEventListener('submit', (event) => event.preventDefault());
-// The link disappears when it has been followed.
-find('a', correction).addEventListener('click', () => input.focus());
 
 function cancelSearch(): void {
   clearTimeout(typingPause);
   current.abort();
 }
 
-async function search(query: string, asTyped = false): Promise<void> {
+async function search(query: string, isAsTyped = false): Promise<void> {
   cancelSearch();
   current = new AbortController();
   const { signal } = current;
@@ -52,32 +53,32 @@ async function search(query: string, asTyped = false): Promise<void> {
   };
   let results: CombinedSearchResults | SearchError;
   try {
-    results = await searchApi.search(query, { signal, asTyped, onAnsweredQuery });
-    hideFailure();
+    results = await searchApi.search(query, { signal, asTyped: isAsTyped, onAnsweredQuery });
   } catch (error) {
-    // A newer search has replaced this one.
     if (signal.aborted) return;
     if (!(error instanceof SearchError)) throw error;
-    showFailure(error.cause);
     // One of the two searches may have succeeded.
     results = error;
   }
-  showResults(query, asTyped, results);
+  // A newer search has replaced this one.
+  if (signal.aborted) return;
+  if (results instanceof SearchError) showFailure(results.cause);
+  else hideFailure();
+  showResults(query, isAsTyped, results);
   showCorrection(query, answeredQuery);
+  find('#search-status').textContent = query.trim() ? announcementOf(results, answeredQuery) : '';
 }
 
 function showResults(
   query: string,
-  asTyped: boolean,
+  isAsTyped: boolean,
   { generalSearchResults: byText, tagSearchResults: byTag }: CombinedSearchResults | SearchError,
 ): void {
   const isBlank = query.trim() === '';
   find('#search-intro').hidden = !isBlank;
   find('#search-results').hidden = isBlank;
-  fillSection(find('#by-text'), byText, textAddress('#/spaces', query, asTyped));
+  fillSection(find('#by-text'), byText, textAddress('#/spaces', query, isAsTyped));
   fillSection(find('#by-tag'), byTag, tagAddress(query.trim()));
-  const counts = `${byText?.length ?? 0} by text, ${byTag?.length ?? 0} by tag`;
-  find('#search-status').textContent = isBlank ? '' : `Spaces shown: ${counts}.`;
 }
 
 /**
@@ -99,8 +100,18 @@ function showCorrection(query: string, answeredQuery: string): void {
   link.textContent = query;
 }
 
-function textAddress(path: string, query: string, asTyped = false): string {
+/** Returns what screen readers announce after a search. */
+function announcementOf(
+  { generalSearchResults, tagSearchResults }: CombinedSearchResults | SearchError,
+  answeredQuery: string,
+): string {
+  const correction = answeredQuery ? `Results for ${answeredQuery}. ` : '';
+  const [byText, byTag] = [generalSearchResults?.length ?? 0, tagSearchResults?.length ?? 0];
+  return `${correction}Spaces shown: ${byText} by text, ${byTag} by tag.`;
+}
+
+function textAddress(path: string, query: string, isAsTyped = false): string {
   const parameters = new URLSearchParams({ q: query });
-  if (asTyped) parameters.set('as_typed', 'true');
+  if (isAsTyped) parameters.set('as_typed', 'true');
   return `${path}?${parameters}`;
 }
