@@ -1,9 +1,8 @@
 // Builds the web page that `npm run demo` serves.
-try {
-  const { build } = await import('vite');
-  await build({ root: 'examples/web', logLevel: 'warn' });
-} catch (error) {
-  if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+const vite = await import('vite').catch((error: NodeJS.ErrnoException) => {
   // Installed with `npm ci --omit=dev`.
-  console.log('The demo starts without its web page, because Vite is not installed.');
-}
+  if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined;
+  throw error;
+});
+if (vite) await vite.build({ root: 'examples/web', logLevel: 'warn' });
+else console.log('The demo starts without its web page, because Vite is not installed.');
