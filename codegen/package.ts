@@ -9,8 +9,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build as buildPage } from 'vite';
 import { bundlePackages } from './packages/bundle.ts';
 import { type Package, packages } from './packages/index.ts';
 
@@ -36,13 +37,13 @@ if (others.length > 0) {
   process.exit(1);
 }
 for (const each of packages) {
-  if (names.length === 0 || names.includes(each.name)) build(each, join(folder, each.name));
+  if (names.length === 0 || names.includes(each.name)) await build(each, join(folder, each.name));
 }
 
-function build(
-  { readme, projects, files, json, bundledDependencies = [] }: Package,
+async function build(
+  { readme, projects, files, webPages = [], json, bundledDependencies = [] }: Package,
   target: string,
-): void {
+): Promise<void> {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   for (const project of projects) {
@@ -53,6 +54,10 @@ function build(
   for (const path of globSync('**/*.js', { cwd: target })) renameEntryModules(join(target, path));
   bundlePackages(bundledDependencies, target);
   for (const path of globSync(files)) cpSync(path, join(target, path));
+  for (const root of webPages) {
+    const outDir = resolve(target, root, 'dist');
+    await buildPage({ root, logLevel: 'warn', build: { outDir } });
+  }
   cpSync(readme, join(target, 'README.md'));
   for (const [path, content] of Object.entries(json)) {
     writeFileSync(join(target, path), `${JSON.stringify(content(), null, 2)}\n`);

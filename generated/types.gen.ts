@@ -368,7 +368,7 @@ export type ReportCreation = {
  * 2 to 64 code points: letters, combining marks, digits, `.`, `_`, `-` and single inner spaces. All
  * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
  * or Korean (UTS 39, Highly Restrictive). At most 4 nonspacing marks in a row, and no mark twice in a row.
- * `.`, `_` and `-` cannot be last or follow each other. A right-to-left username begins with a letter and
+ * `.`, `_` and `-` cannot be last or occur twice in a row. A right-to-left username begins with a letter and
  * does not mix digits of two kinds (RFC 5893).
  *
  */

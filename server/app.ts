@@ -29,11 +29,21 @@ import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
+import { serveWebPage } from './http/web-page.ts';
+
+/** What a demo adds to the application. */
+export interface DemoOptions {
+  /** Markdown, shown first at `/docs`. */
+  introduction: string;
+  /** Folder of a built web page to serve at `/`. Null for no page. */
+  webPageFolder: string | null;
+}
 
 /** Builds the application. It does not listen yet. */
 export async function buildApp(
   context: Context,
   timeLimits: TimeLimits = TIME_LIMITS,
+  demo?: DemoOptions,
 ): Promise<FastifyInstance> {
   const { config, log } = context;
   const handleError = errorHandler(context);
@@ -72,8 +82,9 @@ export async function buildApp(
   shutDownGracefully(app, config.drainSeconds, timeLimits);
 
   serveMetrics(app, context);
-  await serveDocumentation(app, context);
+  await serveDocumentation(app, context, demo?.introduction);
   await serveAvatars(app, context);
+  if (demo?.webPageFolder) await serveWebPage(app, demo.webPageFolder, config);
   await app.register(async (api) => serveOperations(api, context));
 
   // After the last route, because it adds the missing methods to every path.

@@ -28,6 +28,9 @@ const changesByStatus: Record<string, Change> = {
   431: (t) => setPath(t, '?', `?${'x'.repeat(16_384)}=&`),
 };
 
+/** Replaces every id in a path whose response is 404. */
+const UNKNOWN_ID = 'nothing';
+
 /** `creator` sends the requests by default. */
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
@@ -116,6 +119,7 @@ const changes: Record<string, Change> = {
   // Has no effect, because the user has already been removed.
   'removeParticipant 200': (t, { creator, removed }) => setPath(t, creator.userId, removed.userId),
   'removeParticipant 403': asOther,
+  'removeParticipant 404': (t, { space }) => setPath(t, UNKNOWN_ID, space.space_id),
   'removeParticipant 409': asCreator,
   'undoRemoval 403': asOther,
 
@@ -230,7 +234,7 @@ function replaceIds(transaction: Transaction, { status }: DeclaredResponse, worl
   for (const [name, idIn] of Object.entries(existingIds)) {
     const example = parameterExamples.get(name);
     if (example === undefined) throw new Error(`The contract has no parameter ${name}`);
-    const id = status === '404' ? 'nothing' : isPathInvalid ? '~' : idIn(world);
+    const id = status === '404' ? UNKNOWN_ID : isPathInvalid ? '~' : idIn(world);
     setPath(transaction, example, id);
     request.body = request.body.toString().replace(example, id);
   }

@@ -9,6 +9,8 @@ export interface Package {
   projects: string[];
   /** Files, as paths or glob patterns. The package has them at the same path. */
   files: string[];
+  /** Folders of web pages. The package has what Vite builds from each, in the folder `dist` at the same path. */
+  webPages?: readonly string[];
   /** JSON files of the package with their content. One of them is `package.json`. */
   json: Record<string, () => unknown>;
   /** Names of the dependencies that the package contains. */
@@ -49,6 +51,8 @@ export const packages: Package[] = [
     readme: 'server/README.md',
     projects: ['codegen/packages/server.tsconfig.json'],
     assets: ['openapi.yaml', '.env.example', 'server/**/*.{jpg,sql,txt,webp,yaml}', 'CHANGELOG.md'],
+    // The page of the demo.
+    webPages: ['examples/web'],
     manifest: {
       bin: { 'space-service': './server/cli.js' },
       // The other package of programs imports this module.
@@ -100,6 +104,7 @@ function programs(program: {
   readme: string;
   projects: string[];
   assets: string[];
+  webPages?: readonly string[];
   manifest: {
     /** Compiled modules by the name of their command. */
     bin: Record<string, string>;
@@ -112,13 +117,14 @@ function programs(program: {
     peerDependenciesMeta?: Record<string, { optional: boolean }>;
   };
 }): Package {
-  const { name, description, readme, projects, assets, manifest } = program;
+  const { name, description, readme, projects, assets, webPages = [], manifest } = program;
   const { version, license, type, engines } = root;
   return {
     name,
     readme,
     projects,
     files: [...assets, 'LICENSE'],
+    webPages,
     json: {
       'package.json': () => ({ name, version, description, license, type, engines, ...manifest }),
     },

@@ -44,8 +44,8 @@ function scriptsOf(scripts: string): string {
   return `[${properties.join('')}]`;
 }
 
-/** Trailing signs look like punctuation of the surrounding text, and fonts join several signs to one. */
-const AMBIGUOUS_SIGNS = /[._-]{2}|[._-]$/;
+/** Trailing signs look like punctuation of the surrounding text, and fonts join equal signs to one. */
+const AMBIGUOUS_SIGNS = /([._-])\1|[._-]$/;
 
 /** Letters and digits with the bidirectional classes R and AL. */
 const RTL_LETTER = String.raw`[[${scriptsOf('Adlm Arab Hebr Mand Nkoo Rohg Syrc Thaa')}&&\p{L}]\u07C0-\u07C9\u{1E950}-\u{1E959}]`;
@@ -98,8 +98,8 @@ const ORDER_RULES: readonly Rule[] = [
   {
     isMet: (form) => !AMBIGUOUS_SIGNS.test(form),
     detail:
-      'A username does not end with ".", "_" or "-", and has no two of them in a row. Remove the additional ones.',
-    message: 'must not end with ".", "_" or "-" or have two of them in a row',
+      'A username does not end with ".", "_" or "-", and has none of them twice in a row. Remove the additional ones.',
+    message: 'must not end with ".", "_" or "-" or have one of them twice in a row',
   },
   {
     isMet: (form) => !HAS_RTL.test(form) || RTL_NAME.test(form),

@@ -1,6 +1,7 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
 import { readArguments } from '../command-line.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
@@ -10,6 +11,10 @@ import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { importSample } from '../sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../sample/sample.ts';
+
+const INTRODUCTION = `**This is a demo.** To try the operations that need an access token, execute *Sign in* with the example in the request:
+the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
+response, press *Authorize* and paste it. The ids in the examples exist.`;
 
 readArguments('demo');
 
@@ -22,11 +27,17 @@ await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
   await importSample(dataDir);
-  const context = await serve(config, openLog({ logLevel: 'warn' }), { runsMaintenance: true });
+  // `npm run demo` builds it first, if the development dependencies are installed.
+  const page = fileURLToPath(new URL('../../examples/web/dist/', import.meta.url));
+  const webPageFolder = existsSync(join(page, 'index.html')) ? page : null;
+  const context = await serve(config, openLog({ logLevel: 'warn' }), {
+    runsMaintenance: true,
+    demo: { introduction: INTRODUCTION, webPageFolder },
+  });
   const { token } = await login(context, DEMO_ACCOUNT.email, DEMO_ACCOUNT.password);
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
-  console.log(welcome(config, token, avatar));
+  console.log(welcome(config, token, avatar, webPageFolder !== null));
 });
 
 /** Returns settings with a temporary data folder, and with a free port if the default port is in use. */
@@ -48,11 +59,19 @@ function isFree(address: Address): Promise<boolean> {
   );
 }
 
-function welcome({ publicUrl: url }: Config, accessToken: string, avatarFile: string): string {
+function welcome(
+  { publicUrl: url }: Config,
+  accessToken: string,
+  avatarFile: string,
+  hasWebPage: boolean,
+): string {
+  const { email, password } = DEMO_ACCOUNT;
   return `
 space-service is running. Its sample data is deleted when you stop the demo.
 
-  Try it in the browser  ${url}/docs
+  Try it in the browser  ${hasWebPage ? url : `${url}/docs`}
+  Sign in                ${email}, ${password}
+  API reference          ${url}/docs
   The contract           ${url}/openapi.yaml
   Stop it                Ctrl+C
 
@@ -86,12 +105,12 @@ You are the user ada. Paste these lines into another terminal:
 
   # 8. Change your password
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
-    -d '{"currentPassword":"${DEMO_ACCOUNT.password}","newPassword":"honey on crumpets"}' ${url}/api/profile/password
+    -d '{"currentPassword":"${password}","newPassword":"honey on crumpets"}' ${url}/api/profile/password
 
   # 9. Delete your account
   curl -w '\\n' -X DELETE -H "Authorization: Bearer $TOKEN" ${url}/api/profile/account
 
 To sign in as another user, use person2@example.com to person30@example.com. The password of all sample users is
-"${DEMO_ACCOUNT.password}".
+"${password}".
 `;
 }

@@ -129,13 +129,14 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
-  for await (const { space_id, user_id, joined_at, left_at } of rows) {
+  for await (const { space_id, user_id, joined_at, left_at, removed_at } of rows) {
     yield {
       type: 'participant',
       space_id,
       user_id,
       joined_at: writableTime(joined_at),
       left_at: left_at === null ? null : writableTime(left_at),
+      removed_at: removed_at === null ? null : writableTime(removed_at),
     };
   }
 }

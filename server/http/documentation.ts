@@ -4,13 +4,22 @@ import type { FastifyInstance } from 'fastify';
 import { parseDocument } from 'yaml';
 import type { Context } from '../context.ts';
 import { contractText } from '../contract.ts';
+import { plugin, STYLE } from './documentation-theme.ts';
 
-/** Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`. */
+/**
+ * Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`.
+ * @param introduction Markdown, put before the description of the service
+ */
 export async function serveDocumentation(
   app: FastifyInstance,
   { config }: Pick<Context, 'config'>,
+  introduction = '',
 ): Promise<void> {
   const document = parseDocument(contractText);
+  if (introduction) {
+    const description = document.getIn(['info', 'description']);
+    document.setIn(['info', 'description'], `${introduction}\n\n${description}`);
+  }
   document.setIn(['servers'], [{ url: config.publicUrl }]);
   const text = document.toString();
 
@@ -30,10 +39,12 @@ export async function serveDocumentation(
       deepLinking: true,
       persistAuthorization: true,
       docExpansion: 'list',
+      filter: true,
+      plugins: [plugin],
       // Disables the public validator, which would receive the contract.
       validatorUrl: null,
     },
-    theme: { title: 'space-service' },
+    theme: { title: 'space-service', css: [{ filename: 'theme.css', content: STYLE }] },
   });
 }
 

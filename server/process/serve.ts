@@ -1,8 +1,9 @@
 import cluster from 'node:cluster';
 import type { FastifyBaseLogger } from 'fastify';
-import { buildApp } from '../app.ts';
+import { buildApp, type DemoOptions } from '../app.ts';
 import type { Config } from '../config.ts';
 import { type Context, openContext } from '../context.ts';
+import { TIME_LIMITS } from '../http/time-limits.ts';
 import { logStart } from './log.ts';
 import { explainListenError } from './port.ts';
 import { stopOnSignal } from './signals.ts';
@@ -10,19 +11,19 @@ import { respondWhileStarting } from './startup-responder.ts';
 
 /**
  * Starts the server in this process. On a stop signal, it finishes pending requests and exits.
- * @param runsMaintenance true for a single process; false for a worker, whose supervisor runs maintenance
+ * @param options.runsMaintenance true for a single process; false for a worker, whose supervisor runs maintenance
  * @throws OperatorError if the database cannot be used or the port is in use
  */
 export async function serve(
   config: Config,
   log: FastifyBaseLogger,
-  { runsMaintenance }: { runsMaintenance: boolean },
+  { runsMaintenance, demo }: { runsMaintenance: boolean; demo?: DemoOptions },
 ): Promise<Context> {
   if (runsMaintenance) logStart(config, log);
   const open = () => openContext(config, log, { runsMaintenance });
   // The supervisor has migrated the database before it starts workers, so they open it quickly.
   const context = runsMaintenance ? await respondWhileStarting(config, open) : await open();
-  const app = await buildApp(context);
+  const app = await buildApp(context, TIME_LIMITS, demo);
   // Not passed as a literal, because Fastify's type lacks `reusePort`, an option of Node.js.
   const listenOptions = {
     host: config.host,

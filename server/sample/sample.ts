@@ -8,6 +8,13 @@ import type { ExchangeRecord } from '../exchange/records.ts';
  */
 export const DEMO_ACCOUNT = { email: 'ada@example.com', password: 'correct horse battery' };
 
+/** The ids in the contract's examples. The sample data has them, so that the examples can be sent to the demo. */
+const EXAMPLE_IDS = {
+  user: '0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d',
+  space: '0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b',
+  message: '0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e',
+};
+
 interface Person {
   username: string;
   bio: string;
@@ -36,7 +43,7 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
   const random = randomNumbers(7);
   const people = read<Person[]>('people.yaml').map((person, i) => ({
     ...person,
-    id: `sample-user-${i + 1}`,
+    id: i === 0 ? EXAMPLE_IDS.user : `sample-user-${i + 1}`,
   }));
   for (const [i, { id, username, bio, verified }] of people.entries()) {
     yield {
@@ -54,8 +61,8 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
   const conversations = readdirSync(new URL('spaces/', import.meta.url))
     .sort()
     .flatMap((file) => read<Conversation[]>(`spaces/${file}`));
+  let hasExampleSpace = false;
   for (const [i, conversation] of shuffle(conversations, random).entries()) {
-    const spaceId = `sample-space-${i + 1}`;
     const ageMs = ((conversations.length - i) / conversations.length) * 150 * DAY_MS;
     const speakers = shuffle(
       people.filter(({ languages }) => languages.includes(conversation.language)),
@@ -67,6 +74,11 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
     ).slice(0, Math.floor(random() ** 2 * 20));
     const [creator] = speakers;
     if (!creator) throw new Error(`No sample user speaks ${conversation.language}.`);
+    // The first public space of the demo's account, which can send all requests to it.
+    const isExample: boolean =
+      !hasExampleSpace && creator.id === EXAMPLE_IDS.user && conversation.visibility !== 'private';
+    hasExampleSpace ||= isExample;
+    const spaceId = isExample ? EXAMPLE_IDS.space : `sample-space-${i + 1}`;
 
     yield {
       type: 'space',
@@ -103,7 +115,9 @@ function* messagesOf(
 ): Iterable<ExchangeRecord> {
   const { spaceId, speakers, listeners, ageMs, now, random } = setting;
   for (const [i, text] of messages.entries()) {
-    const messageId = `${spaceId}-message-${i + 1}`;
+    // The second message is the first one by another user, which the demo's account can appreciate.
+    const isExample = spaceId === EXAMPLE_IDS.space && i === 1;
+    const messageId = isExample ? EXAMPLE_IDS.message : `${spaceId}-message-${i + 1}`;
     const author = speakers[i % speakers.length] as { id: string };
     // The messages are spread over the first half of the space's age.
     const messageAgeMs = ageMs - 2 * MINUTE_MS - (ageMs / 2) * (i / messages.length);

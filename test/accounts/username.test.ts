@@ -102,6 +102,7 @@ describe('parseUsername', () => {
     'ﾀﾅｶ',
     '_ada',
     'J. R. Ada',
+    'a._b',
     'דוד1',
     'דוד-1 2',
     'نور۴۲',
@@ -186,20 +187,12 @@ describe('parseUsername', () => {
     expect(errorMessageOf(name)).toContain('one script');
   });
 
-  test.each([
-    'ada_',
-    'ada.',
-    'ada-',
-    '-_-',
-    'a__b',
-    'a..b',
-    'a--b',
-    'a._b',
-    'ａｄａ．',
-    'ad\uFF3F_a',
-  ])('rejects signs that are hard to see or count: %s', (name) => {
-    expect(() => parseUsername(name)).toThrow(DomainError);
-  });
+  test.each(['ada_', 'ada.', 'ada-', '-_-', 'a__b', 'a..b', 'a--b', 'ａｄａ．', 'ad\uFF3F_a'])(
+    'rejects signs that are hard to see or count: %s',
+    (name) => {
+      expect(() => parseUsername(name)).toThrow(DomainError);
+    },
+  );
 
   test.each(['1דוד', '.דוד', '-1דוד', '٤٢نور', '٤-٢', 'نور1٢', '1نور'])(
     'rejects right-to-left names that could be displayed like another name: %s',

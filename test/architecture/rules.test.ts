@@ -80,6 +80,15 @@ test('The client does not depend on Node.js', () => {
   expect(users).toEqual([]);
 });
 
+// So that a copy of its folder works without the repository.
+test('The example web page uses only the published client', () => {
+  const others = sourcesIn('examples/web/src').flatMap(({ imports }) =>
+    imports.filter((each) => !/^(examples\/web\/src\/|space-service$)/.test(each)),
+  );
+  expect(sourcesIn('examples/web/src').length).toBeGreaterThan(10);
+  expect(others).toEqual([]);
+});
+
 // It checks any implementation, and can be packaged without the server and its dependencies.
 test('The contract check does not depend on the server, its packages and its tests', () => {
   const others = /^(?!verification\/|generated\/(?!fastify)|node:|dredd$|yaml$)/;
@@ -100,7 +109,7 @@ test('The mock server does not depend on the database, except in its stateful mo
 test('The server does not import tests, tools or clients', () => {
   for (const { path, imports } of sourcesIn('server')) {
     expect(
-      imports.filter((each) => /^(client|codegen|mock|test|verification)\//.test(each)),
+      imports.filter((each) => /^(client|codegen|examples|mock|test|verification)\//.test(each)),
       path,
     ).toEqual([]);
   }
@@ -109,7 +118,7 @@ test('The server does not import tests, tools or clients', () => {
 test('Every imported file exists, and imports of generated code end in .ts', () => {
   for (const { path, imports } of sources) {
     for (const each of imports.filter((name) =>
-      /^(client|codegen|generated|mock|server|test|verification)\//.test(name),
+      /^(client|codegen|examples|generated|mock|server|test|verification)\//.test(name),
     )) {
       expect(existsSync(join(root, each)), `${path} imports ${each}`).toBe(true);
       if (each.startsWith('generated/')) expect(each, path).toMatch(/\.ts$/);

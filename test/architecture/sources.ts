@@ -16,6 +16,7 @@ export interface Source {
 export const sources: Source[] = [
   'client',
   'codegen',
+  'examples/web/src',
   'generated',
   'mock',
   'server',

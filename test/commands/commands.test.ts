@@ -629,7 +629,7 @@ describe('npm run demo', () => {
       .stdout()
       .split('\n')
       .filter((line) => /^ {2}/.test(line))
-      .slice(3)
+      .slice(5)
       .join('\n');
     // Prints the status of each response on its own line.
     const script = pasted.replaceAll(`-w '\\n'`, `-s -w '\\n%{http_code}\\n'`);

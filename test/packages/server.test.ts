@@ -79,6 +79,7 @@ describe('the program of the package', () => {
     const url = `http://127.0.0.1:${port}`;
     expect(await search(url, 'bread')).toContain('Bread');
     expect((await fetch(`${url}/docs/`)).status).toBe(200);
+    expect(await (await fetch(url)).text()).toContain('Find your space');
     const contract = await fetch(`${url}/openapi.yaml`);
     expect(await contract.text()).toContain('operationId: searchSpaces');
 
@@ -261,13 +262,14 @@ describe('the contents of the package', () => {
   const filesIn = (path: string, pattern: string) =>
     globSync(pattern, { cwd: path, exclude: ['node_modules/**'] }).sort();
 
-  test('are the server, the contract, the settings and the texts for people', () => {
+  test('are the server, the contract, the settings, the page of the demo and the texts for people', () => {
     const files = filesIn(installation.path, '{.*,*}').filter((name) => name !== 'node_modules');
     expect(files).toEqual([
       '.env.example',
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
+      'examples',
       'mock',
       'openapi.yaml',
       'package.json',

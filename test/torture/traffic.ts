@@ -262,31 +262,23 @@ export function openTraffic(): Traffic {
       };
     },
     removeParticipant(person, own) {
-      const mark = drawExisting('space', person.spaces);
-      const guest = draw(own);
-      if (!mark || guest === person || !hasJoined(guest, mark)) return undefined;
-      const user_id = idOf(`user ${guest.mark}`);
+      const found = drawGuest(person, own, 'joined');
+      if (!found) return undefined;
+      const { guest, mark } = found;
+      const path = { ...spaceId(mark), user_id: idOf(`user ${guest.mark}`) };
       return {
         changes: { [`participation ${mark}>${guest.mark}`]: 'removed' },
-        send: () =>
-          api.removeParticipant({
-            client,
-            auth: person.token,
-            path: { ...spaceId(mark), user_id },
-          }),
+        send: () => api.removeParticipant({ client, auth: person.token, path }),
       };
     },
     undoRemoval(person, own) {
-      const mark = drawExisting('space', person.spaces);
-      const guest = draw(own);
-      if (!mark || ledger.value(`participation ${mark}>${guest.mark}`) !== 'removed') {
-        return undefined;
-      }
-      const user_id = idOf(`user ${guest.mark}`);
+      const found = drawGuest(person, own, 'removed');
+      if (!found) return undefined;
+      const { guest, mark } = found;
+      const path = { ...spaceId(mark), user_id: idOf(`user ${guest.mark}`) };
       return {
         changes: { [`participation ${mark}>${guest.mark}`]: 'left' },
-        send: () =>
-          api.undoRemoval({ client, auth: person.token, path: { ...spaceId(mark), user_id } }),
+        send: () => api.undoRemoval({ client, auth: person.token, path }),
       };
     },
     sendMessage(person) {
@@ -366,6 +358,18 @@ export function openTraffic(): Traffic {
   }
   const hasJoined = (person: Person, space: string) =>
     ledger.value(`participation ${space}>${person.mark}`) === 'joined';
+
+  /** Returns another person of the writer whose participation in a space of `host` has this value. */
+  function drawGuest(host: Person, own: Person[], value: 'joined' | 'removed') {
+    const found = host.spaces
+      .filter((mark) => ledger.exists(`space ${mark}`))
+      .flatMap((mark) => own.map((guest) => ({ mark, guest })))
+      .filter(
+        ({ mark, guest }) =>
+          guest !== host && ledger.value(`participation ${mark}>${guest.mark}`) === value,
+      );
+    return found.length === 0 ? undefined : draw(found);
+  }
 
   function register(own: Person[]): Attempt {
     const mark = `u${nextNumber()}`;

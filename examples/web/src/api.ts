@@ -1,0 +1,51 @@
+import {
+  ApiError,
+  createClient,
+  createConfig,
+  login,
+  logout,
+  ProfileAPI,
+  register,
+  SearchAPI,
+} from 'space-service';
+import { accessToken, endSession, startSession } from './session.ts';
+
+/** The service. By default, it has the origin of this page. */
+const baseUrl = import.meta.env.VITE_API_URL || location.origin;
+
+export const searchApi = new SearchAPI({ baseUrl });
+export const profileApi = new ProfileAPI({ baseUrl, token: accessToken });
+
+/** For the operations that the two objects above do not have. */
+export const client = createClient(createConfig({ baseUrl, auth: accessToken }));
+
+/** @throws ApiError */
+export async function signIn(email: string, password: string): Promise<void> {
+  const session = await dataOf(login({ client, body: { email, password } }));
+  startSession(session.access_token);
+}
+
+/** @throws ApiError */
+export async function signUp(username: string, email: string, password: string): Promise<void> {
+  const session = await dataOf(register({ client, body: { username, email, password } }));
+  startSession(session.access_token);
+}
+
+/** Does not wait for the service, so that people are signed out here even if it cannot be reached. */
+export function signOut(): void {
+  const auth = accessToken();
+  endSession();
+  void logout({ client, auth });
+}
+
+/**
+ * Returns the body of a successful response.
+ * @throws ApiError for any other response
+ */
+export async function dataOf<T>(
+  request: Promise<{ data?: T; error?: unknown; response?: Response }>,
+): Promise<T> {
+  const { data, error, response } = await request;
+  if (data === undefined) throw new ApiError(response, error);
+  return data;
+}

@@ -1,0 +1,110 @@
+import type { Profile } from 'space-service';
+import { profileApi } from './api.ts';
+import { find } from './dom.ts';
+import { showFailure } from './errors.ts';
+import { clearMessages, onSubmit, textOf } from './forms.ts';
+import { openView, type View } from './navigation.ts';
+import { endSession } from './session.ts';
+
+const view = find('#profile');
+const content = find('#profile-content');
+const usernameForm = find<HTMLFormElement>('#username-form');
+const bioForm = find<HTMLFormElement>('#bio-form');
+const avatarForm = find<HTMLFormElement>('#avatar-form');
+const avatarInput = find<HTMLInputElement>('#avatar');
+const preview = find<HTMLImageElement>('#avatar-preview');
+const avatar = find<HTMLImageElement>('#profile-avatar');
+const passwordForm = find<HTMLFormElement>('#password-form');
+const deletionDialog = find<HTMLDialogElement>('#deletion-dialog');
+const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'long' });
+
+export const profileView: View = {
+  async show(_parameters, signal) {
+    content.hidden = true;
+    preview.hidden = true;
+    for (const form of view.querySelectorAll<HTMLFormElement>('form[novalidate]')) {
+      form.reset();
+      clearMessages(form);
+    }
+    signal.addEventListener('abort', () => deletionDialog.close());
+    try {
+      const profile = await profileApi.getProfile();
+      if (!signal.aborted) showProfile(profile);
+    } catch (error) {
+      if (!signal.aborted) showFailure(error);
+    }
+  },
+};
+
+onSubmit(usernameForm, async (fields) => {
+  const username = textOf(fields, 'username');
+  const { message } = await profileApi.changeUsername(username);
+  find('#profile-username').textContent = username;
+  return message;
+});
+
+onSubmit(bioForm, async (fields) => {
+  const { message } = await profileApi.changeBio(textOf(fields, 'bio'));
+  return message;
+});
+
+avatarInput.addEventListener('change', () => {
+  clearMessages(avatarForm);
+  const [file] = avatarInput.files ?? [];
+  preview.hidden = file === undefined;
+  if (file) preview.src = URL.createObjectURL(file);
+});
+// Releases the file.
+preview.addEventListener('load', () => URL.revokeObjectURL(preview.src));
+
+onSubmit(avatarForm, async (fields) => {
+  const isRemoval = fields.get('action') === 'remove';
+  const { profile_picture } = isRemoval
+    ? await profileApi.removeProfilePicture()
+    : await profileApi.changeProfilePicture(fields.get('avatar') as File);
+  avatarForm.reset();
+  preview.hidden = true;
+  avatar.src = profile_picture;
+  return isRemoval ? 'Your avatar has been removed.' : 'Your avatar has been changed.';
+});
+
+onSubmit(passwordForm, async (fields) => {
+  const [current, next] = [textOf(fields, 'currentPassword'), textOf(fields, 'newPassword')];
+  const { message } = await profileApi.changePassword(current, next);
+  passwordForm.reset();
+  return message;
+});
+
+onSubmit(find('#deletion-form'), async () => {
+  const confirmation = await profileApi.deleteAccount({ confirm: confirmDeletion });
+  if (!confirmation) return;
+  endSession();
+  openView('#/', confirmation.message);
+});
+
+/** Resolves when the dialog is closed: to true only by its button “Delete”, not by Escape. */
+function confirmDeletion(): Promise<boolean> {
+  // It keeps the value of an earlier use.
+  deletionDialog.returnValue = '';
+  deletionDialog.showModal();
+  return new Promise((resolve) => {
+    const onClose = () => resolve(deletionDialog.returnValue === 'delete');
+    deletionDialog.addEventListener('close', onClose, { once: true });
+  });
+}
+
+function showProfile({ username, email, bio, profile_picture, ...profile }: Profile): void {
+  find('#profile-username').textContent = username;
+  find('#profile-email').textContent = email;
+  // The default value stays when the form is reset.
+  find<HTMLInputElement>('#password-account').defaultValue = email;
+  find('#profile-verified').hidden = !profile.is_verified;
+  find('#profile-since').textContent = dateFormat.format(new Date(profile.created_at));
+  for (const [name, count] of Object.entries(profile.stats)) {
+    find(`[data-statistic="${name}"]`, view).textContent = count.toLocaleString('en');
+  }
+  find<HTMLInputElement>('#username').value = username;
+  find<HTMLTextAreaElement>('#bio').value = bio;
+  avatar.src = profile_picture;
+  content.hidden = false;
+}

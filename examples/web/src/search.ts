@@ -1,0 +1,117 @@
+import { type CombinedSearchResults, SearchError, type SearchResult } from 'space-service';
+import { searchApi } from './api.ts';
+import { spaceCard, tagAddress } from './cards.ts';
+import { find } from './dom.ts';
+import { hideFailure, showFailure } from './errors.ts';
+import type { View } from './navigation.ts';
+
+/** Time without a keystroke before a search. */
+const TYPING_PAUSE_MS = 150;
+
+const input = find<HTMLInputElement>('#query');
+const correction = find('#correction');
+
+let typingPause = 0;
+/** Aborts the requests of a search as soon as its results are no longer wanted. */
+let current = new AbortController();
+
+export const searchView: View = {
+  show(parameters, signal) {
+    signal.addEventListener('abort', cancelSearch);
+    const isAsTyped = parameters.has('as_typed');
+    // After the link “Search instead for …”, people continue with the query.
+    if (isAsTyped) input.focus();
+    input.value = parameters.get('q') ?? '';
+    return search(input.value, isAsTyped);
+  },
+};
+
+input.addEventListener('input', () => {
+  cancelSearch();
+  typingPause = window.setTimeout(() => {
+    // The address can be reloaded and shared. It is replaced, so that not every keystroke is a step in the history.
+    history.replaceState(null, '', textAddress('#/', input.value));
+    search(input.value);
+  }, TYPING_PAUSE_MS);
+});
+
+// Enter only confirms what has been searched already.
+find('#search-form').addEventListener('submit', (event) => event.preventDefault());
+
+function cancelSearch(): void {
+  clearTimeout(typingPause);
+  current.abort();
+}
+
+async function search(query: string, isAsTyped = false): Promise<void> {
+  cancelSearch();
+  current = new AbortController();
+  const { signal } = current;
+  let answeredQuery = '';
+  const onAnsweredQuery = (other: string) => {
+    answeredQuery = other;
+  };
+  let results: CombinedSearchResults | SearchError;
+  try {
+    results = await searchApi.search(query, { signal, asTyped: isAsTyped, onAnsweredQuery });
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof SearchError)) throw error;
+    // One of the two searches may have succeeded.
+    results = error;
+  }
+  // A newer search has replaced this one.
+  if (signal.aborted) return;
+  if (results instanceof SearchError) showFailure(results.cause);
+  else hideFailure();
+  showResults(query, isAsTyped, results);
+  showCorrection(query, answeredQuery);
+  find('#search-status').textContent = query.trim() ? announcementOf(results, answeredQuery) : '';
+}
+
+function showResults(
+  query: string,
+  isAsTyped: boolean,
+  { generalSearchResults: byText, tagSearchResults: byTag }: CombinedSearchResults | SearchError,
+): void {
+  const isBlank = query.trim() === '';
+  find('#search-intro').hidden = !isBlank;
+  find('#search-results').hidden = isBlank;
+  fillSection(find('#by-text'), byText, textAddress('#/spaces', query, isAsTyped));
+  fillSection(find('#by-tag'), byTag, tagAddress(query.trim()));
+}
+
+/**
+ * Shows the first page of a search, with a link to all results.
+ * @param spaces null if the search failed
+ */
+function fillSection(section: HTMLElement, spaces: SearchResult[] | null, address: string): void {
+  section.hidden = spaces === null;
+  section.classList.toggle('empty', spaces?.length === 0);
+  find('.list', section).replaceChildren(...(spaces ?? []).map(spaceCard));
+  find<HTMLAnchorElement>('.all', section).href = address;
+}
+
+function showCorrection(query: string, answeredQuery: string): void {
+  correction.hidden = answeredQuery === '';
+  find('.answered', correction).textContent = answeredQuery;
+  const link = find<HTMLAnchorElement>('a', correction);
+  link.href = textAddress('#/', query, true);
+  link.textContent = query;
+}
+
+/** Returns what screen readers announce after a search. */
+function announcementOf(
+  { generalSearchResults, tagSearchResults }: CombinedSearchResults | SearchError,
+  answeredQuery: string,
+): string {
+  const correction = answeredQuery ? `Results for ${answeredQuery}. ` : '';
+  const [byText, byTag] = [generalSearchResults?.length ?? 0, tagSearchResults?.length ?? 0];
+  return `${correction}Spaces shown: ${byText} by text, ${byTag} by tag.`;
+}
+
+function textAddress(path: string, query: string, isAsTyped = false): string {
+  const parameters = new URLSearchParams({ q: query });
+  if (isAsTyped) parameters.set('as_typed', 'true');
+  return `${path}?${parameters}`;
+}

@@ -1,0 +1,8 @@
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  // Resolves `paths` of tsconfig.json.
+  resolve: { tsconfigPaths: true },
+  // Relative URLs, so that the built page works in any folder of a site.
+  base: './',
+});

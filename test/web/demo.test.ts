@@ -1,0 +1,137 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type Operation, operations } from '../../server/contract.ts';
+import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
+import { freePort } from '../support/ports.ts';
+import { type RunningProcess, startProcess } from '../support/processes.ts';
+import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
+import { startServer } from '../support/server.ts';
+import { hasChromium, launchChromium } from './browser.ts';
+
+describe('npm run demo', () => {
+  let demo: RunningProcess;
+  let url: string;
+  let browser: Browser;
+  beforeAll(async () => {
+    const port = String(await freePort());
+    url = `http://127.0.0.1:${port}`;
+    // Through npm, which builds the page first.
+    demo = startProcess('npm', ['run', '--silent', 'demo'], { PORT: port });
+    const isReady = () => expect(demo.output()).toContain('person30@example.com');
+    await vi.waitFor(isReady, { timeout: 30_000 });
+    if (hasChromium) browser = await launchChromium();
+  }, 40_000);
+  afterAll(async () => {
+    await browser?.close();
+    await demo.kill();
+  });
+
+  test('serves the example web page at / and its files, but no other paths', async () => {
+    expect(demo.stdout()).toContain(`Try it in the browser  ${url}\n`);
+    const response = await fetch(url);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('no-cache');
+    const policy = response.headers.get('content-security-policy');
+    expect(policy).toMatch(/^default-src 'none';/);
+    expect(policy).not.toMatch(/unsafe|\*|https?:(?!\/\/127\.0\.0\.1)/);
+    const html = await response.text();
+    const assets = [...html.matchAll(/(?:src|href)="\.\/(\S+)"/g)].map(([, path]) => path);
+    expect(assets.length).toBeGreaterThan(2);
+    for (const path of assets) {
+      const { status, headers } = await fetch(`${url}/${path}`);
+      expect(status, path).toBe(200);
+      const isImmutable = headers.get('cache-control')?.includes('immutable');
+      expect(isImmutable, path).toBe(path?.startsWith('assets/'));
+    }
+    for (const path of ['/nothing.html', '/assets/', '/assets/nothing.js', '/src/main.ts']) {
+      expect((await fetch(url + path)).status, path).toBe(404);
+    }
+    expect((await fetch(url, { method: 'POST' })).status).toBe(405);
+  });
+
+  describe.skipIf(!hasChromium)('in Chromium', () => {
+    /** Opens a page. The returned array gets everything that it prints, such as violations of its policy. */
+    async function open(path: string): Promise<{ page: Page; messages: string[] }> {
+      const page = await browser.newPage();
+      const messages: string[] = [];
+      page.on('console', (message) => messages.push(message.text()));
+      page.on('pageerror', (error) => messages.push(error.message));
+      await page.goto(url + path);
+      return { page, messages };
+    }
+
+    test('serves a page that complies with its Content-Security-Policy', async () => {
+      const { page, messages } = await open('/#/sign-in');
+      await page.locator('#sign-in-email').fill('person2@example.com');
+      await page.locator('#sign-in-password').fill(DEMO_ACCOUNT.password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('#avatar').setInputFiles('server/sample/avatar.jpg');
+      for (const image of ['Preview of your new avatar', 'Your avatar']) {
+        await expect
+          .poll(() =>
+            page.getByAltText(image).evaluate((each: HTMLImageElement) => each.naturalWidth),
+          )
+          .toBeGreaterThan(0);
+      }
+      await page.getByRole('button', { name: 'Delete account …' }).click();
+      await page.getByRole('button', { name: 'Delete', exact: true }).click();
+      await page.getByText(/account .* deleted/).waitFor();
+      expect(messages).toEqual([]);
+    });
+
+    test('serves an API reference with a filter, examples that work and collapsed errors', async () => {
+      const { page, messages } = await open('/docs');
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.getByText('This is a demo.').waitFor();
+      expect(await page.locator('.info').textContent()).toContain(DEMO_ACCOUNT.password);
+
+      const filter = page.getByPlaceholder(/^Filter/);
+      const paths = page.locator('.opblock-summary-path');
+      await filter.fill('retrieve a space');
+      await expect.poll(() => paths.allTextContents()).toEqual(['/api/spaces/{space_id}']);
+
+      const operation = page.locator('#operations-Spaces-getSpace');
+      await operation.locator('.opblock-summary-control').click();
+      const error = operation.locator('.response', { hasText: '404' }).first();
+      const example = error.locator('.example').first();
+      expect(await example.isVisible()).toBe(false);
+      await error.locator('summary').click();
+      await example.getByText('space_not_found').waitFor();
+
+      await operation.getByRole('button', { name: 'Try it out' }).click();
+      await operation.getByRole('button', { name: 'Execute' }).click();
+      await operation.locator('.live-responses-table').getByText('200').waitFor();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+      expect(messages).toEqual([]);
+    });
+  });
+
+  // Last, because it changes the account of the demo.
+  test('has the data for the examples of the contract', async () => {
+    const signIn = operations.find(({ operationId }) => operationId === 'login') as Operation;
+    const { url: path, init } = exampleRequest(signIn);
+    const { access_token } = await (await fetch(url + path, init)).json();
+    // The account in the example of `register` exists.
+    const excluded = ['login', 'register', ...sessionEndingOperations];
+    const selected = operations.filter(
+      ({ operationId, method }) => !excluded.includes(operationId) && method !== 'DELETE',
+    );
+    expect(selected.length).toBeGreaterThan(15);
+    for (const operation of selected) {
+      const request = exampleRequest(operation);
+      const headers = new Headers(request.init.headers);
+      headers.set('authorization', `Bearer ${access_token}`);
+      const { ok } = await fetch(url + request.url, { ...request.init, headers });
+      expect(ok, operation.operationId).toBe(true);
+    }
+  });
+});
+
+test('npm start serves no page', async () => {
+  await using server = await startServer();
+  for (const path of ['/', '/index.html', '/favicon.svg']) {
+    const response = await fetch(server.url + path);
+    expect(response.status, path).toBe(404);
+    expect(await response.json()).toMatchObject({ code: 'not_found' });
+  }
+});
