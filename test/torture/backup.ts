@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
-import type { Facts, Ledger } from './ledger.ts';
+import type { Facts } from './ledger.ts';
 import { readDataDir } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import type { Trial } from './trial.ts';
