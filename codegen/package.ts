@@ -56,7 +56,7 @@ async function build(
   for (const path of globSync(files)) cpSync(path, join(target, path));
   for (const root of webPages) {
     const outDir = resolve(target, root, 'dist');
-    await buildPage({ root, logLevel: 'warn', build: { outDir } });
+    await buildPage({ root, logLevel: 'warn', build: { outDir, emptyOutDir: true } });
   }
   cpSync(readme, join(target, 'README.md'));
   for (const [path, content] of Object.entries(json)) {

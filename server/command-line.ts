@@ -105,7 +105,7 @@ export const commands = {
   'suspend-account': {
     module: 'commands/suspend-account',
     argument: 'ADDRESS|USER_ID',
-    summary: 'Ends all sessions of an account, prevents logins, and hides its profile and spaces.',
+    summary: 'Ends all sessions of an account, rejects logins, and hides its spaces.',
   },
   'restore-account': {
     module: 'commands/restore-account',

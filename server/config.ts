@@ -50,7 +50,7 @@ export interface Quotas {
  * - `message`: sending messages.
  * - `change`: joining spaces, appreciating messages and changing the bio.
  *
- * Deleting, leaving and withdrawing do not count, because they only undo what was counted.
+ * Deleting, leaving and withdrawing do not count, because they only undo counted actions.
  */
 export type Action = 'space' | 'message' | 'change';
 

@@ -7,7 +7,7 @@ import { isReserved, parseUsername } from './username.ts';
 export interface OldUsername {
   userId: string;
   username: string;
-  /** What is wrong with it, for the operator. */
+  /** The broken rule, for the operator. */
   reason: string;
 }
 

@@ -11,8 +11,10 @@ export async function removeUnusedAvatars(
   avatars: AvatarStore,
   signal: AbortSignal,
 ): Promise<void> {
-  const anyUser = await engine.db.selectFrom('users').select('pk').limit(1).executeTakeFirst();
-  if (anyUser) await avatars.removeUnused((names) => findUsed(engine, names), signal);
+  const { users } = await engine.db
+    .selectNoFrom(({ exists, selectFrom }) => exists(selectFrom('users').select('pk')).as('users'))
+    .executeTakeFirstOrThrow();
+  if (users) await avatars.removeUnused((names) => findUsed(engine, names), signal);
 }
 
 /**

@@ -95,7 +95,7 @@ export async function openRateLimits(
 ): Promise<RateLimits> {
   if (rates === null) return NO_LIMITS;
   const store = await openRateLimitStore({ dataDir, databaseUrl }, onReset);
-  // With a secret key, so that nobody can find the addresses of deleted accounts in the store by guessing.
+  // With a secret key, so that guessing cannot reveal the addresses of deleted accounts in the store.
   const hashOf = (key: string) => createHmac('sha256', secretKey).update(key).digest('base64url');
   const open = async (name: string, points: number, seconds: number, rule?: Partial<Rule>) => {
     const counter = await store.openCounter(name, points, seconds);

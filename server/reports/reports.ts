@@ -9,7 +9,7 @@ import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 
-/** Maximum number of open reports of one user, so that nobody can flood the operator. */
+/** Maximum number of open reports of one user, so that one user cannot flood the operator. */
 const MAX_OPEN_REPORTS = 20;
 
 /**

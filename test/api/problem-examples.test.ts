@@ -197,7 +197,24 @@ const requests: Record<string, () => Promise<Response>> = {
   },
   'login 401': () =>
     sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
-  'updateSpace 409': () =>
+  'updateSpace 409 tags': async () => {
+    const { userId, headers } = await app.register();
+    const lines = async function* () {
+      for (let i = 0; i < 500; i += 1) {
+        const tags = Array.from({ length: 10 }, (_, tag) => `${i} ${tag}`);
+        yield JSON.stringify({ type: 'space', creator_id: userId, title: `Tea ${i}`, tags });
+      }
+      yield JSON.stringify({
+        type: 'space',
+        space_id: 'no-tags',
+        creator_id: userId,
+        title: 'Tea',
+      });
+    };
+    await importRecords(app.context.engine, lines());
+    return sendJson('PATCH', '/api/spaces/no-tags', { tags: ['tea'] }, headers);
+  },
+  'updateSpace 409 visibility': () =>
     sendJson(
       'PATCH',
       `/api/spaces/${privateSpace.space_id}`,

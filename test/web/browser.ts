@@ -25,16 +25,18 @@ export function launchChromium(): Promise<Browser> {
   });
 }
 
-/** Returns the violations of WCAG and best practices that axe finds in the visible part of the page. */
-export async function findViolations(page: Page): Promise<string[]> {
+/**
+ * Returns the violations of WCAG and best practices that axe finds in the visible part of the page.
+ * @param rules their ids; by default all
+ */
+export async function findViolations(page: Page, rules?: string[]): Promise<string[]> {
   // Not as a script of the page, which its Content-Security-Policy would block.
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { violations } = await (
-      globalThis as unknown as { axe: typeof import('axe-core') }
-    ).axe.run();
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
+  return page.evaluate(async (runOnly) => {
+    const { axe } = globalThis as unknown as { axe: typeof import('axe-core') };
+    const { violations } = await axe.run(runOnly ? { runOnly } : {});
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary}`),
     );
-  });
+  }, rules);
 }

@@ -185,7 +185,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     expect(await focusedText(page)).toBe('Sign up');
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
-    await expect.poll(() => focusedText(page)).toBe('Sign in');
+    // The link that led here has the same text, so the role tells them apart.
+    await expect.poll(() => isFocused(page.getByRole('heading', { name: 'Sign in' }))).toBe(true);
     await page.keyboard.press('Tab');
     await page.keyboard.type(DEMO_ACCOUNT.email);
     await page.keyboard.press('Tab');
@@ -218,31 +219,31 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     ],
     [
       'a space',
-      `#/space?id=${'0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b'}`,
+      '#/space?id=0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b',
       (page) => page.locator('#space .card').first(),
     ],
     ['an error', '#/space?id=unknown', (page) => page.getByRole('alert')],
     ['the sign-in', '#/sign-in', (page) => page.getByRole('heading', { name: 'Sign in' })],
     ['the sign-up', '#/sign-up', (page) => page.getByRole('heading', { name: 'Create' })],
   ];
-  test.each(views)(
-    'shows %s accessibly, on phones and in both themes',
-    async (_, address, isReady) => {
-      await using page = await open(address);
+  test('shows every view accessibly, on phones and in both themes', async () => {
+    await using page = await open('#/');
+    for (const [name, address, isReady] of views) {
+      await page.goto(site.url + address);
       await appears(isReady(page));
-      await expectAccessible(page);
-    },
-  );
+      await expectAccessible(page, name);
+    }
+  }, 60_000);
 
   test('shows the profile, its errors and its dialog accessibly, on phones and in both themes', async () => {
     await using page = await openSignedIn();
     await page.getByRole('textbox', { name: 'Name' }).fill('a');
     await page.getByRole('button', { name: 'Save username' }).click();
     await appears(page.getByText('Name must have at least 2 characters.'));
-    await expectAccessible(page);
+    await expectAccessible(page, 'the profile');
     await page.getByRole('button', { name: 'Delete account …' }).click();
     await appears(page.getByRole('dialog'));
-    await expectAccessible(page);
+    await expectAccessible(page, 'the dialog');
   });
 
   describe('leads through the life of an account', () => {
@@ -382,13 +383,13 @@ async function deleteAccount(page: Page): Promise<void> {
   await appears(page.getByRole('link', { name: 'Sign in' }));
 }
 
-/** Checks the light theme on a large screen, and the dark one on a narrow phone. */
-async function expectAccessible(page: Page): Promise<void> {
-  expect(await findViolations(page)).toEqual([]);
+/** Checks the light theme on a large screen, and the colors of the dark one on a narrow phone. */
+async function expectAccessible(page: Page, view: string): Promise<void> {
+  expect(await findViolations(page), view).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.setViewportSize({ width: 320, height: 640 });
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
-  expect(await findViolations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(320);
+  expect(await findViolations(page, ['color-contrast']), view).toEqual([]);
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ width: 1280, height: 720 });
 }

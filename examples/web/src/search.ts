@@ -35,7 +35,7 @@ input.addEventListener('input', () => {
   }, TYPING_PAUSE_MS);
 });
 
-// Enter only confirms what has been searched already.
+// The search already ran while the user typed, so Enter starts no other one.
 find('#search-form').addEventListener('submit', (event) => event.preventDefault());
 
 function cancelSearch(): void {
