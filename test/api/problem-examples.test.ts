@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as openRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
-import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
@@ -10,6 +9,7 @@ import { importRecords } from '../../server/exchange/import.ts';
 import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -102,7 +102,7 @@ const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
   app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
 
 const sendWithFailure = async (code: string): Promise<Response> => {
-  failure = { error: new Sqlite.SqliteError('example', code), after: 0 };
+  failure = { error: databaseError('example', code), after: 0 };
   try {
     return await app.fetch('/api/spaces/search?q=tea');
   } finally {
@@ -155,8 +155,8 @@ const requests: Record<string, () => Promise<Response>> = {
     const response = validateRaw('GET', app.url + path, await sendRaw(app.url, head('GET', path)));
     return new Response(response.body, { status: response.status });
   },
-  Internal: () => sendWithFailure('SQLITE_ERROR'),
-  Unavailable: () => sendWithFailure('SQLITE_BUSY'),
+  Internal: () => sendWithFailure(UNEXPECTED_CODE),
+  Unavailable: () => sendWithFailure(UNAVAILABLE_CODES[0]),
 
   'searchSpacesByTag 404': () => app.fetch('/api/spaces/tag/'),
   'changeUsername 400 invalid_request': () =>

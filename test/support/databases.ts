@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import Sqlite from 'better-sqlite3';
+import pg from 'pg';
 import { createDatabase, dropDatabase } from './postgresql.ts';
 
 /** Environment variable: the URL of a PostgreSQL server with the database TEMPLATE. Without it, tests use SQLite. */
@@ -21,4 +23,20 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     settings: { DATABASE_URL: await createDatabase(url, name, TEMPLATE) },
     [Symbol.asyncDispose]: () => dropDatabase(url, name),
   };
+}
+
+const isPostgresql = process.env[POSTGRESQL_URL] !== undefined;
+
+/** Codes of errors after which a later attempt may succeed. */
+export const UNAVAILABLE_CODES: readonly [string, ...string[]] = isPostgresql
+  ? ['53100', '55P03', '57P01', '58030', '25006']
+  : ['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_IOERR_READ', 'SQLITE_IOERR_WRITE', 'SQLITE_READONLY'];
+
+/** The code of an error that only a mistake in the service causes. */
+export const UNEXPECTED_CODE = isPostgresql ? '42703' : 'SQLITE_ERROR';
+
+/** Returns an error as the driver of the database throws it. */
+export function databaseError(message: string, code: string): Error {
+  if (!isPostgresql) return new Sqlite.SqliteError(message, code);
+  return Object.assign(new pg.DatabaseError(message, message.length, 'error'), { code });
 }
