@@ -64,11 +64,13 @@ let lastName = 0;
 class NamingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of `query` have no common type
   override query(...args: any[]): any {
-    const [text, values] = args;
-    if (typeof text !== 'string' || !Array.isArray(values))
+    // The pool passes a callback, Kysely awaits a promise.
+    const [text, values, callback] = args;
+    if (typeof text !== 'string' || !Array.isArray(values)) {
       return super.query(...(args as [string]));
+    }
     const name = nameOf(text);
-    return super.query(name === undefined ? { text, values } : { name, text, values });
+    return super.query(name === undefined ? { text, values } : { name, text, values }, callback);
   }
 }
 
