@@ -7,6 +7,7 @@ import { operations } from '../../server/contract.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -228,7 +229,8 @@ describe('A deleted account', () => {
     expect(await listAvatarFiles(app)).toEqual(['default.webp']);
   });
 
-  test('leaves no part of its texts in any file', async () => {
+  // PostgreSQL makes no such guarantee. See SECURITY.md.
+  test.skipIf(isPostgresql)('leaves no part of its texts in any file', async () => {
     await using quiet = await startApp({ RATE_LIMITS: 'on' });
     const other = await quiet.register();
     const foreign = await createSpace(other);
@@ -326,18 +328,22 @@ describe('A deleted account', () => {
   });
 
   // FTS5 stores additions and deletions in segments. Whether it merges them depends on their number.
-  test('leaves no part of its spaces in any file, regardless of their number', async () => {
-    await using quiet = await startApp();
-    await createSpace(await quiet.register(), { title: 'Remaining', description: 'Untouched' });
-    for (const count of [1, 2, 3, 4, 6]) {
-      const gone = await quiet.register();
-      const titles = Array.from({ length: count }, (_, i) => nonsense(count * 7 + i));
-      for (const title of titles) await createSpace(gone, { title });
-      await deleteAccount(gone);
-      const left = await readDataFilesAfterPurge(quiet);
-      expect(titles.filter((title) => contains(left, title))).toEqual([]);
-    }
-  }, 120_000);
+  test.skipIf(isPostgresql)(
+    'leaves no part of its spaces in any file, regardless of their number',
+    async () => {
+      await using quiet = await startApp();
+      await createSpace(await quiet.register(), { title: 'Remaining', description: 'Untouched' });
+      for (const count of [1, 2, 3, 4, 6]) {
+        const gone = await quiet.register();
+        const titles = Array.from({ length: count }, (_, i) => nonsense(count * 7 + i));
+        for (const title of titles) await createSpace(gone, { title });
+        await deleteAccount(gone);
+        const left = await readDataFilesAfterPurge(quiet);
+        expect(titles.filter((title) => contains(left, title))).toEqual([]);
+      }
+    },
+    120_000,
+  );
 });
 
 /**

@@ -1,9 +1,8 @@
-import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
-import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../support/app.ts';
+import { isPostgresql, makeReadOnly } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
@@ -104,7 +103,7 @@ describe('/healthz and /readyz', () => {
 
   test('report readiness while the database is read-only, because searches still work', async () => {
     await using full = await startApp();
-    await transact(full.context.engine, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
+    await makeReadOnly(full.context.engine);
     await expect(full.register()).rejects.toMatchObject({ status: 503, code: 'unavailable' });
     expect((await full.fetch('/readyz')).status).toBe(200);
     expect((await full.fetch('/api/spaces/search?q=tea')).status).toBe(200);
@@ -175,7 +174,8 @@ describe('/metrics', () => {
     const later = await scrape();
     const increase = (series: string) => later(series) - (earlier(series) || 0);
     expect(kinds.map(increase)).toEqual([2, 1]);
-    expect(increase(busy)).toBeGreaterThan(0);
+    // Queries of PostgreSQL do not block the event loop.
+    if (!isPostgresql) expect(increase(busy)).toBeGreaterThan(0);
     expect(increase(busy)).toBeLessThan(5);
     expect(later('database_write_wait_seconds_total')).toBeGreaterThanOrEqual(0);
     expect(later('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);

@@ -96,10 +96,7 @@ describe('The quotas per hour and day', () => {
   });
 
   test('count concurrent requests to several processes exactly', async () => {
-    await using second = await startApp(
-      { ...settings, DATA_DIR: app.context.config.dataDir },
-      { runsMaintenance: false },
-    );
+    await using second = await startApp(settings, { sharesDataOf: app });
     const [user, headers] = [await app.register(), newClient()];
     const statuses = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>

@@ -5,8 +5,8 @@ import { type Operation, operations } from '../../server/contract.ts';
 import { deleteSuspendedAccount } from '../../server/profile/account-deletion.ts';
 import { restoreAccount, suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { assertConsistent } from '../support/consistency.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { assertIndexed, assertIntact } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -203,9 +203,7 @@ describe('A suspended account', () => {
     const { data } = await api.searchSpaces({ client: other.client, query: { q: 'bargains' } });
     expect(data).toEqual([]);
     await restore(mallory.userId);
-    await waitForDictionary(app);
-    assertIntact(app.context.config.dataDir);
-    await assertIndexed(app.context.config.dataDir);
+    await assertConsistent(app.context.engine);
   });
 
   test('keeps its username and email address', async () => {
@@ -272,8 +270,6 @@ describe('The deletion of a suspended account by the operator', () => {
     expect(data?.map(({ message_id }) => message_id)).not.toContain(message.message_id);
     const again = await app.register(user.username);
     expect(again.userId).not.toBe(user.userId);
-    await waitForDictionary(app);
-    assertIntact(app.context.config.dataDir);
-    await assertIndexed(app.context.config.dataDir);
+    await assertConsistent(app.context.engine);
   });
 });

@@ -44,10 +44,12 @@ export interface Overrides {
   log?: FastifyBaseLogger;
   engine?: (real: Engine) => Engine;
   /**
-   * Whether the database is maintained, by default. False for another process of a service whose data folder is in use by
-   * a first application. Without maintenance, deletions of several transactions do not continue.
+   * Whether the database is maintained, by default. Without maintenance, deletions of several transactions do not
+   * continue.
    */
   runsMaintenance?: boolean;
+  /** Another application whose data this one uses, like two processes of a service. Only the other one is maintained. */
+  sharesDataOf?: TestApp;
 }
 
 /**
@@ -60,7 +62,8 @@ export async function startApp(
     limits,
     log = pino({ level: 'silent' }),
     engine = (real) => real,
-    runsMaintenance = true,
+    sharesDataOf,
+    runsMaintenance = sharesDataOf === undefined,
   }: Overrides = {},
 ): Promise<TestApp> {
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
@@ -72,6 +75,7 @@ export async function startApp(
     PORT: String(port),
     RATE_LIMITS: 'off',
     DRAIN_SECONDS: '0',
+    ...(sharesDataOf && dataSettings(sharesDataOf)),
     ...settings,
   });
   const opened = await openContext(config, log, { runsMaintenance });
@@ -123,6 +127,12 @@ export async function startApp(
       await rm(dataDir, { recursive: true });
     },
   };
+}
+
+/** Returns the settings of another application that uses the same data. */
+export function dataSettings({ context }: TestApp): Record<string, string> {
+  const { dataDir, databaseUrl } = context.config;
+  return { DATA_DIR: dataDir, ...(databaseUrl && { DATABASE_URL: databaseUrl }) };
 }
 
 async function validate(request: Request, response: Response): Promise<void> {

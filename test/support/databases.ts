@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
+import { sql } from 'kysely';
 import pg from 'pg';
+import type { Engine } from '../../server/database/engine.ts';
+import { transact } from '../../server/database/transaction.ts';
 import { createDatabase, dropDatabase } from './postgresql.ts';
 
 /** Environment variable: the URL of a PostgreSQL server with the database TEMPLATE. Without it, tests use SQLite. */
@@ -25,7 +28,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-const isPostgresql = process.env[POSTGRESQL_URL] !== undefined;
+/** Whether tests use PostgreSQL. A test for one kind of database is skipped on the other one. */
+export const isPostgresql = process.env[POSTGRESQL_URL] !== undefined;
 
 /** Codes of errors after which a later attempt may succeed. */
 export const UNAVAILABLE_CODES: readonly [string, ...string[]] = isPostgresql
@@ -39,4 +43,20 @@ export const UNEXPECTED_CODE = isPostgresql ? '42703' : 'SQLITE_ERROR';
 export function databaseError(message: string, code: string): Error {
   if (!isPostgresql) return new Sqlite.SqliteError(message, code);
   return Object.assign(new pg.DatabaseError(message, message.length, 'error'), { code });
+}
+
+/** Lets only reads succeed, like a full disk or a standby. */
+export async function makeReadOnly(engine: Engine): Promise<void> {
+  if (!isPostgresql) {
+    await transact(engine, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
+    return;
+  }
+  const { db } = engine;
+  const { rows } = await sql<{ name: string }>`SELECT current_database() AS name`.execute(db);
+  const name = rows[0]?.name as string;
+  await sql`ALTER DATABASE ${sql.id(name)} SET default_transaction_read_only = on`.execute(db);
+  // Open connections have the old setting.
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = ${name} AND pid <> pg_backend_pid()`.execute(db);
+  await sql`SET default_transaction_read_only = on`.execute(db);
 }

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import type { Database, Engine, WordScope } from '../../server/database/engine.ts';
+import { transact } from '../../server/database/transaction.ts';
+import { indexSpace } from '../../server/search/documents.ts';
+
+/**
+ * Compares counters with the rows that they count, and the search index with a full rebuild from the same rows. Writers
+ * wait meanwhile.
+ * @throws AssertionError
+ */
+export async function assertConsistent(engine: Engine): Promise<void> {
+  await assertCounted(engine.db);
+  const indexed = await readIndex(engine, engine.db);
+  await assert.rejects(
+    transact(engine, async (trx) => {
+      await trx.deleteFrom('public_spaces').execute();
+      await trx.deleteFrom('tag_hits').execute();
+      await engine.wordIndex.clear(trx);
+      for (const { pk } of await trx.selectFrom('spaces').select('pk').orderBy('pk').execute()) {
+        await indexSpace(engine, trx, pk);
+      }
+      assert.deepEqual(indexed, await readIndex(engine, trx));
+      throw new RolledBack();
+    }),
+    RolledBack,
+  );
+}
+
+class RolledBack extends Error {}
+
+async function assertCounted(db: Database): Promise<void> {
+  const miscounted = await db
+    .selectFrom('spaces')
+    .select('space_id')
+    .where('participant_count', '!=', (from) =>
+      from
+        .selectFrom('participations')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .whereRef('space_pk', '=', 'spaces.pk')
+        .where('left_at', 'is', null),
+    )
+    .execute();
+  assert.deepEqual(miscounted, [], 'spaces with a wrong number of participants');
+  const unused = await db
+    .selectFrom('tags')
+    .select('tag_key')
+    .where('tag_id', 'not in', (from) => from.selectFrom('space_tags').select('tag_id'))
+    .execute();
+  assert.deepEqual(unused, [], 'tags without a space');
+}
+
+/** Reads the documents of every term and prefix, and the rows of the other parts of the search index. */
+async function readIndex({ wordIndex }: Engine, db: Database) {
+  const documents: Record<string, number[]> = {};
+  const read = async (term: string, isPrefix: boolean, scope: WordScope) => {
+    const name = `${scope}: ${term}${isPrefix ? '*' : ''}`;
+    documents[name] ??= await wordIndex.find(
+      db,
+      { pattern: { term, isPrefix }, scope },
+      { after: 0, limit: 100_000 },
+    );
+  };
+  const terms: { term: string; documents: number }[] = [];
+  for await (const term of wordIndex.terms(db)) terms.push(term);
+  // Terms of slices cannot be searched everywhere.
+  for (const { term } of terms.filter((each) => !each.term.startsWith('#'))) {
+    for (const scope of ['all', 'title'] as const) {
+      await read(term, false, scope);
+      const letters = [...term];
+      for (const [i] of letters.entries()) {
+        await read(letters.slice(0, i + 1).join(''), true, scope);
+      }
+    }
+  }
+  const columns = [
+    'key',
+    'space_pk',
+    'creator_pk',
+    'participant_count',
+    'title_key',
+    'head',
+    'tail',
+  ] as const;
+  return {
+    terms,
+    documents,
+    publicSpaces: await db.selectFrom('public_spaces').select(columns).orderBy('key').execute(),
+    tagHits: await db.selectFrom('tag_hits').selectAll().orderBy('tag_id').orderBy('key').execute(),
+  };
+}
