@@ -74,7 +74,7 @@ describe('The settings', () => {
     ['MAX_SPACES', '0'],
     ['LOG_LEVEL', 'loud'],
     ['SESSION_IDLE_DAYS', 'never'],
-    ['DATABASE_URL', 'postgres://localhost/spaces'],
+    ['DATABASE_URL', 'mysql://localhost/spaces'],
   ])('reject %s=%s in one line with the name, the value and the requirement', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(
@@ -83,6 +83,6 @@ describe('The settings', () => {
   });
 
   test('do not print the password in an invalid URL', () => {
-    expect(() => readConfig({ DATABASE_URL: 'postgres://u:secret@h/d' })).toThrow(/^(?!.*secret)/);
+    expect(() => readConfig({ DATABASE_URL: 'mysql://u:secret@h/d' })).toThrow(/^(?!.*secret)/);
   });
 });

@@ -1,0 +1,34 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Engine } from '../../../server/database/engine.ts';
+import { openPostgresql } from '../../../server/database/postgresql/open.ts';
+import { openSqlite } from '../../../server/database/sqlite/open.ts';
+import { createTestDatabase } from '../../support/databases.ts';
+
+/** Tables that only one kind of database needs. */
+const ONLY_SQLITE = ['pending_purges', 'word_index'];
+const ONLY_POSTGRESQL = ['maintenance_lease', 'rate_limits', 'word_blocks'];
+
+test('Both kinds of databases have the same tables and columns', async () => {
+  await using database = await createTestDatabase();
+  const { DATABASE_URL: url = '' } = database.settings;
+  const options = { migrate: true, runsMaintenance: false };
+  await using postgresql = await openPostgresql(url, options);
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'schema-'));
+  await using sqlite = await openSqlite(join(folder.path, 'empty.sqlite'), options);
+  expect(await columnsOf(postgresql, ONLY_POSTGRESQL)).toEqual(
+    await columnsOf(sqlite, ONLY_SQLITE),
+  );
+});
+
+async function columnsOf({ db }: Engine, except: string[]) {
+  const tables = await db.introspection.getTables();
+  const names = tables.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(except));
+  return tables
+    .filter(({ name }) => !except.includes(name) && !/^(kysely_|word_index_)/.test(name))
+    .flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name}`))
+    .sort();
+}
