@@ -11,6 +11,10 @@ export interface PostgresqlServer extends AsyncDisposable {
   url: string;
   /** Creates an empty database and returns its URL. */
   createDatabase(name: string): Promise<string>;
+  /** Ends the server, as its operator would. Open connections are lost. */
+  stop(): Promise<void>;
+  /** Starts the server again, with its data. */
+  start(): Promise<void>;
 }
 
 /** Data is not synchronised to the disk, so only tests may use these. */
@@ -49,6 +53,8 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
   return {
     url,
     createDatabase: (name) => createDatabase(url, name),
+    stop: () => server.stop(),
+    start: () => server.start(),
     async [Symbol.asyncDispose]() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });

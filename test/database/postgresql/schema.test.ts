@@ -5,17 +5,16 @@ import { expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { openSqlite } from '../../../server/database/sqlite/open.ts';
-import { createTestDatabase } from '../../support/databases.ts';
+import { startPostgresql } from '../../support/postgresql.ts';
 
 /** Tables that only one kind of database needs. */
 const ONLY_SQLITE = ['pending_purges', 'word_index'];
 const ONLY_POSTGRESQL = ['maintenance_lease', 'rate_limits', 'word_blocks'];
 
 test('Both kinds of databases have the same tables and columns', async () => {
-  await using database = await createTestDatabase();
-  const { DATABASE_URL: url = '' } = database.settings;
   const options = { migrate: true, runsMaintenance: false };
-  await using postgresql = await openPostgresql(url, options);
+  await using server = await startPostgresql();
+  await using postgresql = await openPostgresql(await server.createDatabase('empty'), options);
   await using folder = await mkdtempDisposable(join(tmpdir(), 'schema-'));
   await using sqlite = await openSqlite(join(folder.path, 'empty.sqlite'), options);
   expect(await columnsOf(postgresql, ONLY_POSTGRESQL)).toEqual(

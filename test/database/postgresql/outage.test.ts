@@ -1,0 +1,68 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../../generated/sdk.gen.ts';
+import { startApp, type TestApp } from '../../support/app.ts';
+import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
+import { createSpace } from '../../support/spaces.ts';
+
+let server: PostgresqlServer;
+let url: string;
+let app: TestApp;
+
+beforeAll(async () => {
+  server = await startPostgresql();
+  url = await server.createDatabase('outage');
+  app = await startApp({ DATABASE_URL: url, RATE_LIMITS: 'on' });
+}, 60_000);
+afterAll(async () => {
+  await app[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+describe('While PostgreSQL is stopped', () => {
+  test('requests get 503, and the service recovers without a restart', async () => {
+    const { client } = await app.register();
+    const space = await createSpace({ client });
+    const requests = [
+      () => api.searchSpaces({ client, query: { q: 'anything' } }),
+      () => api.getProfile({ client }),
+      () => api.changeBio({ client, body: { bio: 'Later' } }),
+      () => api.sendMessage({ client, body: { space_id: space.space_id, text: 'Hello' } }),
+      () => api.login({ client, body: { email: 'nobody@example.com', password: 'long enough' } }),
+    ];
+    await server.stop();
+    try {
+      for (const request of requests) {
+        const { error, response } = await request();
+        expect(error).toMatchObject({ status: 503, code: 'unavailable' });
+        expect(Number(response?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      }
+      expect((await app.fetch('/healthz')).status).toBe(200);
+      expect((await app.fetch('/readyz')).status).toBe(503);
+    } finally {
+      await server.start();
+    }
+    expect((await app.fetch('/readyz')).status).toBe(200);
+    const statuses: (number | undefined)[] = [];
+    for (const request of requests) statuses.push((await request()).response?.status);
+    expect(statuses).toEqual([200, 200, 200, 201, 401]);
+  }, 60_000);
+});
+
+test('A lost connection fails the request of its transaction, which does not run again', async () => {
+  const { client } = await app.register();
+  // The change waits for this lock, in its transaction.
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query('BEGIN');
+  await other.query('LOCK TABLE users IN EXCLUSIVE MODE');
+  const change = api.changeBio({ client, body: { bio: 'Lost' } });
+  const waiting = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  await expect.poll(async () => (await other.query(`SELECT ${waiting}`)).rowCount).toBe(1);
+  await other.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
+  expect((await change).error).toMatchObject({ status: 503, code: 'unavailable' });
+  await other.query('ROLLBACK');
+  await other.end();
+  const { data } = await api.getProfile({ client, throwOnError: true });
+  expect(data.bio).toBe('');
+});
