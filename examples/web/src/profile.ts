@@ -54,8 +54,14 @@ avatarInput.addEventListener('change', () => {
   preview.hidden = file === undefined;
   if (file) preview.src = URL.createObjectURL(file);
 });
-// Releases the file.
-preview.addEventListener('load', () => URL.revokeObjectURL(preview.src));
+// The file is not an image. The service explains this when it is sent.
+preview.addEventListener('error', () => {
+  preview.hidden = true;
+});
+for (const event of ['load', 'error']) {
+  // Releases the file.
+  preview.addEventListener(event, () => URL.revokeObjectURL(preview.src));
+}
 
 onSubmit(avatarForm, async (fields) => {
   const isRemoval = fields.get('action') === 'remove';
