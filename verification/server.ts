@@ -6,7 +6,7 @@ import { type Credentials, openWorld } from './world.ts';
 /** Maximum length of a message with a response. */
 const MAX_MESSAGE_LENGTH = 400;
 
-/** An error that prevents the verification and that the person at the terminal can fix. */
+/** Prevents the verification. Its message says what to do. */
 export class Obstacle extends Error {}
 
 /**
@@ -28,8 +28,8 @@ export async function prepareServer(
 }
 
 async function requireApi(url: string): Promise<void> {
-  const path = '/api/profile/me';
-  const response = await fetch(url + path, {
+  const { href, pathname } = new URL(`${url}/api/profile/me`);
+  const response = await fetch(href, {
     redirect: 'manual',
     signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
   }).catch((error) => {
@@ -42,9 +42,11 @@ async function requireApi(url: string): Promise<void> {
     throw new Obstacle(`${url} redirects to ${location}. Pass the URL of that server.`);
   const type = headers.get('content-type') ?? 'no content type';
   // The contract declares 401. A faulty implementation of the API returns at least JSON.
-  if (status !== 401 && !type.includes('json'))
+  const isApi = status === 401 || type.includes('json');
+  const hasExtraApi = status === 404 && url.endsWith('/api');
+  if (!isApi || hasExtraApi)
     throw new Obstacle(
-      `${url} does not serve this API: GET ${path} returned ${status} (${type}). Check the URL, which does not include /api.`,
+      `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
     );
 }
 

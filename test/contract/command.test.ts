@@ -79,6 +79,21 @@ test('explains an unreachable server in one line', async () => {
   await expectObstacle([url], `Cannot reach ${url}: connection refused.`);
 });
 
+test('explains in one line that a port does not use HTTPS', async () => {
+  await using server = await serve((_request, response) => response.end());
+  const url = server.url.replace('http:', 'https:');
+  await expectObstacle([url], `Cannot reach ${url}: the port does not use HTTPS.`);
+});
+
+test('explains in one line that the URL must not include /api', async () => {
+  await using app = await startApp();
+  const url = `${app.url}/api`;
+  await expectObstacle(
+    [url],
+    `${url} does not serve this API: GET /api/api/profile/me returned 404 (application/problem+json). Check the URL, which does not include /api.`,
+  );
+});
+
 test('explains in one line that a server is not the API', async () => {
   await using pages = await serve((_request, response) => {
     response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not Found</h1>');
