@@ -7,11 +7,11 @@ import { type Credentials, openWorld } from './world.ts';
 const MAX_MESSAGE_LENGTH = 400;
 
 /** Prevents the verification. Its message says what to do. */
-export class Obstacle extends Error {}
+export class NotVerifiedError extends Error {}
 
 /**
  * Creates the test data on a running server. Disposing of `cleanup` deletes it.
- * @throws Obstacle if the server does not respond like the API
+ * @throws NotVerifiedError if the server does not respond like the API
  */
 export async function prepareServer(
   url: string,
@@ -23,7 +23,7 @@ export async function prepareServer(
     const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
     return { world, specialWorlds: {} };
   } catch (error) {
-    throw new Obstacle(`Could not create the test data: ${explain(error)}`);
+    throw new NotVerifiedError(`Could not create the test data: ${explain(error)}`);
   }
 }
 
@@ -33,19 +33,19 @@ async function requireApi(url: string): Promise<void> {
     redirect: 'manual',
     signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
   }).catch((error) => {
-    throw new Obstacle(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
+    throw new NotVerifiedError(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
   });
   await response.body?.cancel();
   const { status, headers } = response;
   const location = headers.get('location');
   if (location !== null)
-    throw new Obstacle(`${url} redirects to ${location}. Pass the URL of that server.`);
+    throw new NotVerifiedError(`${url} redirects to ${location}. Pass the URL of that server.`);
   const type = headers.get('content-type') ?? 'no content type';
   // The contract declares 401. A faulty implementation of the API returns at least JSON.
   const isApi = status === 401 || type.includes('json');
   const hasExtraApi = status === 404 && url.endsWith('/api');
   if (!isApi || hasExtraApi)
-    throw new Obstacle(
+    throw new NotVerifiedError(
       `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
     );
 }

@@ -99,18 +99,18 @@ function confirmDeletion(): Promise<boolean> {
   });
 }
 
-function showProfile({ username, email, bio, profile_picture, ...profile }: Profile): void {
-  find('#profile-username').textContent = username;
-  find('#profile-email').textContent = email;
+function showProfile(profile: Profile): void {
+  find('#profile-username').textContent = profile.username;
+  find('#profile-email').textContent = profile.email;
   // The default value stays when the form is reset.
-  find<HTMLInputElement>('#password-account').defaultValue = email;
+  find<HTMLInputElement>('#password-account').defaultValue = profile.email;
   find('#profile-verified').hidden = !profile.is_verified;
   find('#profile-since').textContent = dateFormat.format(new Date(profile.created_at));
   for (const [name, count] of Object.entries(profile.stats)) {
     find(`[data-statistic="${name}"]`, view).textContent = count.toLocaleString('en');
   }
-  find<HTMLInputElement>('#username').value = username;
-  find<HTMLTextAreaElement>('#bio').value = bio;
-  avatar.src = profile_picture;
+  find<HTMLInputElement>('#username').value = profile.username;
+  find<HTMLTextAreaElement>('#bio').value = profile.bio;
+  avatar.src = profile.profile_picture;
   content.hidden = false;
 }
