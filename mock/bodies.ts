@@ -37,7 +37,7 @@ export async function checkAvatar(incoming: IncomingMessage): Promise<Selection>
   const parts = await parseForm(bytes, incoming.headers['content-type'] ?? '');
   const [[name, file] = []] = parts;
   if (parts.length !== 1 || name !== 'avatar') return { code: 400 };
-  // A part without a file name. Its bytes were decoded, so only a text can be told from a file.
+  // A part without a file name, decoded as text. These characters show that it was not a text.
   if (typeof file === 'string') return { code: /[\0\uFFFD]/.test(file) ? 200 : 400 };
   if (file === undefined || file.size === 0) return { code: 400 };
   if (file.size > MAX_AVATAR_BYTES) return { code: 413 };

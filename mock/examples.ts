@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { copyContract, type Operation } from '../server/contract.ts';
 import type { Pointer } from '../server/errors.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
+import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
 import { HttpProblem, type ProblemCode } from '../server/http/problems.ts';
 import { checkAvatar, readJson } from './bodies.ts';
-import { isPercentEncodedUtf8 } from './paths.ts';
 import { type ExampleResponse, openPrism, type Selection, type Violation } from './prism.ts';
 import { checkRules } from './rules.ts';
 
@@ -49,7 +49,8 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
 
   async function respond(operation: Operation, incoming: IncomingMessage): Promise<MockResponse> {
     // In the order of the server's checks.
-    if (operation.hasQueryParameters) checkQueryString(incoming.url);
+    const query = incoming.url?.replace(/^[^?]*/, '') ?? '';
+    if (operation.hasQueryParameters && !isPercentEncodedUtf8(query)) throw malformedQuery();
     if (!hasToken(operation, incoming)) return select(operation, incoming, { code: 401 });
     const problem = findBodyProblem(incoming.headers, operation);
     if (problem) throw problem;
@@ -122,14 +123,6 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
       body: isBlankSearch ? '[]' : JSON.stringify(body).replaceAll(EXAMPLE_BASE_URL, baseUrl),
     };
   }
-}
-
-function checkQueryString(url = ''): void {
-  if (isPercentEncodedUtf8(url.replace(/^[^?]*/, ''))) return;
-  const message = 'is not valid percent-encoded UTF-8';
-  throw new HttpProblem('invalid_request', `The query string ${message}.`, {
-    pointers: [{ pointer: '?', message }],
-  });
 }
 
 function hasToken({ authentication }: Operation, { headers }: IncomingMessage): boolean {

@@ -1,4 +1,5 @@
 import { type Operation, operations } from '../server/contract.ts';
+import { isPercentEncodedUtf8, malformedPath } from '../server/http/percent-encoding.ts';
 import { HttpProblem, notFound } from '../server/http/problems.ts';
 
 /** Paths without parameters are first, because `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
@@ -11,9 +12,7 @@ const routes = [...Map.groupBy(operations, ({ path }) => path)]
 
 /** @throws HttpProblem if the path is malformed or unknown, or does not support the method */
 export function findOperation(method: string, path: string): Operation {
-  if (!isPercentEncodedUtf8(path)) {
-    throw new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
-  }
+  if (!isPercentEncodedUtf8(path)) throw malformedPath();
   const route = routes.find(({ pattern }) => pattern.test(path));
   if (route === undefined) throw notFound();
   const methods = route.operationsAtPath.map((each) => each.method);
@@ -22,13 +21,4 @@ export function findOperation(method: string, path: string): Operation {
   const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
   const detail = `${method} is not allowed at this path. Allowed: ${allowed}.`;
   throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
-}
-
-export function isPercentEncodedUtf8(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -25,7 +25,7 @@ const RULES: Readonly<Record<string, (texts: Texts) => void>> = {
     parseBio(bio);
   },
   changePassword({ newPassword }) {
-    // The names of the account are unknown.
+    // The mock does not know the account, so it accepts passwords that contain its username or email address.
     checkNewPassword(newPassword, { username: '', email: '' }, '/newPassword');
   },
 };

@@ -26,7 +26,7 @@ export interface Mock extends AsyncDisposable {
   url: string;
 }
 
-/** Equal to those of the server with its default settings. */
+/** The headers that the server sends with its default settings. */
 const CORS_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
@@ -93,7 +93,7 @@ async function handle(
   const { method = '', url = '', headers } = incoming;
   const { selection, delayMs } = readPreferences(headers.prefer?.toString());
   await sleep(delayMs);
-  // The client has not waited.
+  // The client has disconnected during the delay.
   if (incoming.socket.destroyed) return;
   if (application && method === 'POST' && url === '/__reset') {
     await application.reset();

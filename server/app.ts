@@ -20,6 +20,7 @@ import { serveHealth } from './http/health.ts';
 import { shedLoad } from './http/load-shedding.ts';
 import { collectPaths, rejectOtherMethods } from './http/methods.ts';
 import { measureRequests, serveMetrics } from './http/metrics.ts';
+import { rejectMalformedPaths } from './http/percent-encoding.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { warnAboutUntrustedProxy } from './http/proxies.ts';
 import { limitPublicReads } from './http/rate-limits.ts';
@@ -46,9 +47,8 @@ export async function buildApp(
   demo?: DemoOptions,
 ): Promise<FastifyInstance> {
   const { config, log } = context;
-  const handleError = errorHandler(context);
-  const app = Fastify(serverOptions(config, log, timeLimits, handleError));
-  app.setErrorHandler(handleError);
+  const app = Fastify(serverOptions(config, log, timeLimits));
+  app.setErrorHandler(errorHandler(context));
   rejectUnsupportedExpectations(app);
   app.decorateRequest('caller', null);
 
@@ -73,6 +73,7 @@ export async function buildApp(
   await setSecurityHeaders(app);
   await allowOrigins(app, config);
   rejectAmbiguousHeaders(app);
+  rejectMalformedPaths(app);
   rejectUnknownPaths(app);
   shedLoad(app, timeLimits);
 

@@ -18,8 +18,19 @@ export interface Check {
 export interface Cause {
   /** Equal for all checks that failed for the same reason. */
   text: string;
+  /** For a wrong status: the declared one. */
+  expectedStatus?: string;
   /** JSON Pointer of the wrong value in the body. */
   pointer?: string;
+}
+
+/** Explains causes with the same text in one line, such as `Wrong status: 200 instead of 403 or 404`. */
+export function explainCauses(causes: readonly Cause[]): string {
+  const [{ text } = { text: '' }] = causes;
+  const statuses = new Set(causes.flatMap(({ expectedStatus = [] }) => expectedStatus));
+  if (statuses.size === 0) return text;
+  const list = new Intl.ListFormat('en', { type: 'disjunction' }).format([...statuses].sort());
+  return `${text} instead of ${list}`;
 }
 
 /** Returns a check that failed with the error. */
@@ -51,7 +62,10 @@ export function checkOf(result: Result): Check {
 function causesOf({ transaction, differences }: Result): Cause[] {
   const { statusCode = [], headers = [], body = [] } = differences;
   // With another status, the contract declares other headers and another body.
-  if (statusCode.length > 0) return [{ text: `Wrong status: ${transaction.real?.statusCode}` }];
+  if (statusCode.length > 0) {
+    const text = `Wrong status: ${transaction.real?.statusCode}`;
+    return [{ text, expectedStatus: transaction.expected.statusCode }];
+  }
   return [
     ...headers.map((difference) => explainHeader(difference, transaction)),
     ...body.map((difference) => explainField(difference, transaction)),

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { contract } from './contract.ts';
 import { formatJunit } from './junit.ts';
 import { formatReport } from './report.ts';
-import { Obstacle, prepareServer } from './server.ts';
+import { NotVerifiedError, prepareServer } from './server.ts';
 import { type Servers, type Verification, verify } from './verify.ts';
 
 type StartServers = (cleanup: AsyncDisposableStack) => Promise<Servers>;
@@ -36,7 +36,7 @@ export async function runCommand(program: Program, args: string[]): Promise<numb
     return hasFailed ? EXIT_CODES.failed : EXIT_CODES.passed;
   } catch (error) {
     // Every other error is a bug, which needs its stack.
-    if (!(error instanceof Obstacle)) throw error;
+    if (!(error instanceof NotVerifiedError)) throw error;
     console.error(error.message);
     return EXIT_CODES.notVerified;
   }
@@ -85,7 +85,7 @@ function parseArguments({ name }: Program, args: string[]) {
     });
   } catch (error) {
     const [message] = (error as Error).message.split('. ', 1);
-    throw new Obstacle(`${message}. ${name} --help lists the options.`);
+    throw new NotVerifiedError(`${message}. ${name} --help lists the options.`);
   }
 }
 
@@ -93,11 +93,13 @@ function chooseServers(program: Program, positionals: string[], values: Values):
   const [text, ...others] = positionals;
   const { email, password } = values;
   if ((email === undefined) !== (password === undefined))
-    throw new Obstacle('--email and --password require each other.');
+    throw new NotVerifiedError('--email and --password require each other.');
   if (text === undefined && program.startServers && email === undefined)
     return program.startServers;
   if (text === undefined || others.length > 0)
-    throw new Obstacle(`Pass the URL of one server. ${program.name} --help shows the usage.`);
+    throw new NotVerifiedError(
+      `Pass the URL of one server. ${program.name} --help shows the usage.`,
+    );
   const url = parseUrl(text);
   const credentials =
     email === undefined || password === undefined ? undefined : { email, password };
@@ -109,7 +111,9 @@ function parseUrl(text: string): string {
   const url = URL.parse(text);
   const isServer = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
   if (!isServer)
-    throw new Obstacle(`"${text}" is not the URL of a server, such as http://127.0.0.1:3000.`);
+    throw new NotVerifiedError(
+      `"${text}" is not the URL of a server, such as http://127.0.0.1:3000.`,
+    );
   return url.href.replace(/\/+$/, '');
 }
 
@@ -132,6 +136,6 @@ function writeJunit(file: string, xml: string): void {
   try {
     writeFileSync(file, xml);
   } catch (error) {
-    throw new Obstacle(`Cannot write ${file}: ${(error as Error).message}`);
+    throw new NotVerifiedError(`Cannot write ${file}: ${(error as Error).message}`);
   }
 }

@@ -6,7 +6,7 @@ export const MAX_TEXT_LENGTH = 2_000;
 /** The longest wait for a response. */
 export const REQUEST_TIMEOUT_MS = 30_000;
 
-/** What a function of the generated client resolves to. */
+/** The result of a function of the generated client. */
 export interface Exchange<T> {
   data?: T;
   error?: unknown;
@@ -54,6 +54,7 @@ const networkErrors: Record<string, string> = {
   UND_ERR_SOCKET: 'connection closed by the server',
   ENOTFOUND: 'unknown host name',
   EAI_AGAIN: 'unknown host name',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not use HTTPS',
   ESOCKETTIMEDOUT: 'no response within 30 seconds',
   ETIMEDOUT: 'no response within 30 seconds',
   TimeoutError: 'no response within 30 seconds',

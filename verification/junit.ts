@@ -1,3 +1,4 @@
+import { explainCauses } from './checks.ts';
 import type { Verification } from './verify.ts';
 
 /** Formats a verification as JUnit XML, with a test case per check and per omitted response. */
@@ -5,8 +6,9 @@ export function formatJunit({ checks, omitted }: Verification): string {
   const failures = checks.filter(({ causes }) => causes.length > 0);
   const checkLines = checks.map(({ name, causes, request = '', response = 'no response' }) => {
     if (causes.length === 0) return `${openTestCase(name)} />`;
-    const text = [...causes.map(({ text }) => text), `> ${request}`, `< ${response}`].join('\n');
-    return `${openTestCase(name)}><failure message="${escapeXml(causes.map(({ text }) => text).join('; '))}">${escapeXml(text)}</failure></testcase>`;
+    const explanations = causes.map((cause) => explainCauses([cause]));
+    const text = [...explanations, `> ${request}`, `< ${response}`].join('\n');
+    return `${openTestCase(name)}><failure message="${escapeXml(explanations.join('; '))}">${escapeXml(text)}</failure></testcase>`;
   });
   const omittedLines = [...omitted].map(
     ([name, reason]) =>

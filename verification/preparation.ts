@@ -92,8 +92,8 @@ const changes: Record<string, Change> = {
   'login 401': unknownAddress,
   'login 429': unknownAddress,
   'logout 200': async (t, world) => setToken(t, await world.logIn(world.creator)),
-  'endSession 200': async (t, world) => setPath(t, world.sessionId, await world.openSession()),
   'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
+  'endSession 200': async (t, world) => setPath(t, world.sessionId, await world.openSession()),
 
   'createSpace 409': asCreator,
   'createSpace 429': asCreator,

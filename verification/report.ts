@@ -1,4 +1,4 @@
-import type { Check } from './checks.ts';
+import { type Cause, type Check, explainCauses } from './checks.ts';
 import { shorten, toOneLine } from './text.ts';
 import type { Verification } from './verify.ts';
 
@@ -25,16 +25,14 @@ export function formatReport({ checks, omitted }: Verification, isVerbose: boole
   ].join('\n');
 }
 
-interface Failure {
-  text: string;
-  pointer?: string;
+interface Failure extends Cause {
   check: Check;
 }
 
 function formatGroup(group: Failure[], checks: Check[], isVerbose: boolean): string[] {
   const examples = isVerbose ? group : group.slice(0, MAX_EXAMPLES);
   const others = group.slice(examples.length).map(({ check }) => check.name);
-  const title = `FAILED  ${group[0]?.text}${formatExtent(group, checks)}`;
+  const title = `FAILED  ${explainCauses(group)}${formatExtent(group, checks)}`;
   return [
     ...wrap(title, '        '),
     ...examples.flatMap((failure) => formatExample(failure, isVerbose)),

@@ -6,12 +6,12 @@ import { type Credentials, openWorld } from './world.ts';
 /** Maximum length of a message with a response. */
 const MAX_MESSAGE_LENGTH = 400;
 
-/** An error that prevents the verification and that the person at the terminal can fix. */
-export class Obstacle extends Error {}
+/** Prevents the verification. Its message says what to do. */
+export class NotVerifiedError extends Error {}
 
 /**
  * Creates the test data on a running server. Disposing of `cleanup` deletes it.
- * @throws Obstacle if the server does not respond like the API
+ * @throws NotVerifiedError if the server does not respond like the API
  */
 export async function prepareServer(
   url: string,
@@ -23,28 +23,30 @@ export async function prepareServer(
     const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
     return { world, specialWorlds: {} };
   } catch (error) {
-    throw new Obstacle(`Could not create the test data: ${explain(error)}`);
+    throw new NotVerifiedError(`Could not create the test data: ${explain(error)}`);
   }
 }
 
 async function requireApi(url: string): Promise<void> {
-  const path = '/api/profile/me';
-  const response = await fetch(url + path, {
+  const { href, pathname } = new URL(`${url}/api/profile/me`);
+  const response = await fetch(href, {
     redirect: 'manual',
     signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
   }).catch((error) => {
-    throw new Obstacle(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
+    throw new NotVerifiedError(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
   });
   await response.body?.cancel();
   const { status, headers } = response;
   const location = headers.get('location');
   if (location !== null)
-    throw new Obstacle(`${url} redirects to ${location}. Pass the URL of that server.`);
+    throw new NotVerifiedError(`${url} redirects to ${location}. Pass the URL of that server.`);
   const type = headers.get('content-type') ?? 'no content type';
   // The contract declares 401. A faulty implementation of the API returns at least JSON.
-  if (status !== 401 && !type.includes('json'))
-    throw new Obstacle(
-      `${url} does not serve this API: GET ${path} returned ${status} (${type}). Check the URL, which does not include /api.`,
+  const isApi = status === 401 || type.includes('json');
+  const hasExtraApi = status === 404 && url.endsWith('/api');
+  if (!isApi || hasExtraApi)
+    throw new NotVerifiedError(
+      `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
     );
 }
 

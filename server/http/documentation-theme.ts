@@ -83,6 +83,10 @@ export const STYLE = `
   display: none;
 }
 
+.swagger-ui .parameters-col_name {
+  padding-right: 1rem;
+}
+
 @media (max-width: 40rem) {
   .swagger-ui .wrapper {
     padding: 0 10px;
@@ -107,8 +111,10 @@ export const STYLE = `
     width: 4rem;
   }
 
-  .swagger-ui .opblock-summary {
-    flex-wrap: wrap;
+  /* A long path wraps beside its method. */
+  .swagger-ui .opblock-summary-path-description-wrapper {
+    flex: 1 1 0;
+    min-width: 0;
   }
 
   .swagger-ui select,

@@ -70,14 +70,11 @@ function sendProblem(
   if (status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   if (status === 401) reply.header('www-authenticate', challenge(problem, request));
   const document = problemDocument(problem.code, problem.message, request.id, problem.pointers);
-  return (
-    reply
-      .header('cache-control', 'no-store')
-      .type('application/problem+json')
-      .code(status)
-      // A buffer, because Fastify adds a charset to strings. After a malformed URL, no hook runs to remove it.
-      .send(Buffer.from(JSON.stringify(document)))
-  );
+  return reply
+    .header('cache-control', 'no-store')
+    .type('application/problem+json')
+    .code(status)
+    .send(JSON.stringify(document));
 }
 
 /** Returns the WWW-Authenticate header. It reports an error only for a rejected token (RFC 6750, section 3.1). */
@@ -93,8 +90,6 @@ function explainFrameworkError({
   headers,
 }: Partial<FastifyError> & { headers?: Record<string, string> }): HttpProblem | undefined {
   switch (code) {
-    case 'FST_ERR_BAD_URL':
-      return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return bodyTooLarge();
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -106,9 +101,6 @@ function explainFrameworkError({
       return new HttpProblem('unsupported_media_type', 'The Content-Type header is malformed.');
     case 'FST_STATIC_FORBIDDEN_PATH':
       return notFound();
-    case 'FST_ERR_ASYNC_CONSTRAINT':
-    case 'FST_ERR_HOST_CONSTRAINT':
-      return new HttpProblem('invalid_request', 'The request cannot be routed.');
   }
   switch (statusCode) {
     case 400:

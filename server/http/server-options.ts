@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
-import {
-  type FastifyBaseLogger,
-  type FastifyHttpOptions,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
 import type { Config } from '../config.ts';
 import { MAX_BODY_BYTES } from './body-headers.ts';
 import { clientErrorHandler } from './client-errors.ts';
-import { drain } from './draining.ts';
-import type { ErrorHandler } from './error-handler.ts';
-import { logRequest } from './request-log.ts';
+import { escapeMalformedPath } from './percent-encoding.ts';
 import type { TimeLimits } from './time-limits.ts';
 
 /** Returns the options of the Fastify server. */
@@ -20,7 +12,6 @@ export function serverOptions(
   config: Pick<Config, 'trustProxy'>,
   log: FastifyBaseLogger,
   timeLimits: TimeLimits,
-  handleError: ErrorHandler,
 ) {
   return {
     loggerInstance: log,
@@ -28,8 +19,11 @@ export function serverOptions(
     logController: new LogController({ disableRequestLogging: true }),
     // Ignores request ids from clients, because they need not be unique.
     genReqId: () => randomUUID(),
-    // Removes the scheme and host of a target in absolute form, so that no response refers to a host of the sender.
-    rewriteUrl: ({ url = '/' }: IncomingMessage) => url.replace(/^https?:\/\/[^/?#]*\/?/i, '/'),
+    rewriteUrl: (request: IncomingMessage) => {
+      // Removes the scheme and host of a target in absolute form, so that no response refers to a host of the sender.
+      const url = request.url?.replace(/^https?:\/\/[^/?#]*\/?/i, '/') ?? '/';
+      return escapeMalformedPath(request, url);
+    },
     bodyLimit: MAX_BODY_BYTES,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     // Tags can be long. 16,384 bytes is also Node's limit for the request line and headers together.
@@ -45,11 +39,5 @@ export function serverOptions(
       requireHostHeader: false,
     },
     clientErrorHandler: clientErrorHandler(log),
-    // No hooks run for requests that the router rejects, so this repeats their work.
-    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      drain(request.raw);
-      handleError(error, request, reply);
-      logRequest(request, reply);
-    },
   } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>;
 }

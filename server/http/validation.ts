@@ -3,6 +3,7 @@ import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } f
 import { EMAIL_PATTERN } from '../accounts/email.ts';
 import type { Pointer } from '../errors.ts';
 import { escapePointer } from '../text/storable.ts';
+import { isPercentEncodedUtf8, malformedQuery } from './percent-encoding.ts';
 import { HttpProblem } from './problems.ts';
 
 const MAX_REPORTED_ERRORS = 20;
@@ -111,12 +112,5 @@ function quantity(count: number, noun: string): string {
 export const rejectMalformedQuery: onRequestAsyncHookHandler = async ({ raw, routeOptions }) => {
   if (!routeOptions.config.operation?.hasQueryParameters) return;
   const query = raw.url?.replace(/^[^?#]*/, '') ?? '';
-  try {
-    decodeURIComponent(query);
-  } catch {
-    const message = 'is not valid percent-encoded UTF-8';
-    throw new HttpProblem('invalid_request', `The query string ${message}.`, {
-      pointers: [{ pointer: '?', message }],
-    });
-  }
+  if (!isPercentEncodedUtf8(query)) throw malformedQuery();
 };

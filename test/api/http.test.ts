@@ -174,6 +174,29 @@ describe('Malformed percent-encoding', () => {
     const { request_id } = problemOf(await sendRaw(app.url, head('GET', '/%FF')));
     await expectLogged(request_id, { status: 400, url: '/%FF' });
   });
+
+  test('is rejected with a response that pages of other origins can read', async () => {
+    const headers = { origin: 'https://app.example' };
+    const preflight = { ...headers, 'access-control-request-method': 'GET' };
+    for (const path of ['/%FF', '/api/users/%FF', '/api/spaces/tag/%']) {
+      const [malformed, unknown] = await Promise.all(
+        [path, '/nowhere'].map((each) => app.fetch(each, { headers })),
+      );
+      expect(malformed?.status).toBe(400);
+      expect(malformed?.headers.get('access-control-allow-origin')).toBe('*');
+      const names = (response?: Response) => [...(response?.headers.keys() ?? [])].sort();
+      expect(names(malformed)).toEqual(names(unknown));
+      const { status } = await app.fetch(path, { method: 'OPTIONS', headers: preflight });
+      expect(status).toBe(204);
+    }
+  });
+
+  test.each(['POST', 'DELETE'])('is rejected before %s requests are processed', async (method) => {
+    for (const path of ['/api/spaces/%FF', '/api/participations/%zz', '/%']) {
+      const { status } = await send(method, path, caller.headers);
+      expect(status).toBe(400);
+    }
+  });
 });
 
 describe('The server', () => {

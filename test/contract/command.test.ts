@@ -51,24 +51,24 @@ async function serve(listener: RequestListener) {
 }
 
 /** Expects exit code 2 and one line on standard error. */
-async function expectObstacle(args: string[], line: string) {
+async function expectNotVerified(args: string[], line: string) {
   expect(await contractCheck(...args)).toEqual({ code: 2, stdout: '', stderr: `${line}\n` });
 }
 
 test('explains wrong arguments in one line', async () => {
-  await expectObstacle(
+  await expectNotVerified(
     [],
     'Pass the URL of one server. space-service-contract --help shows the usage.',
   );
-  await expectObstacle(
+  await expectNotVerified(
     ['localhost:3000'],
     '"localhost:3000" is not the URL of a server, such as http://127.0.0.1:3000.',
   );
-  await expectObstacle(
+  await expectNotVerified(
     ['http://127.0.0.1:3000', '--quiet'],
     "Unknown option '--quiet'. space-service-contract --help lists the options.",
   );
-  await expectObstacle(
+  await expectNotVerified(
     ['http://127.0.0.1:3000', '--email', 'ada@example.com'],
     '--email and --password require each other.',
   );
@@ -76,21 +76,36 @@ test('explains wrong arguments in one line', async () => {
 
 test('explains an unreachable server in one line', async () => {
   const url = `http://127.0.0.1:${await freePort()}`;
-  await expectObstacle([url], `Cannot reach ${url}: connection refused.`);
+  await expectNotVerified([url], `Cannot reach ${url}: connection refused.`);
+});
+
+test('explains in one line that a port does not use HTTPS', async () => {
+  await using server = await serve((_request, response) => response.end());
+  const url = server.url.replace('http:', 'https:');
+  await expectNotVerified([url], `Cannot reach ${url}: the port does not use HTTPS.`);
+});
+
+test('explains in one line that the URL must not include /api', async () => {
+  await using app = await startApp();
+  const url = `${app.url}/api`;
+  await expectNotVerified(
+    [url],
+    `${url} does not serve this API: GET /api/api/profile/me returned 404 (application/problem+json). Check the URL, which does not include /api.`,
+  );
 });
 
 test('explains in one line that a server is not the API', async () => {
   await using pages = await serve((_request, response) => {
     response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not Found</h1>');
   });
-  await expectObstacle(
+  await expectNotVerified(
     [pages.url],
     `${pages.url} does not serve this API: GET /api/profile/me returned 404 (text/html). Check the URL, which does not include /api.`,
   );
   await using other = await serve((_request, response) => {
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"unknown"}');
   });
-  await expectObstacle(
+  await expectNotVerified(
     [other.url],
     'Could not create the test data: POST /api/auth/register returned 404 application/json {"error":"unknown"}',
   );
@@ -100,7 +115,7 @@ test('explains a redirect in one line', async () => {
   await using server = await serve((_request, response) => {
     response.writeHead(301, { location: 'https://spaces.example.org/api/profile/me' }).end();
   });
-  await expectObstacle(
+  await expectNotVerified(
     [server.url],
     `${server.url} redirects to https://spaces.example.org/api/profile/me. Pass the URL of that server.`,
   );

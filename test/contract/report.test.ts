@@ -59,6 +59,19 @@ test('reports a cause once, with its number of checks, two examples and the othe
   ]);
 });
 
+test('reports the declared statuses of all checks that got the same wrong one', () => {
+  const checks = ['getUser 404', 'getSpace 404', 'login 401'].map((name) => {
+    const causes = [{ text: 'Wrong status: 200', expectedStatus: name.split(' ')[1] as string }];
+    return { name, causes };
+  });
+  expect(formatReport({ checks, omitted: new Map() }, false)).toContain(
+    'FAILED  Wrong status: 200 instead of 401 or 404 (3 checks)\n',
+  );
+  expect(formatJunit({ checks, omitted: new Map() })).toContain(
+    '<failure message="Wrong status: 200 instead of 404">',
+  );
+});
+
 test('keeps every line of a report within 80 columns', () => {
   const checks = Array.from({ length: 90 }, (_, i) => failed(`operation${i} 200`, 'x'.repeat(200)));
   for (const isVerbose of [false, true]) {

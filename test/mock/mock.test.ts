@@ -100,7 +100,7 @@ describe('The mock server', () => {
     ['code=418', 'register, which has 201, 400, 403, 408, 409, 413, 415, 429, 500, 503'],
     ['code=abc', 'code=abc is not a status'],
     ['code=', 'code= is not a status'],
-    ['example=email', 'code= is not a status'],
+    ['example=email', 'example=email requires a status, such as code=409'],
     ['code=409, example=phone', 'register 409, which has username, email'],
     ['delay-ms=20001', 'from 0 to 20,000'],
     ['delay-ms=-1', 'from 0 to 20,000'],

@@ -168,6 +168,41 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
   });
 
+  test('shows nothing of the previous space if a space does not exist', async () => {
+    await using page = await open('#/space?id=0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b');
+    await appears(page.locator('#space .card').first());
+    await page.goto(`${site.url}#/space?id=unknown`);
+    await appears(page.getByText('There is no such space, or it is private.'));
+    expect(await page.locator('#space h1').textContent()).toBe('Space');
+    expect(await page.locator('#space .list-status').textContent()).toBe('');
+    await expectHidden(page.locator('#space .space-header'));
+    // It would fail again.
+    await expectHidden(page.getByRole('button', { name: 'Try again' }));
+  });
+
+  test('previews only files that are images', async () => {
+    await using page = await openSignedIn();
+    const preview = page.getByAltText('Preview of your new avatar');
+    await page.getByLabel('Image file').setInputFiles(AVATAR_FILE);
+    await appears(preview);
+    await page.getByLabel('Image file').setInputFiles('package.json');
+    await expectHidden(preview);
+    await page.getByRole('button', { name: 'Save avatar' }).click();
+    await appears(page.getByText('The avatar must be a JPEG, PNG, WebP or GIF file.'));
+  });
+
+  test('shows the dialog in the middle of the window', async () => {
+    await using page = await openSignedIn();
+    await page.getByRole('button', { name: 'Delete account …' }).click();
+    const margins = await page.getByRole('dialog').evaluate((dialog) => {
+      const { top, bottom, left, right } = dialog.getBoundingClientRect();
+      const { clientWidth, clientHeight } = document.documentElement;
+      return [top, clientHeight - bottom, left, clientWidth - right].map(Math.round);
+    });
+    expect(margins[0]).toBe(margins[1]);
+    expect(margins[2]).toBe(margins[3]);
+  });
+
   test('can be used with the keyboard only', async () => {
     await using page = await open('#/');
     await page.keyboard.press('Tab');

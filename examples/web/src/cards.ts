@@ -2,12 +2,12 @@ import type { SearchResult, UserSummary } from 'space-service';
 import { copyTemplate, find, quantity } from './dom.ts';
 
 /** Returns a list item for a space. */
-export function spaceCard({ space_id, title, description, ...space }: SearchResult): HTMLElement {
+export function spaceCard(space: SearchResult): HTMLElement {
   const card = copyTemplate('space-card');
   const link = find<HTMLAnchorElement>('.title a', card);
-  link.href = `#/space?${new URLSearchParams({ id: space_id })}`;
-  link.textContent = title;
-  find('.description', card).textContent = description;
+  link.href = `#/space?${new URLSearchParams({ id: space.space_id })}`;
+  link.textContent = space.title;
+  find('.description', card).textContent = space.description;
   find('.tags', card).append(...space.tags.map(({ tag_name }) => tagItem(tag_name)));
   showUser(find('.user', card), space.creator);
   find('.participants', card).textContent = quantity(space.participant_count, 'participant');

@@ -20,18 +20,26 @@ export function explain(error: unknown): string {
   return problem?.detail ?? 'The service sent an unexpected response. Try again later.';
 }
 
-/** Shows above the view why it could not be loaded, with a button that loads it again. */
+/** Shows above the view why it could not be loaded, with a button that loads it again if this can succeed. */
 export function showFailure(error: unknown): void {
   if (isSignInRequired(error)) {
     askToSignIn();
     return;
   }
   find('#failure p').textContent = explain(error);
+  find('#failure button').hidden = !isTemporary(error);
   find('#failure').hidden = false;
 }
 
 export function hideFailure(): void {
   find('#failure').hidden = true;
+}
+
+/** Returns whether the same request can succeed later. */
+function isTemporary(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const { status } = error;
+  return status === null || status === 429 || status >= 500;
 }
 
 /** Returns a time in words, such as “in 42 seconds”. */

@@ -47,15 +47,16 @@ export function clearMessages(form: HTMLFormElement): void {
 function showError(form: HTMLFormElement, error: unknown): void {
   const explanation = explain(error);
   const problem = error instanceof ApiError ? error.problem : null;
+  // Then the explanation lists all invalid fields. With any other code, it is about one field, and says more than the
+  // short message of that field.
+  const listsFields = problem?.code === 'invalid_request';
   const invalid: HTMLElement[] = [];
   for (const { pointer, message } of problem?.errors ?? []) {
     // The pointer is a JSON Pointer into the body, such as /username, and the field has the same name.
     const input = form.elements.namedItem(pointer.slice(1));
     if (!(input instanceof HTMLInputElement || input instanceof HTMLTextAreaElement)) continue;
-    // With this code, the explanation is about several fields. With others, it says more than the short message.
-    const isAboutSeveral = problem?.code === 'invalid_request';
     const label = input.labels?.[0]?.textContent ?? input.name;
-    find(`#${input.id}-error`).textContent = isAboutSeveral ? `${label} ${message}.` : explanation;
+    find(`#${input.id}-error`).textContent = listsFields ? `${label} ${message}.` : explanation;
     input.ariaInvalid = 'true';
     invalid.push(input);
   }

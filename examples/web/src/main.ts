@@ -19,13 +19,14 @@ const views = new Map<string, View>([
   ['profile', profileView],
 ]);
 
-let isStart = true;
-let leaving = new AbortController();
+let isFirstView = true;
+/** Aborts when another view is shown. */
+let viewController = new AbortController();
 
 /** Shows the view of the current address. */
 function showView(): void {
-  leaving.abort();
-  leaving = new AbortController();
+  viewController.abort();
+  viewController = new AbortController();
   find('#notice').textContent = '';
   hideFailure();
 
@@ -36,10 +37,10 @@ function showView(): void {
     link.ariaCurrent = link.hash === `#/${id === 'search' ? '' : id}` ? 'page' : null;
   }
   const heading = find(`#${id} h1`);
-  // Browsers announce the page at its start.
-  if (!isStart) moveTo(heading);
-  isStart = false;
-  views.get(id)?.show(new URLSearchParams(query), leaving.signal);
+  // Screen readers announce a loaded page, but not a change of its view.
+  if (!isFirstView) moveTo(heading);
+  isFirstView = false;
+  views.get(id)?.show(new URLSearchParams(query), viewController.signal);
   document.title = `${heading.textContent} – Spaces`;
 }
 

@@ -54,8 +54,14 @@ avatarInput.addEventListener('change', () => {
   preview.hidden = file === undefined;
   if (file) preview.src = URL.createObjectURL(file);
 });
-// Releases the file.
-preview.addEventListener('load', () => URL.revokeObjectURL(preview.src));
+// The file is not an image. The service explains this when it is sent.
+preview.addEventListener('error', () => {
+  preview.hidden = true;
+});
+for (const event of ['load', 'error']) {
+  // Releases the file.
+  preview.addEventListener(event, () => URL.revokeObjectURL(preview.src));
+}
 
 onSubmit(avatarForm, async (fields) => {
   const isRemoval = fields.get('action') === 'remove';
@@ -93,18 +99,18 @@ function confirmDeletion(): Promise<boolean> {
   });
 }
 
-function showProfile({ username, email, bio, profile_picture, ...profile }: Profile): void {
-  find('#profile-username').textContent = username;
-  find('#profile-email').textContent = email;
+function showProfile(profile: Profile): void {
+  find('#profile-username').textContent = profile.username;
+  find('#profile-email').textContent = profile.email;
   // The default value stays when the form is reset.
-  find<HTMLInputElement>('#password-account').defaultValue = email;
+  find<HTMLInputElement>('#password-account').defaultValue = profile.email;
   find('#profile-verified').hidden = !profile.is_verified;
   find('#profile-since').textContent = dateFormat.format(new Date(profile.created_at));
   for (const [name, count] of Object.entries(profile.stats)) {
     find(`[data-statistic="${name}"]`, view).textContent = count.toLocaleString('en');
   }
-  find<HTMLInputElement>('#username').value = username;
-  find<HTMLTextAreaElement>('#bio').value = bio;
-  avatar.src = profile_picture;
+  find<HTMLInputElement>('#username').value = profile.username;
+  find<HTMLTextAreaElement>('#bio').value = profile.bio;
+  avatar.src = profile.profile_picture;
   content.hidden = false;
 }

@@ -6,8 +6,8 @@ const PRELOAD_MARGIN = '400px';
 
 /**
  * Fills the list in a view. Requests the next page when the reader comes near the end.
- * @param noun of an item, for the status below the list
- * @param pages from the client's `pages`; `signal` must end it, too
+ * @param noun what the items are, for the status below the list, such as `space`
+ * @param pages returned by `pages` of the client, with the same `signal`
  */
 export async function fillOnScroll<Item>(
   view: HTMLElement,

@@ -12,8 +12,8 @@ const input = find<HTMLInputElement>('#query');
 const correction = find('#correction');
 
 let typingPause = 0;
-/** Aborts the requests of a search as soon as its results are no longer wanted. */
-let current = new AbortController();
+/** Aborts the requests of a search whose results are no longer wanted. */
+let searchController = new AbortController();
 
 export const searchView: View = {
   show(parameters, signal) {
@@ -35,18 +35,18 @@ input.addEventListener('input', () => {
   }, TYPING_PAUSE_MS);
 });
 
-// The search already ran while the user typed, so Enter starts no other one.
+// Results appear while the user types, so Enter has nothing to do.
 find('#search-form').addEventListener('submit', (event) => event.preventDefault());
 
 function cancelSearch(): void {
   clearTimeout(typingPause);
-  current.abort();
+  searchController.abort();
 }
 
 async function search(query: string, isAsTyped = false): Promise<void> {
   cancelSearch();
-  current = new AbortController();
-  const { signal } = current;
+  searchController = new AbortController();
+  const { signal } = searchController;
   let answeredQuery = '';
   const onAnsweredQuery = (other: string) => {
     answeredQuery = other;

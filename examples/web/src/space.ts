@@ -13,8 +13,11 @@ const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyl
 export const spaceView: View = {
   async show(parameters, signal) {
     const space_id = parameters.get('id') ?? '';
+    // Removes the previous space, also if this one cannot be loaded.
+    find('h1', view).textContent = 'Space';
     find('.space-header', view).hidden = true;
     find('.list', view).replaceChildren();
+    find('.list-status', view).textContent = '';
     try {
       const space = await dataOf(getSpace({ client, signal, path: { space_id } }));
       find('h1', view).textContent = space.title;
