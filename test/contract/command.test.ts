@@ -92,7 +92,7 @@ test('explains in one line that a server is not the API', async () => {
   });
   await expectObstacle(
     [other.url],
-    'Could not create the test data: POST /api/auth/register returned 404 application/json {"error":"unknown"}',
+    `${other.url} does not serve this API: GET /api/profile/me returned 404 (application/json). Check the URL, which does not include /api.`,
   );
 }, 60_000);
 
