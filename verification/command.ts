@@ -114,7 +114,7 @@ function selectOperations(only: string | undefined): Set<string> {
   const unknown = selected.filter((each) => !known.includes(each));
   if (unknown.length > 0)
     throw new Obstacle(
-      `openapi.yaml has no operation "${unknown[0]}". Pass each operationId as it is there, such as ${known[0]},${known[1]}.`,
+      `openapi.yaml has no operation "${unknown[0]}". Pass operation ids such as ${known[0]},${known[1]}.`,
     );
   return new Set(selected);
 }

@@ -11,23 +11,33 @@ export function isNotImplemented(status: number, body: string): boolean {
   return code === undefined || code === 'not_found';
 }
 
+/** Many servers return these before they look for the operation, for example from middleware. */
+const EARLY_STATUSES = [401, 413, 415, 429, 431];
+
 /** Returns the operations that the server does not implement, each with a result that shows it. */
 export function findMissingOperations(results: Result[]): Map<string, Result> {
   const missing = new Map<string, Result>();
   for (const [operationId, group] of Map.groupBy(results, ({ transaction }) =>
     operationIn(transaction.id),
   )) {
-    const statuses = group.flatMap(({ transaction: { real } }) => real?.statusCode ?? []);
-    const evidence = group.filter(({ transaction: { real } }) =>
-      real ? isNotImplemented(real.statusCode, real.body) : false,
+    const responses = group.flatMap(({ transaction: { real } }) => real ?? []);
+    const isAbsent = responses.every(
+      ({ statusCode, body }) =>
+        EARLY_STATUSES.includes(statusCode) || isNotImplemented(statusCode, body),
     );
-    const rejections = statuses.filter((status) => status === 401).length;
-    // Some servers check the access token first. Those that respond with 501 may also check the parameters first.
-    const isMissing = statuses.includes(501) || evidence.length + rejections === statuses.length;
-    const [first] = evidence;
-    if (isMissing && first) missing.set(operationId, first);
+    // Servers that register a route for every operation may also check the parameters first, but know the operation.
+    const isDeclined = responses.some(({ statusCode }) => statusCode === 501);
+    const evidence = group.find(
+      ({ transaction: { real } }) => real && isNotImplemented(real.statusCode, real.body),
+    );
+    if (evidence && (isAbsent || isDeclined)) missing.set(operationId, evidence);
   }
   return missing;
+}
+
+/** Returns the operation at the beginning of the name of a check. */
+export function operationIn(name: string): string {
+  return name.split(' ', 1)[0] as string;
 }
 
 /** Paths without parameters are first, because `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
@@ -46,9 +56,4 @@ export function operationOf({ method, url }: Request): string {
   const route = routes.find(({ pattern }) => pattern.test(`${method} ${pathname}`));
   if (!route) throw new Error(`The contract has no ${method} ${pathname}`);
   return route.operationId;
-}
-
-/** Returns the operation at the beginning of the name of a check. */
-export function operationIn(name: string): string {
-  return name.split(' ', 1)[0] as string;
 }

@@ -31,7 +31,7 @@ test('passes for a server that keeps the contract, and deletes its accounts and 
 test('--help explains the options', async () => {
   const { code, stdout } = await contractCheck('--help');
   expect(code).toBe(0);
-  for (const option of ['--email', '--password', '--junit', '--verbose', '--help'])
+  for (const option of ['--email', '--password', '--only', '--junit', '--verbose', '--help'])
     expect(stdout).toContain(option);
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
@@ -71,6 +71,10 @@ test('explains wrong arguments in one line', async () => {
   await expectObstacle(
     ['http://127.0.0.1:3000', '--email', 'ada@example.com'],
     '--email and --password require each other.',
+  );
+  await expectObstacle(
+    ['http://127.0.0.1:3000', '--only', 'changeBio,changeName'],
+    'openapi.yaml has no operation "changeName". Pass operation ids such as searchSpaces,searchSpacesByTag.',
   );
 }, 60_000);
 
