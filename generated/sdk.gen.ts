@@ -414,8 +414,9 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
 /**
  * List the participants in a space
  *
- * Returns the current participants in a space, including its creator, most recently joined first. Returns
- * 404 if the space is private and the caller is not a participant.
+ * Returns the current participants in a space, including its creator, most recently joined first.
+ * Requires an access token, even for a public space. Returns 404 if the space is private and the caller
+ * is not a participant.
  *
  */
 export const listParticipants = <ThrowOnError extends boolean = false>(options: Options<ListParticipantsData, ThrowOnError>): RequestResult<ListParticipantsResponses, ListParticipantsErrors, ThrowOnError> => (options.client ?? client).get<ListParticipantsResponses, ListParticipantsErrors, ThrowOnError>({
@@ -472,9 +473,9 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
- * List the messages of a space
+ * List the messages in a space
  *
- * Returns the messages of a space, newest first. Anyone can read the messages of a public space.
+ * Returns the messages in a space, newest first. Anyone can read the messages of a public space.
  * Returns 404 if the space is private and the caller is not a participant.
  *
  */
@@ -545,7 +546,9 @@ export const appreciateMessage = <ThrowOnError extends boolean = false>(options:
 /**
  * Retrieve a user
  *
- * Returns the public part of a user's profile. The email address is never included.
+ * Returns the part of a user's profile that all signed-in users can see. The email address is never
+ * included.
+ *
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, GetUserErrors, ThrowOnError> => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],

@@ -14,7 +14,7 @@ export type Id = string;
  */
 export type SearchResult = {
     /**
-     * Unique identifier of the space
+     * Identifier of the space
      */
     space_id: string;
     /**
@@ -41,11 +41,23 @@ export type SearchResult = {
  * A user, as shown with spaces and messages.
  */
 export type UserSummary = {
+    /**
+     * Identifier of the user
+     */
     user_id: string;
+    /**
+     * Public display name, which the user can change
+     */
     username: string;
+    /**
+     * URL of the avatar
+     */
     profile_picture: string;
 };
 
+/**
+ * A tag of a space.
+ */
 export type Tag = {
     /**
      * Identifier of the tag
@@ -57,6 +69,9 @@ export type Tag = {
     tag_name: string;
 };
 
+/**
+ * The caller's own profile.
+ */
 export type Profile = {
     /**
      * Immutable unique identifier
@@ -71,7 +86,7 @@ export type Profile = {
      */
     email: string;
     /**
-     * Short text about the user, visible to other signed-in users
+     * Short text about the user, visible to other signed-in users; empty if there is none
      */
     bio: string;
     /**
@@ -115,17 +130,47 @@ export type ProfileStats = {
     total_appreciations_received: number;
 };
 
+/**
+ * A user's profile, as other signed-in users see it.
+ */
 export type User = {
+    /**
+     * Identifier of the user
+     */
     user_id: string;
+    /**
+     * Public display name, which the user can change
+     */
     username: string;
+    /**
+     * Short text about the user; empty if there is none
+     */
     bio: string;
+    /**
+     * URL of the avatar
+     */
     profile_picture: string;
+    /**
+     * When the account was created
+     */
     created_at: string;
 };
 
+/**
+ * A discussion room.
+ */
 export type Space = {
+    /**
+     * Identifier of the space
+     */
     space_id: string;
+    /**
+     * Display title
+     */
     title: string;
+    /**
+     * Short description; can be empty
+     */
     description: string;
     visibility: Visibility;
     creator: UserSummary;
@@ -133,7 +178,13 @@ export type Space = {
      * Number of participants currently in the space
      */
     participant_count: number;
+    /**
+     * Tags attached to the space, in the order and spelling set by its creator
+     */
     tags: Array<Tag>;
+    /**
+     * When the space was created
+     */
     created_at: string;
     /**
      * Code that users need to join a private space. `null` for public spaces and for callers other than the creator.
@@ -141,6 +192,9 @@ export type Space = {
     invitation_code: string | null;
 };
 
+/**
+ * The caller's participation in a space.
+ */
 export type Participation = {
     space: Space;
     /**
@@ -149,6 +203,9 @@ export type Participation = {
     joined_at: string;
 };
 
+/**
+ * A user who participates in a space.
+ */
 export type Participant = {
     user: UserSummary;
     /**
@@ -157,6 +214,9 @@ export type Participant = {
     joined_at: string;
 };
 
+/**
+ * A user whom the creator of a space has removed from it.
+ */
 export type Removal = {
     user: UserSummary;
     /**
@@ -165,10 +225,22 @@ export type Removal = {
     removed_at: string;
 };
 
+/**
+ * A message in a space.
+ */
 export type Message = {
+    /**
+     * Identifier of the message
+     */
     message_id: string;
+    /**
+     * Identifier of the space that the message is in
+     */
     space_id: string;
     author: UserSummary;
+    /**
+     * The text as it was sent
+     */
     text: string;
     /**
      * Number of words in the text, by the word boundaries of Unicode (UAX 29)
@@ -178,15 +250,27 @@ export type Message = {
      * Number of users who appreciate the message
      */
     appreciation_count: number;
+    /**
+     * When the message was sent
+     */
     created_at: string;
 };
 
+/**
+ * A new session with its access token.
+ */
 export type Session = {
+    /**
+     * Identifier of the caller
+     */
     user_id: string;
     /**
      * An opaque string. Store it securely; it is returned only once.
      */
     access_token: string;
+    /**
+     * How to send the access token
+     */
     token_type: 'Bearer';
     /**
      * Seconds until the session ends if it is not used
@@ -194,7 +278,13 @@ export type Session = {
     expires_in: number;
 };
 
+/**
+ * A session of the caller.
+ */
 export type SessionSummary = {
+    /**
+     * Identifier of the session, which is not its access token
+     */
     session_id: string;
     /**
      * When the session was started
@@ -215,6 +305,9 @@ export type SessionSummary = {
  */
 export type AccountData = {
     account: Profile;
+    /**
+     * The current sessions
+     */
     sessions: Array<SessionSummary>;
     /**
      * The spaces that the user created, with their tags
@@ -224,6 +317,9 @@ export type AccountData = {
      * The spaces that the user ever joined
      */
     participations: Array<OwnParticipation>;
+    /**
+     * The messages that the user sent
+     */
     messages: Array<OwnMessage>;
     /**
      * The appreciations that the user gave
@@ -235,21 +331,39 @@ export type AccountData = {
     reports: Array<OwnReport>;
 };
 
+/**
+ * A space that the account has ever joined.
+ */
 export type OwnParticipation = {
+    /**
+     * Identifier of the space
+     */
     space_id: string;
     /**
      * When the user last joined the space
      */
     joined_at: string;
     /**
-     * When the user left the space. `null` while they participate.
+     * When the user left the space or was removed from it. `null` for a current participant.
      */
     left_at: string | null;
 };
 
+/**
+ * A message that the account has sent.
+ */
 export type OwnMessage = {
+    /**
+     * Identifier of the message
+     */
     message_id: string;
+    /**
+     * Identifier of the space that the message is in
+     */
     space_id: string;
+    /**
+     * The text as it was sent
+     */
     text: string;
     /**
      * Number of words in the text, by the word boundaries of Unicode (UAX 29)
@@ -259,11 +373,23 @@ export type OwnMessage = {
      * Number of users who appreciate the message
      */
     appreciation_count: number;
+    /**
+     * When the message was sent
+     */
     created_at: string;
 };
 
+/**
+ * An appreciation that the account has given.
+ */
 export type OwnAppreciation = {
+    /**
+     * Identifier of the message
+     */
     message_id: string;
+    /**
+     * When the user appreciated the message
+     */
     created_at: string;
 };
 
@@ -271,12 +397,27 @@ export type OwnAppreciation = {
  * A report of a space or of a message. One of the two ids is `null`.
  */
 export type OwnReport = {
+    /**
+     * Identifier of the reported space
+     */
     space_id: string | null;
+    /**
+     * Identifier of the reported message
+     */
     message_id: string | null;
+    /**
+     * Why the user reported it
+     */
     reason: string;
+    /**
+     * When the report was sent
+     */
     created_at: string;
 };
 
+/**
+ * The result of a change that returns no data.
+ */
 export type Confirmation = {
     /**
      * Confirmation to show to the user
@@ -284,6 +425,9 @@ export type Confirmation = {
     message: string;
 };
 
+/**
+ * The avatar after a change.
+ */
 export type Picture = {
     /**
      * URL of the caller's avatar
@@ -291,10 +435,16 @@ export type Picture = {
     profile_picture: string;
 };
 
+/**
+ * A new username.
+ */
 export type UsernameChange = {
     username: Username;
 };
 
+/**
+ * A new bio.
+ */
 export type BioChange = {
     /**
      * At most 500 characters (grapheme clusters) and 2,000 code points; no control characters except line breaks
@@ -302,6 +452,9 @@ export type BioChange = {
     bio: string;
 };
 
+/**
+ * A new avatar.
+ */
 export type PictureChange = {
     /**
      * A JPEG, PNG, WebP or GIF file of 1 to 5,242,880 bytes and at most 64 megapixels
@@ -309,17 +462,26 @@ export type PictureChange = {
     avatar: Blob | File;
 };
 
+/**
+ * The current password and a new one.
+ */
 export type PasswordChange = {
     currentPassword: Password;
     newPassword: NewPassword;
 };
 
+/**
+ * A new account.
+ */
 export type Registration = {
     username: Username;
     email: Email;
     password: NewPassword;
 };
 
+/**
+ * The email address and the password of an account.
+ */
 export type Credentials = {
     email: Email;
     password: Password;
@@ -335,6 +497,9 @@ export type Invitation = {
     invitation_code?: string | null;
 } | null;
 
+/**
+ * A new space.
+ */
 export type SpaceCreation = {
     title: SpaceTitle;
     description: SpaceDescription;
@@ -342,6 +507,9 @@ export type SpaceCreation = {
     tags: TagNames;
 };
 
+/**
+ * The fields of a space to change.
+ */
 export type SpaceUpdate = {
     title?: SpaceTitle;
     description?: SpaceDescription;
@@ -349,6 +517,9 @@ export type SpaceUpdate = {
     tags?: TagNames;
 };
 
+/**
+ * A new message.
+ */
 export type MessageCreation = {
     space_id: Id;
     /**
@@ -357,6 +528,9 @@ export type MessageCreation = {
     text: string;
 };
 
+/**
+ * A report of a space or of a message.
+ */
 export type ReportCreation = {
     /**
      * At most 1,000 code points; not blank; no control characters except line breaks and tabs
@@ -390,6 +564,9 @@ export type Email = string;
  */
 export type NewPassword = string;
 
+/**
+ * The current password of the account
+ */
 export type Password = string;
 
 /**
@@ -1105,7 +1282,7 @@ export type LogoutData = {
 
 export type LogoutErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * The parameter is malformed.
      */
     400: Problem;
     /**
@@ -1195,7 +1372,7 @@ export type EndSessionData = {
 
 export type EndSessionErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -1298,7 +1475,7 @@ export type DeleteSpaceData = {
 
 export type DeleteSpaceErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -1350,7 +1527,7 @@ export type GetSpaceData = {
 
 export type GetSpaceErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -1474,7 +1651,7 @@ export type RenewInvitationCodeData = {
 
 export type RenewInvitationCodeErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -1578,7 +1755,7 @@ export type LeaveSpaceData = {
 
 export type LeaveSpaceErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -1826,7 +2003,7 @@ export type UndoRemovalData = {
 
 export type UndoRemovalErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -1882,7 +2059,7 @@ export type RemoveParticipantData = {
 
 export type RemoveParticipantErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -2061,7 +2238,7 @@ export type DeleteMessageData = {
 
 export type DeleteMessageErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -2111,7 +2288,7 @@ export type WithdrawAppreciationData = {
 
 export type WithdrawAppreciationErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -2157,7 +2334,7 @@ export type AppreciateMessageData = {
 
 export type AppreciateMessageErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**
@@ -2211,7 +2388,7 @@ export type GetUserData = {
 
 export type GetUserErrors = {
     /**
-     * The request is malformed, or a value breaks a rule in its description.
+     * An id in the path is malformed.
      */
     400: Problem;
     /**

@@ -4,6 +4,7 @@ import * as api from '../generated/sdk.gen.ts';
 import type { SearchResult, SpaceCreation } from '../generated/types.gen.ts';
 import { type Check, failedCheck } from './checks.ts';
 import { dataOf, type Exchange, UnexpectedResponse } from './exchange.ts';
+import { operationIn } from './missing-operations.ts';
 import { type Account, newUsername, type World } from './world.ts';
 
 /** An account with one public space. */
@@ -21,12 +22,16 @@ interface Subject {
 
 /** A request, and the effects that it must have on later requests. */
 interface Step {
+  /** Of the request. */
+  operationId: string;
   act(subject: Subject): unknown;
   effects: Record<string, (subject: Subject) => Promise<void>>;
 }
 
 const steps: Step[] = [
   {
+    // `createSubject` has already created the space.
+    operationId: 'createSpace',
     act: () => {},
     effects: {
       'searchSpaces finds a new public space': async (subject) => {
@@ -38,6 +43,7 @@ const steps: Step[] = [
     },
   },
   {
+    operationId: 'changeUsername',
     act: ({ caller, newUsername: username }) =>
       dataOf(api.changeUsername({ client: caller, body: { username } })),
     effects: {
@@ -56,6 +62,7 @@ const steps: Step[] = [
     },
   },
   {
+    operationId: 'deleteAccount',
     act: ({ caller }) => dataOf(api.deleteAccount({ client: caller })),
     effects: {
       'login rejects a deleted account': async ({ anyone, account: { email, password } }) => {
@@ -82,13 +89,25 @@ const steps: Step[] = [
 /**
  * Checks effects of requests on later requests, which the schemas of the contract cannot express: a new account creates
  * a public space, changes its username and is deleted.
+ * @param isSelected returns whether to check an operation; an effect needs that of both requests
  */
-export async function checkBehaviour(world: World): Promise<Check[]> {
+export async function checkBehaviour(
+  world: World,
+  isSelected: (operationId: string) => boolean,
+): Promise<Check[]> {
+  const selected = steps
+    .filter(({ operationId }) => isSelected(operationId))
+    .map(({ act, effects }) => ({
+      act,
+      effects: Object.entries(effects).filter(([name]) => isSelected(operationIn(name))),
+    }))
+    .filter(({ effects }) => effects.length > 0);
+  if (selected.length === 0) return [];
   const checks: Check[] = [];
   const subject = createSubject(world);
-  for (const { act, effects } of steps) {
+  for (const { act, effects } of selected) {
     const acted = subject.then(act);
-    for (const [name, requireEffect] of Object.entries(effects)) {
+    for (const [name, requireEffect] of effects) {
       const check = acted
         .then(() => subject)
         .then(requireEffect)

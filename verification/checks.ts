@@ -1,6 +1,11 @@
 import { declaredResponses } from './declared-responses.ts';
 import type { Difference, Result, Transaction } from './dredd.ts';
-import { explainNetworkError, MAX_TEXT_LENGTH, UnexpectedResponse } from './exchange.ts';
+import {
+  explainNetworkError,
+  MAX_TEXT_LENGTH,
+  MissingOperation,
+  UnexpectedResponse,
+} from './exchange.ts';
 import { shorten } from './text.ts';
 
 /** The result of checking a declared response, or a behaviour that the contract describes. */
@@ -13,6 +18,8 @@ export interface Check {
   request?: string | undefined;
   /** Its response: status, content type and body; undefined if there was none. */
   response?: string | undefined;
+  /** The operation that the server must implement for the data of the check. The request is one to this operation. */
+  missingOperation?: string;
 }
 
 export interface Cause {
@@ -38,7 +45,9 @@ export function failedCheck(name: string, error: unknown): Check {
   if (!(error instanceof UnexpectedResponse))
     return { name, causes: [{ text: explainNetworkError(error) }] };
   const { message: text, request, response } = error;
-  return { name, causes: [{ text }], request, response };
+  const check: Check = { name, causes: [{ text }], request, response };
+  if (error instanceof MissingOperation) check.missingOperation = error.operationId;
+  return check;
 }
 
 /** Returns the check of a declared response. */
@@ -57,6 +66,11 @@ export function checkOf(result: Result): Check {
         )
       : undefined,
   };
+}
+
+/** Returns the failed check of an operation that the server does not implement. */
+export function missingOperationCheck(name: string, { request, response }: Check): Check {
+  return { name, causes: [{ text: 'Not implemented' }], request, response };
 }
 
 function causesOf({ transaction, differences }: Result): Cause[] {

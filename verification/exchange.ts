@@ -1,3 +1,4 @@
+import { isNotImplemented, operationOf } from './missing-operations.ts';
 import { shorten } from './text.ts';
 
 /** Maximum length of a request or a response in results. Some requests are too large on purpose. */
@@ -38,14 +39,30 @@ export class UnexpectedResponse extends Error {
   }
 }
 
+/** A request for the data of a check, to an operation that the server does not implement. */
+export class MissingOperation extends UnexpectedResponse {
+  readonly operationId: string;
+
+  constructor(operationId: string, exchange: Exchange<unknown>) {
+    super(exchange, `returned ${exchange.response?.status}`);
+    this.operationId = operationId;
+  }
+}
+
 /**
  * Resolves to the body of a successful response.
+ * @throws MissingOperation if the server does not implement the operation
  * @throws UnexpectedResponse for every other response
  */
 export async function dataOf<T>(call: Promise<Exchange<T>>): Promise<T> {
   const exchange = await call;
-  if (exchange.data !== undefined) return exchange.data;
-  throw new UnexpectedResponse(exchange, `returned ${exchange.response?.status}`);
+  const { data, error, request, response } = exchange;
+  if (data !== undefined) return data;
+  const body = typeof error === 'string' ? error : JSON.stringify(error ?? null);
+  if (request && response && isNotImplemented(response.status, body)) {
+    throw new MissingOperation(operationOf(request), exchange);
+  }
+  throw new UnexpectedResponse(exchange, `returned ${response?.status}`);
 }
 
 const networkErrors: Record<string, string> = {

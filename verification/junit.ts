@@ -1,8 +1,8 @@
 import { explainCauses } from './checks.ts';
 import type { Verification } from './verify.ts';
 
-/** Formats a verification as JUnit XML, with a test case per check and per omitted response. */
-export function formatJunit({ checks, omitted }: Verification): string {
+/** Formats a verification as JUnit XML, with a test case per check, per blocked check and per omitted response. */
+export function formatJunit({ checks, omitted, blocked }: Verification): string {
   const failures = checks.filter(({ causes }) => causes.length > 0);
   const checkLines = checks.map(({ name, causes, request = '', response = 'no response' }) => {
     if (causes.length === 0) return `${openTestCase(name)} />`;
@@ -10,15 +10,21 @@ export function formatJunit({ checks, omitted }: Verification): string {
     const text = [...explanations, `> ${request}`, `< ${response}`].join('\n');
     return `${openTestCase(name)}><failure message="${escapeXml(explanations.join('; '))}">${escapeXml(text)}</failure></testcase>`;
   });
-  const omittedLines = [...omitted].map(
+  const skipped = [
+    ...omitted,
+    ...[...blocked].map(
+      ([name, operationId]) => [name, `the test data requires ${operationId}`] as const,
+    ),
+  ];
+  const skippedLines = skipped.map(
     ([name, reason]) =>
       `${openTestCase(name)}><skipped message="${escapeXml(reason)}" /></testcase>`,
   );
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="openapi.yaml" tests="${checks.length + omitted.size}" failures="${failures.length}" errors="0" skipped="${omitted.size}">`,
+    `<testsuite name="openapi.yaml" tests="${checks.length + skipped.length}" failures="${failures.length}" errors="0" skipped="${skipped.length}">`,
     ...checkLines,
-    ...omittedLines,
+    ...skippedLines,
     '</testsuite>',
     '',
   ].join('\n');

@@ -137,6 +137,16 @@ const changes: Record<string, Change> = {
   'reportMessage 409': asFrequentReporter,
 };
 
+/** Items of lists that the responses contain, although the requests do not name them. */
+const requiredItems: Record<string, (world: World) => unknown> = {
+  'searchSpaces 200': ({ space }) => space,
+  'searchSpacesByTag 200': ({ space }) => space,
+  'listParticipations 200': ({ space }) => space,
+  'listParticipants 200': ({ participant }) => participant,
+  'listRemovals 200': ({ removed }) => removed,
+  'listSessions 200': ({ sessionId }) => sessionId,
+};
+
 /** Responses that only a server with low quotas returns. */
 const EXCEEDS_QUOTA = ['createSpace 409', 'joinSpace 409'];
 
@@ -174,15 +184,21 @@ export function isProvoked({ id, operation, status }: DeclaredResponse): boolean
 /**
  * Returns a function that changes a transaction so that it provokes the expected response.
  * @param onSkip called for each response that cannot be provoked
+ * @param isSelected returns whether to send the requests of an operation
  */
 export function prepareWith(
   { world, specialWorlds }: Servers,
   onSkip: (response: DeclaredResponse, reason: string) => void,
+  isSelected: (operationId: string) => boolean = () => true,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
     const response = findDeclaredResponse(transaction);
     const { id, operation, status, schema } = response;
     transaction.id = id;
+    if (!isSelected(operation.operationId)) {
+      transaction.skip = true;
+      return;
+    }
     // By default, Dredd only checks the property names of the example.
     transaction.expected.bodySchema = schema;
 
@@ -207,7 +223,9 @@ export function prepareWith(
     }
     const target = special ?? world;
     replaceIds(transaction, response, target);
-    if (operation.acceptsToken) setToken(transaction, target.creator.token);
+    requiredItems[id]?.(target);
+    // The request for a 401 gets another token, so it needs no account.
+    if (operation.acceptsToken && status !== '401') setToken(transaction, target.creator.token);
     await (changes[id] ?? changesByStatus[status])?.(transaction, target);
     const isQuotaLow = special !== undefined;
     if (status === '429' && !(await reachLimit(transaction, target.url, isQuotaLow)) && !special)
@@ -234,9 +252,12 @@ function replaceIds(transaction: Transaction, { status }: DeclaredResponse, worl
   for (const [name, idIn] of Object.entries(existingIds)) {
     const example = parameterExamples.get(name);
     if (example === undefined) throw new Error(`The contract has no parameter ${name}`);
+    const body = request.body.toString();
+    // Creating the data of other ids may have failed.
+    if (!transaction.fullPath.includes(example) && !body.includes(example)) continue;
     const id = status === '404' ? UNKNOWN_ID : isPathInvalid ? '~' : idIn(world);
     setPath(transaction, example, id);
-    request.body = request.body.toString().replace(example, id);
+    request.body = body.replace(example, id);
   }
   // Each list has two items and therefore a link to a next page.
   setPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');

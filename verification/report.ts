@@ -9,10 +9,13 @@ const MAX_EXAMPLES = 2;
 const MAX_TEXT_LENGTH = 300;
 
 /**
- * Formats a verification for a terminal: each cause of failures with the checks that it affects, then the totals.
+ * Formats a verification for a terminal: each cause of failures with the checks that it affects, checks that could not run, then the totals.
  * @param isVerbose whether to show every failed check with request and response, and the omitted responses
  */
-export function formatReport({ checks, omitted }: Verification, isVerbose: boolean): string {
+export function formatReport(
+  { checks, omitted, blocked }: Verification,
+  isVerbose: boolean,
+): string {
   const failures = checks.flatMap((check) => check.causes.map((cause) => ({ ...cause, check })));
   const groups = [...Map.groupBy(failures, ({ text }) => text).values()].sort(
     (a, b) => b.length - a.length,
@@ -20,6 +23,7 @@ export function formatReport({ checks, omitted }: Verification, isVerbose: boole
   const failed = checks.filter(({ causes }) => causes.length > 0);
   return [
     ...groups.flatMap((group) => formatGroup(group, checks, isVerbose)),
+    ...formatBlocked(blocked, isVerbose),
     ...formatOmitted(omitted, isVerbose),
     `${checks.length - failed.length} passed, ${failed.length} failed`,
   ].join('\n');
@@ -49,6 +53,7 @@ function formatExtent(group: Failure[], checks: Check[]): string {
     status !== undefined &&
     otherStatuses.length === 0 &&
     group.length === checks.filter(({ name }) => statusOf(name) === status).length;
+  if (group.every(({ check }) => isOperation(check.name))) return ` (${group.length} operations)`;
   return ` (${isEvery ? `every ${status}, ` : ''}${group.length} checks)`;
 }
 
@@ -62,6 +67,17 @@ function formatExample({ pointer, check }: Failure, isVerbose: boolean): string[
     ...format('>', request),
     ...format('<', response),
   ];
+}
+
+function formatBlocked(blocked: Map<string, string>, isVerbose: boolean): string[] {
+  return [...Map.groupBy(blocked, ([, operationId]) => operationId)].flatMap(
+    ([operationId, entries]) => {
+      const subject = entries.length === 1 ? '1 check' : `${entries.length} checks`;
+      const title = `${subject} did not run, because the test data requires ${operationId}`;
+      if (!isVerbose) return wrap(`${title}.`, '  ');
+      return [...wrap(`${title}:`, '  '), ...formatNames(entries.map(([name]) => name)), ''];
+    },
+  );
 }
 
 function formatOmitted(omitted: Map<string, string>, isVerbose: boolean): string[] {
@@ -81,9 +97,24 @@ function formatNames(names: string[]): string[] {
   return byStatus
     .sort(([a = '999'], [b = '999']) => a.localeCompare(b))
     .flatMap(([status, group]) => {
-      if (status === undefined) return group.map((name) => `    ${name}`);
+      if (status === undefined) return formatNamesWithoutStatus(group);
       return wrap(`    ${status}: ${group.join(', ').replaceAll(` ${status}`, '')}`, '         ');
     });
+}
+
+/** Lists operations in a paragraph, and behaviours one per line. */
+function formatNamesWithoutStatus(names: string[]): string[] {
+  const operations = names.filter(isOperation);
+  const behaviours = names.filter((name) => !isOperation(name));
+  return [
+    ...(operations.length > 0 ? wrap(`    ${operations.join(', ')}`, '    ') : []),
+    ...behaviours.map((name) => `    ${name}`),
+  ];
+}
+
+/** Returns whether the name is that of an operation, not that of a response or a behaviour. */
+function isOperation(name: string): boolean {
+  return !name.includes(' ');
 }
 
 /** Returns the status in `getUser 404`, or undefined for a behaviour. */

@@ -1,4 +1,6 @@
+import { operations } from './contract.ts';
 import { explainNetworkError, REQUEST_TIMEOUT_MS, UnexpectedResponse } from './exchange.ts';
+import { isNotImplemented } from './missing-operations.ts';
 import { shorten, toOneLine } from './text.ts';
 import type { Servers } from './verify.ts';
 import { type Credentials, openWorld } from './world.ts';
@@ -29,25 +31,35 @@ export async function prepareServer(
 
 async function requireApi(url: string): Promise<void> {
   const { href, pathname } = new URL(`${url}/api/profile/me`);
-  const response = await fetch(href, {
-    redirect: 'manual',
-    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-  }).catch((error) => {
-    throw new NotVerifiedError(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
-  });
-  await response.body?.cancel();
+  const response = await get(href);
   const { status, headers } = response;
   const location = headers.get('location');
   if (location !== null)
     throw new NotVerifiedError(`${url} redirects to ${location}. Pass the URL of that server.`);
+  if (await isOfApi(response)) return;
+  // The server may not implement this operation.
+  for (const other of operations.filter(({ method }) => method === 'GET')) {
+    if (await isOfApi(await get(url + other.path))) return;
+  }
   const type = headers.get('content-type') ?? 'no content type';
+  throw new NotVerifiedError(
+    `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
+  );
+
+  function get(target: string): Promise<Response> {
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    return fetch(target, { redirect: 'manual', signal }).catch((error) => {
+      throw new NotVerifiedError(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
+    });
+  }
+}
+
+async function isOfApi(response: Response): Promise<boolean> {
+  const { status, headers } = response;
+  const body = await response.text();
+  if (isNotImplemented(status, body)) return false;
   // The contract declares 401. A faulty implementation of the API returns at least JSON.
-  const isApi = status === 401 || type.includes('json');
-  const hasExtraApi = status === 404 && url.endsWith('/api');
-  if (!isApi || hasExtraApi)
-    throw new NotVerifiedError(
-      `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
-    );
+  return status === 401 || (headers.get('content-type')?.includes('json') ?? false);
 }
 
 function explain(error: unknown): string {

@@ -1,7 +1,8 @@
 import { checkBehaviour } from './behaviour.ts';
-import { type Check, checkOf, failedCheck } from './checks.ts';
+import { type Check, checkOf, failedCheck, missingOperationCheck } from './checks.ts';
 import { declaredResponses } from './declared-responses.ts';
 import { runDredd } from './dredd.ts';
+import { findMissingOperations, operationIn } from './missing-operations.ts';
 import { prepareWith } from './preparation.ts';
 import type { World } from './world.ts';
 
@@ -20,32 +21,55 @@ export interface Verification {
   checks: Check[];
   /** Reasons why declared responses are not checked, by id. */
   omitted: Map<string, string>;
+  /** Checks whose data could not be created, by name, with the operation that the server does not implement. */
+  blocked: Map<string, string>;
 }
 
 /**
- * Checks every declared response that requests can provoke, and behaviour that the contract describes.
+ * Checks every declared response that requests can provoke, and behaviour that the contract describes. An operation that
+ * the server does not implement is one failed check.
  * @param cleanup deletes the test data, or stops the servers
+ * @param isSelected returns whether to check an operation
  */
 export async function verify(
   servers: Servers,
   cleanup: AsyncDisposableStack,
+  isSelected: (operationId: string) => boolean = () => true,
 ): Promise<Verification> {
+  const selected = declaredResponses.filter(({ operation }) => isSelected(operation.operationId));
   const omitted = new Map<string, string>();
-  for (const { id } of declaredResponses.filter(({ isFirstExample }) => !isFirstExample))
+  for (const { id } of selected.filter(({ isFirstExample }) => !isFirstExample))
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
-  const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason));
+  const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason), isSelected);
   const results = await runDredd(servers.world.url, prepare);
   const checked = new Set(results.map(({ transaction }) => transaction.id));
-  const missing = declaredResponses.filter(({ id }) => !checked.has(id) && !omitted.has(id));
-  const checks = [
+  const notSent = selected.filter(({ id }) => !checked.has(id) && !omitted.has(id));
+  const behaviour = await checkBehaviour(servers.world, isSelected);
+  const missing = new Map(
+    [...findMissingOperations(results)].map(([id, result]) => [id, checkOf(result)]),
+  );
+  const attempted = [
     ...results.map(checkOf),
-    ...missing.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
-    ...(await checkBehaviour(servers.world)),
+    ...notSent.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
+    ...behaviour,
+  ].filter(({ name }) => !missing.has(operationIn(name)));
+  const blocked = new Map<string, string>();
+  for (const check of attempted) {
+    const { name, missingOperation } = check;
+    if (missingOperation === undefined) continue;
+    blocked.set(name, missingOperation);
+    // If it is not selected, it has no results.
+    if (!missing.has(missingOperation)) missing.set(missingOperation, check);
+  }
+  const checks = [
+    ...attempted.filter(({ name }) => !blocked.has(name)),
+    ...[...missing].map(([id, check]) => missingOperationCheck(id, check)),
   ];
+  for (const id of omitted.keys()) if (missing.has(operationIn(id))) omitted.delete(id);
   try {
     await cleanup.disposeAsync();
   } catch (error) {
     checks.push(failedCheck('deleteAccount deletes the accounts of this run', error));
   }
-  return { checks, omitted };
+  return { checks, omitted, blocked };
 }

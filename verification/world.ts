@@ -2,14 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type { Message, Registration, Space, SpaceCreation } from '../generated/types.gen.ts';
-import { dataOf, REQUEST_TIMEOUT_MS } from './exchange.ts';
+import { dataOf, MissingOperation, REQUEST_TIMEOUT_MS } from './exchange.ts';
 
 export interface Account extends Registration {
   userId: string;
   token: string;
 }
 
-/** Temporary accounts on a server, with the data that provokes the declared responses. */
+/**
+ * Temporary accounts on a server, with the data that provokes the declared responses. If the server does not implement
+ * an operation that creates some of the data, reading the property of this data throws MissingOperation.
+ */
 export interface World {
   url: string;
   /** The creator of `space`, of a second space like it, of `message`, and of a second message in `space`. */
@@ -24,6 +27,8 @@ export interface World {
   otherSpace: Space;
   /** A private space of `creator`, in which `other` has written a message. */
   privateSpace: Space;
+  /** A participant in `space`, besides `creator`. */
+  participant: Account;
   /** A user whom `creator` has removed from `space`. */
   removed: Account;
   /** A session of `creator`, besides the one with the access token. */
@@ -69,7 +74,7 @@ export interface Credentials {
 
 /**
  * Creates the test data on a server.
- * @throws UnexpectedResponse if a request fails
+ * @throws UnexpectedResponse if a request fails, unless the server does not implement the operation
  */
 export async function openWorld(url: string, credentials?: Credentials): Promise<World> {
   const fetchInTime: typeof fetch = (input, init) =>
@@ -90,9 +95,10 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     accounts.push(account);
     return account;
   };
+  let implementsRegister = true;
   const newRegistration = () => {
     const account = createRegistration();
-    accounts.push(account);
+    if (implementsRegister) accounts.push(account);
     return account;
   };
   const logIn = async ({ email, password }: Registration) => {
@@ -168,46 +174,101 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
 
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(close);
-  const creator = credentials ? await useAccount(credentials) : await register();
-  const other = await register();
-  const space = await createSpace(creator);
-  const message = await sendMessage(creator, space);
-  // A second item in each list, so that its first page links to the next one.
-  await createSpace(creator);
-  await sendMessage(creator, space);
-  await joinSpace(await register(), space);
-  const removed = await register();
-  for (const account of [removed, await register()]) {
-    await joinSpace(account, space);
-    await removeParticipant(creator, space, account);
-  }
-  const privateSpace = await createSpace(creator, 'private');
-  await joinSpace(other, privateSpace);
-  await sendMessage(other, privateSpace);
-  const otherSpace = await createSpace(other);
-  const sessionId = await openSession(creator);
+  const creator = await provide(() => (credentials ? useAccount(credentials) : register()));
+  const other = await provide(register, () => {
+    implementsRegister = false;
+  });
+  // Each list gets two items, so that its first page links to the next one.
+  const space = await provide(async () => {
+    await createSpace(creator());
+    return createSpace(creator());
+  });
+  const message = await provide(async () => {
+    await sendMessage(creator(), space());
+    return sendMessage(creator(), space());
+  });
+  const participant = await provide(async () => {
+    const account = await register();
+    await joinSpace(account, space());
+    return account;
+  });
+  const removed = await provide(async () => {
+    const accounts = [await register(), await register()] as const;
+    for (const account of accounts) {
+      await joinSpace(account, space());
+      await removeParticipant(creator(), space(), account);
+    }
+    return accounts[0];
+  });
+  const privateSpace = await provide(async () => {
+    const created = await createSpace(creator(), 'private');
+    await joinSpace(other(), created);
+    await sendMessage(other(), created);
+    return created;
+  });
+  const otherSpace = await provide(() => createSpace(other()));
+  const sessionId = await provide(() => openSession(creator()));
   // From here on, the caller is responsible for `close`.
   cleanup.move();
   return {
     url,
-    creator,
-    space,
-    message,
-    other,
-    otherSpace,
-    privateSpace,
-    removed,
-    sessionId,
+    get creator() {
+      return creator();
+    },
+    get space() {
+      return space();
+    },
+    get message() {
+      return message();
+    },
+    get other() {
+      return other();
+    },
+    get otherSpace() {
+      return otherSpace();
+    },
+    get privateSpace() {
+      return privateSpace();
+    },
+    get participant() {
+      return participant();
+    },
+    get removed() {
+      return removed();
+    },
+    get sessionId() {
+      return sessionId();
+    },
     client,
     register,
     newRegistration,
     logIn,
-    openSession: () => openSession(creator),
-    registerFrequentReporter: () => registerFrequentReporter(creator, space),
-    createSpace: () => createSpace(creator),
-    sendMessage: () => sendMessage(creator, space),
+    openSession: () => openSession(creator()),
+    registerFrequentReporter: () => registerFrequentReporter(creator(), space()),
+    createSpace: () => createSpace(creator()),
+    sendMessage: () => sendMessage(creator(), space()),
     close,
   };
+}
+
+/**
+ * Creates data. Resolves to a function that returns it, or throws MissingOperation.
+ * @param onMissing called if the server does not implement an operation that creates the data
+ */
+async function provide<T>(
+  create: () => Promise<T>,
+  onMissing: () => void = () => {},
+): Promise<() => T> {
+  try {
+    const data = await create();
+    return () => data;
+  } catch (error) {
+    if (!(error instanceof MissingOperation)) throw error;
+    onMissing();
+    return () => {
+      throw error;
+    };
+  }
 }
 
 /** Returns the ids of the 100 spaces joined last. A run creates fewer. */

@@ -113,6 +113,9 @@ const sendWithFailure = async (code: string): Promise<Response> => {
 /** For each example, a request that provokes the response. */
 const requests: Record<string, () => Promise<Response>> = {
   InvalidRequest: () => sendJson('POST', '/api/auth/login', { email: ada.email }),
+  InvalidId: () => app.fetch('/api/spaces/~'),
+  'logout 400': () =>
+    app.fetch('/api/auth/logout?everywhere=perhaps', { method: 'POST', headers: ada.headers }),
   'InvalidPageRequest invalid_request': () => app.fetch('/api/spaces/search?q=tea&limit=101'),
   'InvalidPageRequest invalid_cursor': () => app.fetch('/api/spaces/search?q=tea&cursor=x'),
   Unauthenticated: () => app.fetch('/api/profile/me'),

@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,11 +17,19 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import { rolldown } from 'rolldown';
 import { build, type Rollup } from 'vite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { ProfileAPI, SearchAPI } from '../../client/index.ts';
+import {
+  createClient,
+  createConfig,
+  createSpace,
+  ProfileAPI,
+  register,
+  SearchAPI,
+} from '../../client/index.ts';
+import { operations } from '../../server/contract.ts';
 import { startApp } from '../support/app.ts';
-import { startProcess } from '../support/processes.ts';
+import { type RunningProcess, startProcess } from '../support/processes.ts';
 
 const MAX_API_GZIP_BYTES = 6_000;
 
@@ -269,82 +286,80 @@ describe('the built package', () => {
   });
 });
 
-test('another server implements operations with the contract and the handler types', async () => {
-  const path = await createProject('server');
-  await mkdir(join(path, 'node_modules/@types'));
-  for (const name of ['fastify', 'fastify-openapi-glue', '@types/node']) {
-    await symlink(resolve('node_modules', name), join(path, 'node_modules', name));
-  }
-  const source = `
-    import Fastify from 'fastify';
-    import openapiGlue from 'fastify-openapi-glue';
-    import type { SearchResult } from 'space-service';
-    // Node.js loads the module, because only the name is marked as a type.
-    import { type RouteHandlers } from 'space-service/handlers';
-    import contract from 'space-service/openapi.json' with { type: 'json' };
+describe('another server, which implements seven operations with the handler types', () => {
+  const implemented = [
+    'register',
+    'login',
+    'deleteAccount',
+    'createSpace',
+    'searchSpaces',
+    'searchSpacesByTag',
+    'changeBio',
+  ];
+  let server: RunningProcess;
+  let baseUrl: string;
+  beforeAll(async () => {
+    const path = await createProject('server');
+    await mkdir(join(path, 'node_modules/@types'));
+    for (const name of ['fastify', 'fastify-openapi-glue', '@types/node']) {
+      await symlink(resolve('node_modules', name), join(path, 'node_modules', name));
+    }
+    await copyFile('test/clients/other-server/server.ts', join(path, 'server.ts'));
+    await checkTypes(path, 'server.ts', {
+      module: 'nodenext',
+      resolveJsonModule: true,
+      types: ['node'],
+    });
+    server = startProcess(process.execPath, [join(path, 'server.ts')]);
+    await vi.waitFor(() => expect(server.output()).toMatch(/^http:\S+\n$/), 20_000);
+    baseUrl = server.stdout().trim();
+  }, 60_000);
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
-    const creator = { user_id: 'u1', username: 'Ada', profile_picture: 'https://example.org/ada.webp' };
-    const spaces: SearchResult[] = ['Bread', 'Cakes'].map((title, index) => ({
-      space_id: 's' + index,
-      title,
-      description: '',
-      visibility: 'public',
-      creator,
-      participant_count: 1,
-      tags: [{ tag_id: 1, tag_name: 'baking' }],
-    }));
-    let bio = '';
-    const serviceHandlers: Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag' | 'changeBio'> = {
-      searchSpaces: async (request, reply) => {
-        const found = spaces.filter(({ title }) => title.includes(request.query.q));
-        return reply.code(200).send(found);
-      },
-      searchSpacesByTag: async (request, reply) => {
-        const { tag } = request.params;
-        const found = spaces.filter(({ tags }) => tags.some(({ tag_name }) => tag_name === tag));
-        return reply.code(200).send(found);
-      },
-      changeBio: async (request, reply) => {
-        bio = request.body.bio;
-        return reply.code(200).send({ message: 'Your bio is ' + bio });
-      },
-    };
-    export const incomplete: Pick<RouteHandlers, 'changeBio'> = {
-      // @ts-expect-error the response requires a message
-      changeBio: async (_request, reply) => reply.code(200).send({}),
-    };
-    export const undeclared: Pick<RouteHandlers, 'changeBio'> = {
-      // @ts-expect-error the contract does not declare this status
-      changeBio: async (_request, reply) => reply.code(201).send({ message: bio }),
-    };
+  const checkContract = (...args: string[]) =>
+    startProcess(process.execPath, ['verification/main.ts', baseUrl, ...args]).result;
 
-    const app = Fastify({ ajv: { customOptions: { strict: false, removeAdditional: false } } });
-    const securityHandlers = {
-      bearer: async ({ headers }: { headers: { authorization?: string } }) => {
-        if (headers.authorization !== 'Bearer t') throw new Error('The access token is invalid.');
-      },
-    };
-    await app.register(openapiGlue, { specification: contract, serviceHandlers, securityHandlers });
-    console.log(await app.listen({ host: '127.0.0.1', port: 0 }));`;
-  await writeFile(join(path, 'server.ts'), source);
-  await checkTypes(path, 'server.ts', {
-    module: 'nodenext',
-    resolveJsonModule: true,
-    types: ['node'],
+  test('works with the client', async () => {
+    const client = createClient(createConfig({ baseUrl }));
+    const account = { username: 'ada', email: 'ada@example.com', password: 'staple of the north' };
+    const { data: session } = await register({ client, body: account });
+    const token = session?.access_token ?? '';
+    const auth = createClient(createConfig({ baseUrl, auth: token }));
+    for (const title of ['Bread', 'Cakes']) {
+      const visibility = 'public' as const;
+      const body = { title, description: '', visibility, tags: ['baking'] };
+      expect((await createSpace({ client: auth, body })).response?.status).toBe(201);
+    }
+    const search = new SearchAPI({ baseUrl });
+    const byText = await search.search('Bread');
+    expect(byText.tagSearchResults).toEqual([]);
+    expect(byText.generalSearchResults).toEqual([expect.objectContaining({ title: 'Bread' })]);
+    const byTag = await search.search('baking');
+    expect(byTag.tagSearchResults.map(({ title }) => title)).toEqual(['Cakes', 'Bread']);
+    const profile = new ProfileAPI({ baseUrl, token });
+    expect(await profile.changeBio('Baker')).toEqual({ message: 'Your bio is Baker' });
+    await expect(profile.changeBio('a'.repeat(10_000))).rejects.toMatchObject({ status: 400 });
+    const stranger = new ProfileAPI({ baseUrl, token: 'other' });
+    await expect(stranger.changeBio('Baker')).rejects.toMatchObject({ status: 401 });
   });
-  await using server = startProcess(process.execPath, [join(path, 'server.ts')]);
-  await expect.poll(server.output, { timeout: 20_000 }).toMatch(/^http:\S+\n$/);
-  const baseUrl = server.stdout().trim();
 
-  const search = new SearchAPI({ baseUrl });
-  const byText = await search.search('Bread');
-  expect(byText.tagSearchResults).toEqual([]);
-  expect(byText.generalSearchResults).toEqual([expect.objectContaining({ title: 'Bread' })]);
-  const byTag = await search.search('baking');
-  expect(byTag.tagSearchResults.map(({ title }) => title)).toEqual(['Bread', 'Cakes']);
-  const profile = new ProfileAPI({ baseUrl, token: 't' });
-  expect(await profile.changeBio('Baker')).toEqual({ message: 'Your bio is Baker' });
-  await expect(profile.changeBio('a'.repeat(10_000))).rejects.toMatchObject({ status: 400 });
-  const stranger = new ProfileAPI({ baseUrl, token: 'other' });
-  await expect(stranger.changeBio('Baker')).rejects.toMatchObject({ status: 401 });
-}, 60_000);
+  test('passes the contract check of these operations', async () => {
+    const { code, stdout, stderr } = await checkContract('--only', implemented.join());
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/\n\d{2} passed, 0 failed\n$/);
+  }, 60_000);
+
+  test('fails one contract check per missing operation', async () => {
+    const junit = join(folder, 'contract.xml');
+    const { code, stdout, stderr } = await checkContract('--junit', junit);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    const missing = operations
+      .map(({ operationId }) => operationId)
+      .filter((each) => !implemented.includes(each));
+    expect(stdout).toContain(`\nFAILED  Not implemented (${missing.length} operations)\n`);
+    expect(stdout.match(/^FAILED/gm)).toHaveLength(1);
+    expect(stdout).toMatch(new RegExp(`\n\\d{2} passed, ${missing.length} failed\n$`));
+    const failures = (await readFile(junit, 'utf8')).matchAll(/ name="([^"]+)"><failure /g);
+    expect([...failures].map(([, name]) => name)).toEqual(missing);
+  }, 60_000);
+});

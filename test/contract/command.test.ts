@@ -31,7 +31,7 @@ test('passes for a server that keeps the contract, and deletes its accounts and 
 test('--help explains the options', async () => {
   const { code, stdout } = await contractCheck('--help');
   expect(code).toBe(0);
-  for (const option of ['--email', '--password', '--junit', '--verbose', '--help'])
+  for (const option of ['--email', '--password', '--only', '--junit', '--verbose', '--help'])
     expect(stdout).toContain(option);
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
@@ -72,6 +72,10 @@ test('explains wrong arguments in one line', async () => {
     ['http://127.0.0.1:3000', '--email', 'ada@example.com'],
     '--email and --password require each other.',
   );
+  await expectNotVerified(
+    ['http://127.0.0.1:3000', '--only', 'changeBio,changeName'],
+    'openapi.yaml has no operation "changeName". Pass operation ids such as searchSpaces,searchSpacesByTag.',
+  );
 }, 60_000);
 
 test('explains an unreachable server in one line', async () => {
@@ -107,7 +111,7 @@ test('explains in one line that a server is not the API', async () => {
   });
   await expectNotVerified(
     [other.url],
-    'Could not create the test data: POST /api/auth/register returned 404 application/json {"error":"unknown"}',
+    `${other.url} does not serve this API: GET /api/profile/me returned 404 (application/json). Check the URL, which does not include /api.`,
   );
 }, 60_000);
 

@@ -16,13 +16,17 @@ const omitted = new Map([
 ]);
 
 test('reports a passed verification in two lines', () => {
-  expect(formatReport({ checks: [passed('getUser 200')], omitted }, false)).toBe(
-    '2 declared responses were not checked; --verbose explains why.\n1 passed, 0 failed',
-  );
+  expect(
+    formatReport({ checks: [passed('getUser 200')], omitted, blocked: new Map() }, false),
+  ).toBe('2 declared responses were not checked; --verbose explains why.\n1 passed, 0 failed');
 });
 
 test('lists the omitted responses of a verbose report with their reason', () => {
-  expect(formatReport({ checks: [passed('getUser 200')], omitted }, true).split('\n')).toEqual([
+  expect(
+    formatReport({ checks: [passed('getUser 200')], omitted, blocked: new Map() }, true).split(
+      '\n',
+    ),
+  ).toEqual([
     'Not checked because a request cannot make a working server fail:',
     '    500: getUser',
     '    503: getUser',
@@ -38,7 +42,7 @@ test('reports a cause once, with its number of checks, two examples and the othe
     failed('getUser 404', 'Wrong status: 500'),
     ...operations.map((each) => failed(`${each} 401`, 'Missing header: WWW-Authenticate')),
   ];
-  const lines = formatReport({ checks, omitted: new Map() }, false).split('\n');
+  const lines = formatReport({ checks, omitted: new Map(), blocked: new Map() }, false).split('\n');
   expect(lines.filter((line) => !line.startsWith('     '))).toEqual([
     'FAILED  Missing header: WWW-Authenticate (every 401, 5 checks)',
     '  getUser 401',
@@ -64,18 +68,55 @@ test('reports the declared statuses of all checks that got the same wrong one', 
     const causes = [{ text: 'Wrong status: 200', expectedStatus: name.split(' ')[1] as string }];
     return { name, causes };
   });
-  expect(formatReport({ checks, omitted: new Map() }, false)).toContain(
+  const verification = { checks, omitted: new Map(), blocked: new Map() };
+  expect(formatReport(verification, false)).toContain(
     'FAILED  Wrong status: 200 instead of 401 or 404 (3 checks)\n',
   );
-  expect(formatJunit({ checks, omitted: new Map() })).toContain(
+  expect(formatJunit(verification)).toContain(
     '<failure message="Wrong status: 200 instead of 404">',
   );
+});
+
+test('lists operations that are not implemented, and counts the checks that need them', () => {
+  const missing = ['register', 'login', 'logout', 'getUser'];
+  const checks = [
+    passed('getSpace 404'),
+    ...missing.map((each) => failed(each, 'Not implemented')),
+  ];
+  const blocked = new Map([
+    ['getSpace 200', 'register'],
+    ['getSpace 401', 'register'],
+    ['login rejects a deleted account', 'deleteAccount'],
+  ]);
+  const lines = formatReport({ checks, omitted: new Map(), blocked }, false).split('\n');
+  expect(lines.filter((line) => !/^ {4}( {2}|[<>])/.test(line))).toEqual([
+    'FAILED  Not implemented (4 operations)',
+    '  register',
+    '  login',
+    '  and 2 more:',
+    '    logout, getUser',
+    '',
+    '2 checks did not run, because the test data requires register.',
+    '1 check did not run, because the test data requires deleteAccount.',
+    '1 passed, 4 failed',
+  ]);
+  const verbose = formatReport({ checks: [], omitted: new Map(), blocked }, true).split('\n');
+  expect(verbose).toEqual([
+    '2 checks did not run, because the test data requires register:',
+    '    200: getSpace',
+    '    401: getSpace',
+    '',
+    '1 check did not run, because the test data requires deleteAccount:',
+    '    login rejects a deleted account',
+    '',
+    '0 passed, 0 failed',
+  ]);
 });
 
 test('keeps every line of a report within 80 columns', () => {
   const checks = Array.from({ length: 90 }, (_, i) => failed(`operation${i} 200`, 'x'.repeat(200)));
   for (const isVerbose of [false, true]) {
-    const lines = formatReport({ checks, omitted }, isVerbose).split('\n');
+    const lines = formatReport({ checks, omitted, blocked: new Map() }, isVerbose).split('\n');
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
   }
 });
@@ -83,7 +124,9 @@ test('keeps every line of a report within 80 columns', () => {
 test('writes a test case of JUnit XML for every check and every omitted response', () => {
   const check = { ...failed('getUser 404', 'Wrong code: "a" instead of "b"'), response: '404 <a>' };
   const checks = [passed('getUser 200'), check];
-  expect(formatJunit({ checks, omitted: new Map([['getUser 500', 'a & b']]) })).toBe(
+  expect(
+    formatJunit({ checks, omitted: new Map([['getUser 500', 'a & b']]), blocked: new Map() }),
+  ).toBe(
     `<?xml version="1.0" encoding="UTF-8"?>
 <testsuite name="openapi.yaml" tests="3" failures="1" errors="0" skipped="1">
   <testcase classname="getUser" name="getUser 200" />
@@ -91,6 +134,13 @@ test('writes a test case of JUnit XML for every check and every omitted response
   <testcase classname="getUser" name="getUser 500"><skipped message="a &amp; b" /></testcase>
 </testsuite>
 `,
+  );
+});
+
+test('marks checks that could not run as skipped in JUnit XML', () => {
+  const blocked = new Map([['getSpace 200', 'register']]);
+  expect(formatJunit({ checks: [], omitted: new Map(), blocked })).toContain(
+    '<testcase classname="getSpace" name="getSpace 200"><skipped message="the test data requires register" /></testcase>',
   );
 });
 

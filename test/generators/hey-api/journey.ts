@@ -144,11 +144,19 @@ assert.equal(messages[0]?.appreciation_count, 1);
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };
 const { access_token } = expectData(await api.login({ client: anyone, body: veteranCredentials }));
-const veteranProfile = expectData(await api.getProfile({ client: clientOf(access_token) }));
+const veteran = clientOf(access_token);
+const veteranProfile = expectData(await api.getProfile({ client: veteran }));
 assert.equal(veteranProfile.stats.total_words_contributed, 16_777_217);
 assert.equal(zProfile.parse(veteranProfile).stats.total_words_contributed, 16_777_217n);
 assert.equal(veteranProfile.is_verified, true);
 assert.equal(veteranProfile.email, 'veteran@example.com');
+
+// End a session.
+const [session] = expectData(await api.listSessions({ client: veteran, query: { limit: 1 } }));
+assert(session?.is_current);
+const { session_id } = session;
+expectData(await api.endSession({ client: veteran, path: { session_id } }));
+expectProblem(await api.getProfile({ client: veteran }), 401, 'unauthenticated');
 
 // Change the username and the bio.
 const taken = await api.changeUsername({ client: author, body: { username: `reader-${run}` } });

@@ -195,6 +195,15 @@ func main() {
 	expect(profile.Stats.TotalWordsContributed == 16_777_217, "profile", profile)
 	expect(profile.IsVerified && profile.Email == "veteran@example.com", "profile", profile)
 
+	// End a session.
+	sessions := unwrap(veteran.ListSessionsWithResponse(ctx, nil))
+	session := value(sessions.JSON200, sessions.Body)[0]
+	expect(session.IsCurrent, "session", session)
+	ended := unwrap(veteran.EndSessionWithResponse(ctx, session.SessionId))
+	value(ended.JSON200, ended.Body)
+	read = unwrap(veteran.GetProfileWithResponse(ctx))
+	expectProblem(read.ApplicationproblemJSON401, read.Body, 401, "unauthenticated")
+
 	// Change the username and the bio.
 	renamed := unwrap(author.ChangeUsernameWithResponse(ctx, api.UsernameChange{Username: "reader-" + run}))
 	conflict := expectProblem(renamed.ApplicationproblemJSON409, renamed.Body, 409, "username_taken")

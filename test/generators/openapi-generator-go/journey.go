@@ -162,6 +162,12 @@ func main() {
 	expect(profile.Stats.TotalWordsContributed == 16_777_217, "profile", profile)
 	expect(profile.IsVerified && profile.Email == "veteran@example.com", "profile", profile)
 
+	// End a session.
+	session := value(client.AuthAPI.ListSessions(veteran).Execute())[0]
+	expect(session.IsCurrent, "session", session)
+	value(client.AuthAPI.EndSession(veteran, session.SessionId).Execute())
+	expectProblem(client.ProfileAPI.GetProfile(veteran).Execute())(401, "unauthenticated")
+
 	// Change the username and the bio.
 	changeUsername := client.ProfileAPI.ChangeUsername(author)
 	taken := changeUsername.UsernameChange(*api.NewUsernameChange("reader-" + run))

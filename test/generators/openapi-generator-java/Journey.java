@@ -28,6 +28,7 @@ import org.openapitools.client.model.Profile;
 import org.openapitools.client.model.Registration;
 import org.openapitools.client.model.SearchResult;
 import org.openapitools.client.model.Session;
+import org.openapitools.client.model.SessionSummary;
 import org.openapitools.client.model.Space;
 import org.openapitools.client.model.SpaceCreation;
 import org.openapitools.client.model.Tag;
@@ -192,6 +193,13 @@ final class Journey {
         expectEqual(veteranProfile.getStats().getTotalWordsContributed(), 16_777_217L);
         expectEqual(veteranProfile.getIsVerified(), true);
         expectEqual(veteranProfile.getEmail(), "veteran@example.com");
+
+        // End a session.
+        AuthApi veteranAuth = new AuthApi(veteran);
+        SessionSummary session = veteranAuth.listSessions(null, null).get(0);
+        expectEqual(session.getIsCurrent(), true);
+        veteranAuth.endSession(session.getSessionId());
+        expectProblem(401, "unauthenticated", () -> new ProfileApi(veteran).getProfile());
 
         // Change the username and the bio.
         ProfileApi authorProfile = new ProfileApi(author);

@@ -143,6 +143,13 @@ fun main() {
     expectEqual(veteranProfile.isVerified, true)
     expectEqual(veteranProfile.email, "veteran@example.com")
 
+    // End a session.
+    val veteranAuth = AuthApi(serverUrl).signedIn(veteran)
+    val session = veteranAuth.listSessions().first()
+    expectEqual(session.isCurrent, true)
+    veteranAuth.endSession(session.sessionId)
+    expectProblem(401, "unauthenticated") { ProfileApi(serverUrl).signedIn(veteran).getProfile() }
+
     // Change the username and the bio.
     val authorProfile = ProfileApi(serverUrl).signedIn(author)
     val conflict = expectProblem(409, "username_taken") { authorProfile.changeUsername(UsernameChange("reader-$run")) }

@@ -178,6 +178,13 @@ $profile = (new ProfileApi($http, $veteran))->getProfile();
 expectSame($profile->getStats()->getTotalWordsContributed(), 16_777_217);
 expectSame([$profile->getIsVerified(), $profile->getEmail()], [true, 'veteran@example.com']);
 
+// End a session.
+$veteranAuth = new AuthApi($http, $veteran);
+$session = $veteranAuth->listSessions()[0];
+expectSame($session->getIsCurrent(), true);
+$veteranAuth->endSession($session->getSessionId());
+expectProblem(401, 'unauthenticated', fn () => (new ProfileApi($http, $veteran))->getProfile());
+
 // Change the username and the bio.
 $authorProfile = new ProfileApi($http, $author);
 $taken = new UsernameChange(['username' => 'reader-' . RUN]);

@@ -137,6 +137,12 @@ profile = ProfileApi(veteran).get_profile()
 assert profile.stats.total_words_contributed == 16_777_217, profile
 assert profile.is_verified and profile.email == "veteran@example.com", profile
 
+# End a session.
+session = AuthApi(veteran).list_sessions()[0]
+assert session.is_current, session
+AuthApi(veteran).end_session(session.session_id)
+expect_problem(401, "unauthenticated", ProfileApi(veteran).get_profile)
+
 # Change the username and the bio.
 author_profile = ProfileApi(author)
 taken = UsernameChange(username=f"reader-{RUN}")

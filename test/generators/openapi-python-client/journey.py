@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
 
-from space_service.api.auth import login, register
+from space_service.api.auth import end_session, list_sessions, login, register
 from space_service.api.messages import appreciate_message, list_messages, send_message
 from space_service.api.profile import (
     change_bio,
@@ -179,6 +179,14 @@ veteran = signed_in(
 profile = expect(Profile, get_profile.sync_detailed(client=veteran), 200)
 assert profile.stats.total_words_contributed == 16_777_217, profile
 assert profile.is_verified and profile.email == "veteran@example.com", profile
+
+# End a session.
+sessions = list_sessions.sync_detailed(client=veteran, limit=1).parsed
+assert isinstance(sessions, list), sessions
+assert [each.is_current for each in sessions] == [True], sessions
+ended = end_session.sync_detailed(sessions[0].session_id, client=veteran)
+expect(Confirmation, ended, 200)
+expect_problem(get_profile.sync_detailed(client=veteran), 401, "unauthenticated")
 
 # Change the username and the bio.
 taken = UsernameChange(username=f"reader-{RUN}")

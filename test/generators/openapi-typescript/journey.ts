@@ -148,10 +148,19 @@ const veteranCredentials = { email: 'veteran@example.com', password };
 const { access_token } = expectData(
   await anyone.POST('/api/auth/login', { body: veteranCredentials }),
 );
-const veteranProfile = expectData(await clientOf(access_token).GET('/api/profile/me'));
+const veteran = clientOf(access_token);
+const veteranProfile = expectData(await veteran.GET('/api/profile/me'));
 assert.equal(veteranProfile.stats.total_words_contributed, 16_777_217);
 assert.equal(veteranProfile.is_verified, true);
 assert.equal(veteranProfile.email, 'veteran@example.com');
+
+// End a session.
+const newest = { params: { query: { limit: 1 } } };
+const [session] = expectData(await veteran.GET('/api/auth/sessions', newest));
+assert(session?.is_current);
+const ending = { params: { path: { session_id: session.session_id } } };
+expectData(await veteran.DELETE('/api/auth/sessions/{session_id}', ending));
+expectProblem(await veteran.GET('/api/profile/me'), 401, 'unauthenticated');
 
 // Change the username and the bio.
 const taken = await author.PUT('/api/profile/username', { body: { username: `reader-${run}` } });

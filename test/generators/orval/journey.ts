@@ -135,6 +135,12 @@ assert.equal(veteranProfile.stats.total_words_contributed, 16_777_217);
 assert.equal(veteranProfile.is_verified, true);
 assert.equal(veteranProfile.email, 'veteran@example.com');
 
+// End a session.
+const [session] = expectData(await api.listSessions({ limit: 1 }, veteran));
+assert(session?.is_current);
+expectData(await api.endSession(session.session_id, veteran));
+expectProblem(await api.getProfile(veteran), 401, 'unauthenticated');
+
 // Change the username and the bio.
 const taken = await api.changeUsername({ username: `reader-${run}` }, author);
 const conflict = expectProblem(taken, 409, 'username_taken');

@@ -168,6 +168,13 @@ async fn main() -> Outcome<()> {
     assert!(profile.is_verified);
     assert_eq!(profile.email, "veteran@example.com");
 
+    // End a session.
+    let sessions = auth_api::list_sessions(&veteran, None, None).await?;
+    assert!(sessions[0].is_current, "{sessions:?}");
+    auth_api::end_session(&veteran, &sessions[0].session_id).await?;
+    let result = profile_api::get_profile(&veteran).await;
+    expect_problem(result, 401, "unauthenticated")?;
+
     // Change the username and the bio.
     let taken = models::UsernameChange::new(format!("reader-{run}"));
     let result = profile_api::change_username(&author, taken).await;

@@ -197,6 +197,13 @@ async fn main() -> Outcome<()> {
     assert!(profile.is_verified);
     assert_eq!(profile.email, "veteran@example.com");
 
+    // End a session.
+    let sessions = veteran.list_sessions(None, None).await?;
+    assert!(sessions[0].is_current, "{sessions:?}");
+    let session_id = sessions[0].session_id.parse()?;
+    veteran.end_session(&session_id).await?;
+    expect_problem(veteran.get_profile().await, 401, "unauthenticated").await?;
+
     // Change the username and the bio.
     let taken = types::UsernameChange {
         username: format!("reader-{run}").parse()?,

@@ -1,0 +1,59 @@
+import { operations } from './contract.ts';
+import type { Result } from './dredd.ts';
+
+/**
+ * Returns whether a server responds like this to an operation that it does not implement: with 405, 501, or a 404 that
+ * does not name a missing resource such as `space_not_found`.
+ */
+export function isNotImplemented(status: number, body: string): boolean {
+  if (status !== 404) return status === 405 || status === 501;
+  const [, code] = /"code"\s*:\s*"(\w+)"/.exec(body) ?? [];
+  return code === undefined || code === 'not_found';
+}
+
+/** Many servers return these before they look for the operation, for example from middleware. */
+const EARLY_STATUSES = [401, 413, 415, 429, 431];
+
+/** Returns the operations that the server does not implement, each with a result that shows it. */
+export function findMissingOperations(results: Result[]): Map<string, Result> {
+  const missing = new Map<string, Result>();
+  for (const [operationId, group] of Map.groupBy(results, ({ transaction }) =>
+    operationIn(transaction.id),
+  )) {
+    const responses = group.flatMap(({ transaction: { real } }) => real ?? []);
+    const isAbsent = responses.every(
+      ({ statusCode, body }) =>
+        EARLY_STATUSES.includes(statusCode) || isNotImplemented(statusCode, body),
+    );
+    // Servers that register a route for every operation may also check the parameters first, but know the operation.
+    const isDeclined = responses.some(({ statusCode }) => statusCode === 501);
+    const evidence = group.find(
+      ({ transaction: { real } }) => real && isNotImplemented(real.statusCode, real.body),
+    );
+    if (evidence && (isAbsent || isDeclined)) missing.set(operationId, evidence);
+  }
+  return missing;
+}
+
+/** Returns the operation at the beginning of the name of a check. */
+export function operationIn(name: string): string {
+  return name.split(' ', 1)[0] as string;
+}
+
+/** Paths without parameters are first, because `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
+const routes = operations
+  .map(({ operationId, method, path }) => ({
+    operationId,
+    isTemplate: path.includes('{'),
+    // The URL of the server can have a path, too.
+    pattern: new RegExp(`^${method} .*${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }))
+  .sort((a, b) => Number(a.isTemplate) - Number(b.isTemplate));
+
+/** Returns the operation of a request of the generated client. */
+export function operationOf({ method, url }: Request): string {
+  const { pathname } = new URL(url);
+  const route = routes.find(({ pattern }) => pattern.test(`${method} ${pathname}`));
+  if (!route) throw new Error(`The contract has no ${method} ${pathname}`);
+  return route.operationId;
+}
