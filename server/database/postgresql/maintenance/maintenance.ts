@@ -8,9 +8,6 @@ import {
 } from '../../maintenance/thread.ts';
 import { isUnavailable } from '../errors.ts';
 
-/** Minimum time between two refreshes of the dictionary. */
-const MIN_PAUSE_MS = 2_000;
-
 /** How long a process runs the maintenance before another one may take over. Longer than a refresh takes. */
 const LEASE_SECONDS = 120;
 
@@ -44,8 +41,7 @@ export class PostgresqlMaintenance implements Maintenance {
     const startedAt = performance.now();
     await this.#tasks.refreshDictionary();
     const durationMs = performance.now() - startedAt;
-    this.#pausesUntil =
-      performance.now() + Math.max(MIN_PAUSE_MS, DICTIONARY_PAUSE_FACTOR * durationMs);
+    this.#pausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
   }
 
   /** Acquires or renews the lease. A row instead of a lock, because a lock would keep a connection. */
