@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import type { Engine } from '../../server/database/engine.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { createDatabase, dropDatabase } from './postgresql.ts';
+import { createDatabase, dropDatabase, execute } from './postgresql.ts';
 
 /** Environment variable: the URL of a PostgreSQL server with the database TEMPLATE. Without it, tests use SQLite. */
 export const POSTGRESQL_URL = 'TEST_POSTGRESQL_URL';
@@ -22,8 +22,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const url = process.env[POSTGRESQL_URL];
   if (!url) return { settings: {}, async [Symbol.asyncDispose]() {} };
   const name = `test ${randomUUID()}`;
+  const databaseUrl = await createDatabase(url, name, TEMPLATE);
+  // Each database has secrets of its own. A copy has those of the template.
+  await execute(databaseUrl, 'UPDATE secrets SET value = sha256(gen_random_uuid()::text::bytea)');
   return {
-    settings: { DATABASE_URL: await createDatabase(url, name, TEMPLATE) },
+    settings: { DATABASE_URL: databaseUrl },
     [Symbol.asyncDispose]: () => dropDatabase(url, name),
   };
 }

@@ -77,7 +77,8 @@ export async function dropDatabase(url: string, name: string): Promise<void> {
   await execute(url, `DROP DATABASE "${name}" WITH (FORCE)`);
 }
 
-async function execute(url: string, statement: string): Promise<void> {
+/** Executes one statement on a connection of its own. */
+export async function execute(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
