@@ -203,4 +203,15 @@ const statements = [
     END'`,
   `CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
     FOR EACH ROW EXECUTE FUNCTION copy_participant_count()`,
+  // Imports add tags with given ids. Without this, new tags would later get the same ids from the sequence. Only imports
+  // do so, and no other transaction adds tags at the same time.
+  `CREATE FUNCTION skip_imported_tag_ids() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+      IF NEW.tag_id > coalesce(pg_sequence_last_value(''tags_tag_id_seq''), 0) THEN
+        PERFORM setval(''tags_tag_id_seq'', NEW.tag_id);
+      END IF;
+      RETURN NULL;
+    END'`,
+  `CREATE TRIGGER imported_tag_ids AFTER INSERT ON tags
+    FOR EACH ROW EXECUTE FUNCTION skip_imported_tag_ids()`,
 ];
