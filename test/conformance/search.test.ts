@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { restoreAccount, suspendAccount } from '../../server/profile/account-suspension.ts';
-import { type Dictionary, readDictionary } from '../../server/search/dictionary/dictionary.ts';
+import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.ts';
 import { scaleDictionary } from '../search/generated-index.ts';
 import { randomNumbers } from '../support/random.ts';
