@@ -12,7 +12,7 @@ import { openSessions, type Services, startServices, waitForDictionaries } from 
 
 const SPACES = 3_000;
 const QUERIES_OF_CLASS = 25;
-const FUZZED_QUERIES = 600;
+const FUZZED_QUERIES = 500;
 
 const now = new Date();
 const records = spacesToSearch(SPACES, now);
@@ -184,8 +184,8 @@ describe('SQLite and PostgreSQL return the same pages', () => {
     }
     await waitForDictionaries(services);
     await expectEqualDictionaries();
-    await compareQueries(fuzzedQueries(spaces, 200, 14));
-    const touched = changed.map(({ title }) => title).slice(0, 100);
+    await compareQueries(fuzzedQueries(spaces, 120, 14));
+    const touched = changed.map(({ title }) => title).slice(0, 60);
     await compareQueries(touched);
     await compareTags(fuzzedTags(changed, 50, 15));
   }, 120_000);
