@@ -97,7 +97,7 @@ async function listOwnSpaces(
   const { items, next } = pageOf(rows, limit, ({ pk }) => [pk]);
   const spacePks = items.map(({ pk }) => pk);
   const spaces = await describeSpaces(engine.db, avatars, spacePks, caller);
-  return { items: [...spaces.values()], next };
+  return { items: spacePks.flatMap((pk) => spaces.get(pk) ?? []), next };
 }
 
 async function listAllParticipations(

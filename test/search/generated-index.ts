@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { avatarUrls } from '../../server/avatars/store.ts';
-import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
 import {
   type Dictionary,
   readDictionary,
@@ -11,6 +11,7 @@ import {
 import { enqueueSpace, indexQueuedSpaces } from '../../server/search/documents.ts';
 import type { Stores } from '../../server/stores.ts';
 import { userRow } from '../database/users.ts';
+import { createTestDatabase } from '../support/databases.ts';
 
 /** A public space, with its primary key and its number of participants. */
 export interface IndexedSpace {
@@ -28,8 +29,9 @@ export interface GeneratedIndex extends AsyncDisposable {
 
 export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<GeneratedIndex> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-index-'));
-  const options = { runsMaintenance: false, migrate: true };
-  const engine = await openSqlite(join(folder, 'index.sqlite'), options);
+  const database = await createTestDatabase();
+  const location = { dataDir: folder, ...database.location };
+  const engine = await openDatabase(location, { runsMaintenance: false });
   await engine.db.transaction().execute(async (trx) => {
     const { pk: creator_pk } = await trx
       .insertInto('users')
@@ -59,6 +61,7 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
     dictionary: await readDictionary(engine),
     async [Symbol.asyncDispose]() {
       await engine.close();
+      await database[Symbol.asyncDispose]();
       await rm(folder, { recursive: true });
     },
   };

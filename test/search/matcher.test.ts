@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine, WordScope } from '../../server/database/engine.ts';
-import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
 import { alternativesMatcher, type Matcher, typedMatcher } from '../../server/search/matcher.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
+import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const typed = (query: string, joins: number[] = [], inflections: string[][] = []) =>
   typedMatcher(queryWords(query), { joins, inflections });
@@ -101,15 +102,18 @@ describe('The pattern of one word', () => {
 
 describe('The pattern of a matcher', () => {
   let folder: string;
+  let database: TestDatabase;
   let engine: Engine;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'space-service-matcher-'));
-    const options = { migrate: true, runsMaintenance: false };
-    engine = await openSqlite(join(folder, 'matcher.sqlite'), options);
+    database = await createTestDatabase();
+    const location = { dataDir: folder, ...database.location };
+    engine = await openDatabase(location, { runsMaintenance: false });
   });
   afterAll(async () => {
     await engine.close();
+    await database[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   });
 

@@ -21,9 +21,9 @@ export default function setup({ vitest }: TestProject): () => void {
 /** Returns whether the run includes every file and every test. */
 export function isWholeRun(vitest: Vitest): boolean {
   if (vitest.getGlobalTestNamePattern() !== undefined) return false;
-  const { include, root } = vitest.config;
+  const { include, exclude, root } = vitest.config;
   const ran = new Set(vitest.state.getTestModules().map(({ moduleId }) => moduleId));
-  return globSync(include, { cwd: root }).every((file) => ran.has(join(root, file)));
+  return globSync(include, { cwd: root, exclude }).every((file) => ran.has(join(root, file)));
 }
 
 /**

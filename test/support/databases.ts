@@ -16,17 +16,20 @@ export const TEMPLATE = 'migrated';
 export interface TestDatabase extends AsyncDisposable {
   /** The settings to use it. */
   settings: Record<string, string>;
+  /** Where to open it, except for the data folder. */
+  location: { databaseUrl?: string };
 }
 
 export async function createTestDatabase(): Promise<TestDatabase> {
   const url = process.env[POSTGRESQL_URL];
-  if (!url) return { settings: {}, async [Symbol.asyncDispose]() {} };
+  if (!url) return { settings: {}, location: {}, async [Symbol.asyncDispose]() {} };
   const name = `test ${randomUUID()}`;
   const databaseUrl = await createDatabase(url, name, TEMPLATE);
   // Each database has secrets of its own. A copy has those of the template.
   await execute(databaseUrl, 'UPDATE secrets SET value = sha256(gen_random_uuid()::text::bytea)');
   return {
     settings: { DATABASE_URL: databaseUrl },
+    location: { databaseUrl },
     [Symbol.asyncDispose]: () => dropDatabase(url, name),
   };
 }

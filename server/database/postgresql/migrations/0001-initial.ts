@@ -188,14 +188,32 @@ const statements = [
   'CREATE TABLE maintenance_lease (holder text NOT NULL, expires_at timestamptz NOT NULL)',
   "INSERT INTO maintenance_lease VALUES ('', '-infinity')",
 
-  `CREATE FUNCTION raise_search_revision() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN UPDATE search_revision SET value = value + 1; RETURN NULL; END'`,
-  `CREATE TRIGGER search_revision_1 AFTER INSERT OR UPDATE OR DELETE ON public_spaces
-    FOR EACH ROW EXECUTE FUNCTION raise_search_revision()`,
-  `CREATE TRIGGER search_revision_2 AFTER UPDATE OF username, avatar ON users
-    FOR EACH ROW EXECUTE FUNCTION raise_search_revision()`,
-  `CREATE TRIGGER search_revision_3 AFTER UPDATE OF version ON dictionary
-    FOR EACH ROW EXECUTE FUNCTION raise_search_revision()`,
+  // Raises the revision once in each transaction, because every further update would leave another version of the row.
+  // Returns the raised revision.
+  `CREATE FUNCTION raise_search_revision() RETURNS bigint LANGUAGE plpgsql AS
+    'DECLARE
+      raised bigint := nullif(current_setting(''space_service.raised_revision'', true), '''');
+    BEGIN
+      IF raised IS NULL THEN
+        UPDATE search_revision SET value = value + 1 RETURNING value INTO raised;
+        PERFORM set_config(''space_service.raised_revision'', raised::text, true);
+      END IF;
+      RETURN raised;
+    END'`,
+  `CREATE FUNCTION search_changes() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM raise_search_revision(); RETURN NULL; END'`,
+  // A row has a lower revision than every search that sees it, also if the revision was raised before it was written.
+  `CREATE FUNCTION public_space_changes() RETURNS trigger LANGUAGE plpgsql AS
+    'DECLARE raised bigint := raise_search_revision();
+    BEGIN NEW.revision := least(NEW.revision, raised - 1); RETURN NEW; END'`,
+  `CREATE TRIGGER search_revision_1 BEFORE INSERT OR UPDATE ON public_spaces
+    FOR EACH ROW EXECUTE FUNCTION public_space_changes()`,
+  `CREATE TRIGGER search_revision_2 AFTER DELETE ON public_spaces
+    FOR EACH ROW EXECUTE FUNCTION search_changes()`,
+  `CREATE TRIGGER search_revision_3 AFTER UPDATE OF username, avatar ON users
+    FOR EACH ROW EXECUTE FUNCTION search_changes()`,
+  `CREATE TRIGGER search_revision_4 AFTER UPDATE OF version ON dictionary
+    FOR EACH ROW EXECUTE FUNCTION search_changes()`,
   `CREATE FUNCTION copy_participant_count() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN
       UPDATE public_spaces SET participant_count = NEW.participant_count WHERE space_pk = NEW.pk;
@@ -203,4 +221,15 @@ const statements = [
     END'`,
   `CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
     FOR EACH ROW EXECUTE FUNCTION copy_participant_count()`,
+  // Imports add tags with given ids. Without this, new tags would later get the same ids from the sequence. Only imports
+  // do so, and no other transaction adds tags at the same time.
+  `CREATE FUNCTION skip_imported_tag_ids() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+      IF NEW.tag_id > coalesce(pg_sequence_last_value(''tags_tag_id_seq''), 0) THEN
+        PERFORM setval(''tags_tag_id_seq'', NEW.tag_id);
+      END IF;
+      RETURN NULL;
+    END'`,
+  `CREATE TRIGGER imported_tag_ids AFTER INSERT ON tags
+    FOR EACH ROW EXECUTE FUNCTION skip_imported_tag_ids()`,
 ];

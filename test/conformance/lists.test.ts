@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import { operations } from '../../server/contract.ts';
+import type { ExchangeRecord } from '../../server/exchange/records.ts';
+import { parametersOf } from '../support/requests.ts';
+import { comparePages, itemsOf } from './pages.ts';
+import { recordsToList } from './records.ts';
+import { openSessions, type Services, startServices } from './services.ts';
+
+const now = new Date();
+const records = recordsToList(now);
+const idsOf = (type: ExchangeRecord['type'], key: string) =>
+  records.filter((record) => record.type === type).map((record) => String(record[key as never]));
+const userIds = idsOf('user', 'user_id');
+const spaceIds = idsOf('space', 'space_id');
+const tags = [
+  ...new Set(records.flatMap((record) => (record.type === 'space' ? (record.tags ?? []) : []))),
+];
+
+/** Creators, participants, and users who left or were removed. */
+const callers = [...userIds.slice(0, 4), ...userIds.slice(-2)];
+
+/** All generated spaces, and some of the sample. */
+const listedSpaces = spaceIds.filter((_, i) => i < 30 || i % 8 === 0);
+
+const SESSIONS = 45;
+
+let services: Services;
+/** The access token of each caller. */
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  services = await startServices(records);
+  for (const userId of callers) {
+    tokens.set(userId, await openSessions(services, userId, { count: SESSIONS, time: now }));
+  }
+  // PostgreSQL stores a changed row in another place, and may read rows in this order.
+  for (const { client } of [services.sqlite, services.postgresql]) {
+    for (const space of records) {
+      if (space.type !== 'space' || !tokens.has(space.creator_id)) continue;
+      const creator = client(tokens.get(space.creator_id));
+      const path = { space_id: space.space_id as string };
+      const body = { description: `${space.description}!` };
+      if (Number(space.space_id?.at(-1)) % 3 === 0) {
+        await api.updateSpace({ client: creator, path, body, throwOnError: true });
+      }
+    }
+  }
+}, 60_000);
+afterAll(() => services[Symbol.asyncDispose]());
+
+/** The paths of all lists, by operation. Every caller requests each of them. */
+const lists: Record<string, string[]> = {
+  searchSpaces: ['東', 'the', 'a', 'bread'].map(
+    (q) => `/api/spaces/search?q=${encodeURIComponent(q)}`,
+  ),
+  searchSpacesByTag: tags.slice(0, 10).map((tag) => `/api/spaces/tag/${encodeURIComponent(tag)}`),
+  listSessions: ['/api/auth/sessions'],
+  listParticipations: ['/api/participations'],
+  listParticipants: listedSpaces.map((id) => `/api/participants?space_id=${id}`),
+  listRemovals: listedSpaces.map((id) => `/api/removals?space_id=${id}`),
+  listMessages: listedSpaces.map((id) => `/api/messages?space_id=${id}`),
+};
+
+/** The other operations that read, except those whose responses contain the time of the request. */
+const resources: Record<string, string[]> = {
+  getProfile: ['/api/profile/me'],
+  downloadAccountData: ['/api/profile/data'],
+  getSpace: listedSpaces.map((id) => `/api/spaces/${id}`),
+  getUser: userIds.map((id) => `/api/users/${id}`),
+};
+
+test('The lists are the operations with cursors', () => {
+  const hasCursor = (operation: (typeof operations)[number]) =>
+    parametersOf(operation).some(({ name }) => name === 'cursor');
+  const reads = operations.filter(({ method }) => method === 'GET');
+  const [listed, others] = [reads.filter(hasCursor), reads.filter((each) => !hasCursor(each))];
+  expect(listed.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(lists).sort());
+  expect(others.map(({ operationId }) => operationId).sort()).toEqual(
+    Object.keys(resources).sort(),
+  );
+});
+
+describe('SQLite and PostgreSQL return the same pages', () => {
+  test.each(Object.entries(lists))(
+    '%s',
+    async (_, paths) => {
+      const counts = { pages: 0, items: 0 };
+      for (const [i, userId] of callers.entries()) {
+        const headers = { authorization: `Bearer ${tokens.get(userId)}` };
+        for (const [j, path] of paths.entries()) {
+          const limit = [3, 7, 20, 100][(i + j) % 4] as number;
+          const url = `${path}${path.includes('?') ? '&' : '?'}limit=${limit}`;
+          const pages = await comparePages(services, url, headers);
+          if (pages[0]?.status !== 200) continue;
+          counts.pages += pages.length;
+          counts.items += itemsOf(pages).length;
+        }
+      }
+      expect(counts.items).toBeGreaterThan(50);
+      expect(counts.pages).toBeGreaterThan(callers.length);
+    },
+    60_000,
+  );
+});
+
+describe('SQLite and PostgreSQL return the same response', () => {
+  test.each(Object.entries(resources))(
+    '%s',
+    async (_, paths) => {
+      let found = 0;
+      for (const userId of callers) {
+        const headers = { authorization: `Bearer ${tokens.get(userId)}` };
+        for (const path of paths) {
+          const [response] = await comparePages(services, path, headers);
+          if (response?.status === 200) found += 1;
+        }
+      }
+      expect(found).toBeGreaterThanOrEqual(callers.length);
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,48 @@
+import { expect } from 'vitest';
+import type { TestApp } from '../support/app.ts';
+import type { Services } from './services.ts';
+
+/** A response, without the cursor, which each database encrypts with its own key. */
+export interface Page {
+  status: number;
+  /** As sent; the code of a problem. */
+  body: string;
+  answeredQuery: string | undefined;
+}
+
+type Response = Awaited<ReturnType<TestApp['app']['inject']>>;
+
+/** Requests all pages of a list from one service, or the only response of another operation. */
+export async function readPages(
+  { app }: TestApp,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Page[]> {
+  const pages: Page[] = [];
+  for (let next: string | undefined = path; next !== undefined; ) {
+    const response: Response = await app.inject({ url: next, headers });
+    const { statusCode: status, headers: received } = response;
+    const answeredQuery = received['answered-query'] as string | undefined;
+    // A problem contains the id of the request.
+    const body = status === 200 ? response.body : JSON.parse(response.body).code;
+    pages.push({ status, body, answeredQuery });
+    next = /^<(.+)>; rel="next"$/.exec(String(received.link))?.[1];
+  }
+  return pages;
+}
+
+/** Expects the same pages from both services, and returns them. */
+export async function comparePages(
+  { sqlite, postgresql }: Services,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Page[]> {
+  const expected = await readPages(sqlite, path, headers);
+  const found = await readPages(postgresql, path, headers);
+  expect({ path, pages: found }).toEqual({ path, pages: expected });
+  return expected;
+}
+
+export function itemsOf(pages: readonly Page[]): unknown[] {
+  return pages.flatMap(({ body }) => JSON.parse(body) as unknown[]);
+}

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { ExchangeRecord, SpaceRecord } from '../../server/exchange/records.ts';
+import { sampleRecords } from '../../server/sample/sample.ts';
+import { spaceOf } from '../bench/data.ts';
+import { type Random, randomNumbers } from '../support/random.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Users of the generated spaces. */
+const USERS = 400;
+
+/** Returns spaces with participants, without messages: generated ones, the sample, and those of `test/search/finding`. */
+export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
+  const time = (number: number) =>
+    new Date(now.getTime() - (count - number) * MINUTE_MS).toISOString();
+  const users = Array.from({ length: USERS }, (_, i) => userRecord(`u${i}`, time(0)));
+  const generated = Array.from({ length: count }, (_, i): ExchangeRecord[] => {
+    const { title, description, tags, creator, participants } = spaceOf(i);
+    const space_id = `s${i}`;
+    const created_at = time(i);
+    const joined = new Set(participants.map((user) => `u${user % USERS}`));
+    const creator_id = `u${creator % USERS}`;
+    return [
+      { type: 'space', space_id, creator_id, title, description, tags, created_at },
+      ...[...joined].map((user_id) => participantRecord(space_id, user_id, created_at)),
+    ];
+  });
+  const sample = [...sampleRecords('', now)].filter(
+    ({ type }) => type !== 'message' && type !== 'appreciation',
+  );
+  return complete([...users, ...generated.flat(), ...sample, ...findingRecords(time(0))]);
+}
+
+/** Returns few spaces with every kind of record, in which many times are equal. */
+export function recordsToList(now: Date): ExchangeRecord[] {
+  const random = randomNumbers(5);
+  const time = () => new Date(now.getTime() - random(40) * MINUTE_MS).toISOString();
+  const created_at = new Date(now.getTime() - 60 * MINUTE_MS).toISOString();
+  const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
+  const records: ExchangeRecord[] = users.map((user_id) => userRecord(user_id, created_at));
+  for (let i = 0; i < 30; i += 1) {
+    const { title, description, tags } = spaceOf(i);
+    const space_id = `s${i}`;
+    const creator_id = `u${i % 6}`;
+    const visibility = i % 5 === 4 ? 'private' : 'public';
+    records.push({ type: 'space', space_id, creator_id, title, description, visibility, tags });
+    const others = sample(
+      random,
+      users.filter((user_id) => user_id !== creator_id),
+      random(50),
+    );
+    for (const user_id of others) {
+      const left_at = random(4) === 0 ? time() : null;
+      const removed_at = left_at !== null && random(2) === 0 ? left_at : null;
+      const joined_at = time();
+      records.push({ type: 'participant', space_id, user_id, joined_at, left_at, removed_at });
+    }
+    const people = [creator_id, ...others];
+    for (let j = 0; j < random(60); j += 1) {
+      const message_id = `m${i}-${j}`;
+      const author_id = pick(random, people);
+      const text = `${title} ${random(1_000)}\n東京 🍞`;
+      records.push({ type: 'message', message_id, space_id, author_id, text, created_at: time() });
+      for (const user_id of sample(random, people, random(3))) {
+        if (user_id !== author_id) records.push({ type: 'appreciation', message_id, user_id });
+      }
+    }
+  }
+  return complete([...records, ...sampleRecords('', now)], created_at);
+}
+
+interface FindingSpace {
+  title: string;
+  description?: string;
+  tags?: string[];
+  visibility?: 'public' | 'private';
+  participants?: number;
+  copies?: number;
+}
+
+function findingRecords(created_at: string): ExchangeRecord[] {
+  const file = new URL('../search/finding/spaces.yaml', import.meta.url);
+  const spaces: FindingSpace[] = parse(readFileSync(file, 'utf8'));
+  return spaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
+    Array.from({ length: copies }, (_, copy): ExchangeRecord[] => {
+      const space_id = `finding-${i}-${copy}`;
+      return [
+        { type: 'space', space_id, creator_id: 'u0', ...space, created_at },
+        ...Array.from({ length: Math.min(USERS, participants) - 1 }, (_, j) =>
+          participantRecord(space_id, `u${j + 1}`, created_at),
+        ),
+      ];
+    }).flat(),
+  );
+}
+
+/** Adds what an import would otherwise generate differently for each database. */
+function complete(records: ExchangeRecord[], time?: string): ExchangeRecord[] {
+  const tagIds = new Map<string, number>();
+  const tagIdOf = (tag: string) => {
+    const key = tag.toLowerCase();
+    // Descending, so that the ids do not sort like the tags were added.
+    const id = tagIds.get(key) ?? 1_000_000 - tagIds.size;
+    tagIds.set(key, id);
+    return id;
+  };
+  return records.map((record) => {
+    if (record.type === 'user') {
+      const { password_hash: _, ...user } = record;
+      return user;
+    }
+    if (record.type === 'appreciation') return { created_at: time, ...record };
+    if (record.type !== 'space') return record;
+    const { tags = [] } = record;
+    const space: SpaceRecord = { ...record, tags, tag_ids: tags.map(tagIdOf) };
+    if (time !== undefined) space.created_at ??= time;
+    if (space.visibility === 'private')
+      space.invitation_code ??= `invitation-to-${space.space_id}`.padEnd(30, '-');
+    return space;
+  });
+}
+
+function userRecord(user_id: string, created_at: string): ExchangeRecord {
+  // Letters without confusables, so that usernames are unique.
+  const letters = [...user_id.slice(1)].map((digit) => 'abcdefghjk'[Number(digit)]);
+  const username = `generated ${letters.join('')}`;
+  return { type: 'user', user_id, username, email: `${user_id}@example.org`, created_at };
+}
+
+function participantRecord(space_id: string, user_id: string, joined_at: string): ExchangeRecord {
+  return { type: 'participant', space_id, user_id, joined_at };
+}
+
+export function pick<T>(random: Random, list: readonly T[]): T {
+  return list[random(list.length)] as T;
+}
+
+/** Returns some different elements, in any order. */
+function sample<T>(random: Random, list: readonly T[], count: number): T[] {
+  const rest = [...list];
+  return Array.from({ length: Math.min(count, list.length) }, () =>
+    rest.splice(random(rest.length), 1),
+  ).flat();
+}

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import { restoreAccount, suspendAccount } from '../../server/profile/account-suspension.ts';
+import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
+import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.ts';
+import { scaleDictionary } from '../search/generated-index.ts';
+import { randomNumbers } from '../support/random.ts';
+import { comparePages, itemsOf } from './pages.ts';
+import { fuzzedQueries, fuzzedTags, queriesOfFinding, tagsOfFinding } from './queries.ts';
+import { spacesToSearch } from './records.ts';
+import { openSessions, type Services, startServices, waitForDictionaries } from './services.ts';
+
+const SPACES = 3_000;
+const QUERIES_OF_CLASS = 25;
+const FUZZED_QUERIES = 500;
+
+const now = new Date();
+const records = spacesToSearch(SPACES, now);
+const spaces = records.filter((record) => record.type === 'space');
+const fuzzed = fuzzedQueries(spaces, FUZZED_QUERIES, 11);
+const random = randomNumbers(12);
+let services: Services;
+
+beforeAll(async () => {
+  services = await startServices(records);
+}, 120_000);
+afterAll(() => services[Symbol.asyncDispose]());
+
+/** Numbers of results for each query, to see that the queries are of all kinds. */
+interface Results {
+  items: number;
+  pages: number;
+  isOtherQuery: boolean;
+}
+
+/** Compares all pages of a list. Short lists are also read in small pages. */
+async function compareList(path: string, query: Record<string, string> = {}): Promise<Results> {
+  const request = (limit: number) => {
+    const parameters = new URLSearchParams({ ...query, limit: String(limit) });
+    return comparePages(services, `${path}${path.includes('?') ? '&' : '?'}${parameters}`);
+  };
+  const pages = await request(100);
+  const items = itemsOf(pages).length;
+  if (items > 0 && items < 100) await request(1 + random(items < 20 ? 5 : 20));
+  const isOtherQuery = pages[0]?.answeredQuery !== undefined;
+  return { items, pages: pages.length, isOtherQuery };
+}
+
+async function compareQueries(queries: readonly string[], parameters: Record<string, string> = {}) {
+  const results: Results[] = [];
+  for (const query of queries) results.push(await compareList(searchPath(query), parameters));
+  return results;
+}
+
+async function compareTags(tags: readonly string[]) {
+  const results: Results[] = [];
+  for (const tag of tags) results.push(await compareList(tagPath(tag)));
+  return results;
+}
+
+const share = (results: readonly Results[], has: (results: Results) => boolean) =>
+  results.filter(has).length / results.length;
+
+async function expectEqualDictionaries(): Promise<void> {
+  const expected = await readDictionary(services.sqlite.context.engine);
+  expect(await readDictionary(services.postgresql.context.engine)).toEqual({
+    ...expected,
+    version: expect.any(Number),
+  });
+}
+
+test('SQLite and PostgreSQL have the same dictionary', expectEqualDictionaries);
+
+/** Lets the services search as if every space existed `factor` times. */
+async function scaleDictionaries(factor: number): Promise<void> {
+  for (const { context } of [services.sqlite, services.postgresql]) {
+    const dictionary = await readDictionary(context.engine);
+    const value = Promise.resolve(scaleDictionary(dictionary, factor));
+    context.search.dictionary = { version: dictionary.version, value };
+    context.search.responses.clear();
+  }
+}
+
+describe('SQLite and PostgreSQL return the same pages', () => {
+  test.each(Object.entries(makeQueries(SPACES)))(
+    'for queries of the class: %s',
+    async (_, queries) => {
+      await compareQueries(queries.slice(0, QUERIES_OF_CLASS));
+    },
+    60_000,
+  );
+
+  test('for fuzzed queries', async () => {
+    const results = await compareQueries(fuzzed);
+    expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.6);
+    expect(share(results, ({ pages }) => pages > 1)).toBeGreaterThan(0.1);
+    expect(share(results, ({ isOtherQuery }) => isOtherQuery)).toBeGreaterThan(0.1);
+  }, 120_000);
+
+  test('for fuzzed queries as typed', async () => {
+    const results = await compareQueries(fuzzed.slice(0, 150), { as_typed: 'true' });
+    expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.3);
+    expect(share(results, ({ isOtherQuery }) => isOtherQuery)).toBe(0);
+  }, 60_000);
+
+  test('for the queries of the finding suites', async () => {
+    const results = await compareQueries(queriesOfFinding());
+    expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.6);
+  }, 120_000);
+
+  test('for tags', async () => {
+    const tags = [...biggestTags, ...fuzzedTags(spaces, 200, 13), ...tagsOfFinding()];
+    const results = await compareTags(tags);
+    expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.5);
+    expect(results[0]?.pages).toBeGreaterThan(1);
+  }, 60_000);
+
+  // The dictionary decides how a search is divided, and what it may cost.
+  test.each([10, 100, 1_000])(
+    'if all words are %i times as frequent',
+    async (factor) => {
+      await scaleDictionaries(factor);
+      const common = makeQueries(SPACES)['three common words'].slice(0, 20);
+      await compareQueries([...common, ...fuzzed.slice(0, 60)]);
+      await scaleDictionaries(1);
+    },
+    60_000,
+  );
+
+  test('after changes of spaces and users', async () => {
+    const creators = [...new Set(spaces.map(({ creator_id }) => creator_id))].slice(0, 20);
+    const tokens = new Map<string, string>();
+    for (const userId of creators) {
+      tokens.set(userId, await openSessions(services, userId, { count: 1, time: now }));
+    }
+    const changed = spaces.filter(({ creator_id }) => tokens.has(creator_id)).slice(0, 120);
+    for (const { context, client } of [services.sqlite, services.postgresql]) {
+      for (const [
+        i,
+        { space_id = '', creator_id, title, description = '', tags },
+      ] of changed.entries()) {
+        const path = { space_id };
+        const creator = {
+          client: client(tokens.get(creator_id)),
+          path,
+          throwOnError: true,
+        } as const;
+        const joining = { client: client(tokens.get(creators[i % 20] as string)), path } as const;
+        switch (i % 6) {
+          case 0:
+            await api.updateSpace({ ...creator, body: { title: `${description.slice(0, 50)} x` } });
+            break;
+          case 1:
+            await api.updateSpace({ ...creator, body: { description: title, tags: [] } });
+            break;
+          case 2:
+            await api.updateSpace({ ...creator, body: { tags: (tags ?? []).toReversed() } });
+            break;
+          case 3:
+            await api.deleteSpace(creator);
+            break;
+          case 4:
+            await api.updateSpace({ ...creator, body: { visibility: 'private' } });
+            if (i % 4 === 0) await api.updateSpace({ ...creator, body: { visibility: 'public' } });
+            break;
+          default:
+            for (const token of tokens.values()) {
+              if (i % 4 === 1) await api.joinSpace({ ...joining, client: client(token), body: {} });
+              else await api.leaveSpace({ ...joining, client: client(token) });
+            }
+        }
+      }
+      await suspendAccount(context.engine, creators[0] as string);
+      await suspendAccount(context.engine, creators[1] as string);
+      await restoreAccount(context.engine, creators[1] as string);
+      const leaving = client(tokens.get(creators[2] as string));
+      await api.deleteAccount({ client: leaving, throwOnError: true });
+      const renamed = client(tokens.get(creators[3] as string));
+      await api.changeUsername({
+        client: renamed,
+        body: { username: 'renamed' },
+        throwOnError: true,
+      });
+    }
+    await waitForDictionaries(services);
+    await expectEqualDictionaries();
+    await compareQueries(fuzzedQueries(spaces, 120, 14));
+    const touched = changed.map(({ title }) => title).slice(0, 60);
+    await compareQueries(touched);
+    await compareTags(fuzzedTags(changed, 50, 15));
+  }, 120_000);
+});

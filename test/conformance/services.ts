@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { importRecords } from '../../server/exchange/import.ts';
+import type { ExchangeRecord } from '../../server/exchange/records.ts';
+import { startApp, type TestApp } from '../support/app.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
+
+/** The same service with the same data on both kinds of database. */
+export interface Services extends AsyncDisposable {
+  sqlite: TestApp;
+  postgresql: TestApp;
+}
+
+/** Without it, the URLs of avatars would contain the port. */
+const SETTINGS = { PUBLIC_URL: 'https://spaces.example' };
+
+/** Starts both services, and imports the records into both. */
+export async function startServices(records: readonly ExchangeRecord[]): Promise<Services> {
+  const sqlite = await startApp({ ...SETTINGS, DATABASE_URL: '' });
+  const postgresql = await startApp(SETTINGS);
+  if (!postgresql.context.config.databaseUrl) throw new Error('This test needs PostgreSQL.');
+  for (const { context } of [sqlite, postgresql])
+    await importRecords(context.engine, lines(records));
+  const services = {
+    sqlite,
+    postgresql,
+    async [Symbol.asyncDispose]() {
+      await sqlite[Symbol.asyncDispose]();
+      await postgresql[Symbol.asyncDispose]();
+    },
+  };
+  await waitForDictionaries(services);
+  return services;
+}
+
+async function* lines(records: readonly ExchangeRecord[]) {
+  for (const record of records) yield JSON.stringify(record);
+}
+
+export async function waitForDictionaries({ sqlite, postgresql }: Services): Promise<void> {
+  await waitForDictionary(sqlite);
+  await waitForDictionary(postgresql);
+}
+
+/** Opens sessions with the same ids, times and tokens on both services. Returns the token of the last one. */
+export async function openSessions(
+  { sqlite, postgresql }: Services,
+  userId: string,
+  { count, time }: { count: number; time: Date },
+): Promise<string> {
+  const tokenOf = (i: number) =>
+    `sps_${createHash('sha256').update(`${userId} ${i}`).digest('base64url')}`;
+  for (const { context } of [sqlite, postgresql]) {
+    const { db } = context.engine;
+    const { pk } = await db
+      .selectFrom('users')
+      .select('pk')
+      .where('user_id', '=', userId)
+      .executeTakeFirstOrThrow();
+    for (let i = 0; i < count; i += 1) {
+      const session = {
+        session_id: `session-${i}-of-${userId}`,
+        token_hash: createHash('sha256').update(tokenOf(i)).digest('hex'),
+        user_pk: pk,
+        created_at: time.toISOString(),
+        last_used_at: time.toISOString(),
+      };
+      await db.insertInto('sessions').values(session).execute();
+    }
+  }
+  return tokenOf(count - 1);
+}
