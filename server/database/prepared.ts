@@ -19,6 +19,11 @@ type Build<T extends Types, Row> = (
   placeholders: Placeholders<T>,
 ) => Compilable<Row> | RawBuilder<Row>;
 
+type BuildMany<T extends Types, Row> = (
+  engine: Engine,
+  rows: readonly Placeholders<T>[],
+) => Compilable<Row> | RawBuilder<Row>;
+
 /**
  * Returns a function that runs a query on `engine.readDb` or in a transaction. The query is compiled once per engine,
  * because compiling takes longer than running most queries.
@@ -40,28 +45,85 @@ export function prepareWrite<const T extends Types, Row>(
   return prepare(types, build);
 }
 
+/**
+ * Like `prepareRead`, but for a list of values of any length, such as the ids of rows. The query runs once for up to
+ * MAX_ROWS_PER_STATEMENT of them, and the results are concatenated.
+ * @param build is called with the placeholders of each row of values
+ */
+export function prepareReadMany<const T extends Types, Row>(
+  types: T,
+  build: BuildMany<T, Row>,
+): (engine: Engine, rows: readonly Values<T>[], db?: Database) => Promise<Row[]> {
+  const run = prepareMany(types, build);
+  return (engine, rows, db = engine.readDb) => run(engine, rows, db);
+}
+
+/** Like `prepareReadMany`, but for a statement that writes. The caller must pass a transaction or database. */
+export function prepareWriteMany<const T extends Types, Row>(
+  types: T,
+  build: BuildMany<T, Row>,
+): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
+  return prepareMany(types, build);
+}
+
+/** Each number of rows has its own compiled query and its own statement in the database, so there are few. */
+const ROWS_PER_STATEMENT = [256, 64, 16, 4, 1] as const;
+
+export const MAX_ROWS_PER_STATEMENT = ROWS_PER_STATEMENT[0];
+
+function prepareMany<T extends Types, Row>(types: T, build: BuildMany<T, Row>) {
+  const statements = ROWS_PER_STATEMENT.map((size) => ({
+    size,
+    run: prepareRows(types, size, build),
+  }));
+  return async (engine: Engine, rows: readonly Values<T>[], db: Database): Promise<Row[]> => {
+    const results: Row[][] = [];
+    let next = 0;
+    for (const { size, run } of statements) {
+      for (; rows.length - next >= size; next += size) {
+        results.push(await run(engine, rows.slice(next, next + size), db));
+      }
+    }
+    return results.flat();
+  };
+}
+
+function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
+  const run = prepareRows<T, Row>(types, 1, (engine, [row]) =>
+    build(engine, row as Placeholders<T>),
+  );
+  return (engine: Engine, values: Values<T>, db: Database) => run(engine, [values], db);
+}
+
 /** A parameter of a compiled query, replaced by its value when the query runs. */
 class NamedParameter {
+  readonly row: number;
   readonly name: string;
 
-  constructor(name: string) {
+  constructor(row: number, name: string) {
+    this.row = row;
     this.name = name;
   }
 }
 
-function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
+function prepareRows<T extends Types, Row>(
+  types: T,
+  rowCount: number,
+  build: BuildMany<T, Row>,
+): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
   const compiled = new WeakMap<Engine, CompiledQuery<Row>>();
-  return async (engine: Engine, values: Values<T>, db: Database): Promise<Row[]> => {
+  return async (engine, rows, db) => {
     let query = compiled.get(engine);
     if (!query) {
-      query = build(engine, placeholdersOf(types)).compile(engine.db);
+      const placeholders = Array.from({ length: rowCount }, (_, row) => placeholdersOf(types, row));
+      query = build(engine, placeholders).compile(engine.db);
       compiled.set(engine, query);
     }
     const parameters = query.parameters.map((each) =>
-      each instanceof NamedParameter ? values[each.name] : each,
+      each instanceof NamedParameter ? rows[each.row]?.[each.name] : each,
     );
-    const { rows } = await db.executeQuery<Row>({ ...query, parameters });
-    return rows;
+    const { rows: found } = await db.executeQuery<Row>({ ...query, parameters });
+    return found;
   };
 }
 
@@ -69,9 +131,9 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
  * Returns placeholders that cast their values. Without a cast, SQLite plans a statement again for every new value in a
  * limit or comparison, which can take longer than running it.
  */
-function placeholdersOf<T extends Types>(types: T): Placeholders<T> {
+function placeholdersOf<T extends Types>(types: T, row: number): Placeholders<T> {
   const placeholders = Object.entries(types).map(([name, type]) => {
-    const parameter = sql.val(new NamedParameter(name));
+    const parameter = sql.val(new NamedParameter(row, name));
     return [
       name,
       type === 'bigint' ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,
