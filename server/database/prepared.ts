@@ -46,37 +46,43 @@ export function prepareWrite<const T extends Types, Row>(
 }
 
 /**
- * Like `prepareRead`, but for a list of values of any length, such as the ids of rows. The query runs once for up to
- * MAX_ROWS_PER_STATEMENT of them, and the results are concatenated.
- * @param build is called with the placeholders of each row of values
+ * Like `prepareRead`, but for a list of any length, such as the ids of rows. The query runs once for up to
+ * MAX_ROWS_PER_STATEMENT elements, and the results are concatenated.
+ * @param build is called with placeholders for each element. The query must ignore repeated elements.
  */
 export function prepareReadMany<const T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,
-): (engine: Engine, rows: readonly Values<T>[], db?: Database) => Promise<Row[]> {
-  const run = prepareMany(types, build);
-  return (engine, rows, db = engine.readDb) => run(engine, rows, db);
+): (engine: Engine, list: readonly Values<T>[], db?: Database) => Promise<Row[]> {
+  const statements = prepareSizes(types, build);
+  return async (engine, list, db = engine.readDb) => {
+    const results: Row[][] = [];
+    for (let next = 0; next < list.length; ) {
+      const part = list.slice(next, next + MAX_ROWS_PER_STATEMENT);
+      next += part.length;
+      // Padded, so that one statement is enough.
+      const { size, run } = statements.findLast((each) => each.size >= part.length) as Sized<
+        T,
+        Row
+      >;
+      while (part.length < size) part.push(part[0] as Values<T>);
+      results.push(await run(engine, part, db));
+    }
+    return results.flat();
+  };
 }
 
-/** Like `prepareReadMany`, but for a statement that writes. The caller must pass a transaction or database. */
+/**
+ * Like `prepareWrite`, but for any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at once, in
+ * their order, and the results are concatenated.
+ * @param build is called with placeholders for each row
+ */
 export function prepareWriteMany<const T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,
 ): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
-  return prepareMany(types, build);
-}
-
-/** Each number of rows has its own compiled query and its own statement in the database, so there are few. */
-const ROWS_PER_STATEMENT = [256, 64, 16, 4, 1] as const;
-
-export const MAX_ROWS_PER_STATEMENT = ROWS_PER_STATEMENT[0];
-
-function prepareMany<T extends Types, Row>(types: T, build: BuildMany<T, Row>) {
-  const statements = ROWS_PER_STATEMENT.map((size) => ({
-    size,
-    run: prepareRows(types, size, build),
-  }));
-  return async (engine: Engine, rows: readonly Values<T>[], db: Database): Promise<Row[]> => {
+  const statements = prepareSizes(types, build);
+  return async (engine, rows, db) => {
     const results: Row[][] = [];
     let next = 0;
     for (const { size, run } of statements) {
@@ -86,6 +92,23 @@ function prepareMany<T extends Types, Row>(types: T, build: BuildMany<T, Row>) {
     }
     return results.flat();
   };
+}
+
+export const MAX_ROWS_PER_STATEMENT = 256;
+
+/** A statement for a fixed number of rows. */
+interface Sized<T extends Types, Row> {
+  size: number;
+  run: (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]>;
+}
+
+/** Returns statements for powers of two in descending order. They are few, because each is prepared on its own. */
+function prepareSizes<T extends Types, Row>(types: T, build: BuildMany<T, Row>): Sized<T, Row>[] {
+  const statements: Sized<T, Row>[] = [];
+  for (let size = MAX_ROWS_PER_STATEMENT; size >= 1; size /= 2) {
+    statements.push({ size, run: prepareRows(types, size, build) });
+  }
+  return statements;
 }
 
 function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {

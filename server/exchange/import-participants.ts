@@ -86,8 +86,7 @@ export async function findMembers(
   wanted: readonly { space_pk: number; user_pk: number }[],
 ): Promise<Members> {
   const keyOf = (each: { space_pk: number; user_pk: number }) => `${each.space_pk} ${each.user_pk}`;
-  const distinct = new Map(wanted.map((each) => [keyOf(each), each]));
-  const rows = await selectParticipations(engine, [...distinct.values()], trx);
+  const rows = await selectParticipations(engine, wanted, trx);
   const members = new Set(rows.map(keyOf));
   return { has: (member) => members.has(keyOf(member)) };
 }

@@ -2,7 +2,7 @@ import { prepareReadMany } from '../database/prepared.ts';
 import type { ImportRun } from './import-run.ts';
 import { BadLineError } from './records.ts';
 
-// The rows that the records of a batch refer to, each read once by its public id.
+// The rows that the records of a batch refer to, by their public ids.
 
 const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
   db
@@ -18,9 +18,9 @@ const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
 /** Returns the `pk` of each known user by `user_id`. */
 export async function findUsers(
   { engine, trx }: ImportRun,
-  userIds: Iterable<string>,
+  userIds: readonly string[],
 ): Promise<Map<string, number>> {
-  const wanted = Array.from(new Set(userIds), (user_id) => ({ user_id }));
+  const wanted = userIds.map((user_id) => ({ user_id }));
   const rows = await selectUsers(engine, wanted, trx);
   return new Map(rows.map(({ user_id, pk }) => [user_id, pk]));
 }
@@ -39,9 +39,9 @@ const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
 /** Returns each known space by `space_id`. */
 export async function findSpaces(
   { engine, trx }: ImportRun,
-  spaceIds: Iterable<string>,
+  spaceIds: readonly string[],
 ): Promise<Map<string, { pk: number; creator_pk: number }>> {
-  const wanted = Array.from(new Set(spaceIds), (space_id) => ({ space_id }));
+  const wanted = spaceIds.map((space_id) => ({ space_id }));
   const rows = await selectSpaces(engine, wanted, trx);
   return new Map(rows.map((row) => [row.space_id, row]));
 }
@@ -60,9 +60,9 @@ const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
 /** Returns each known message by `message_id`. */
 export async function findMessages(
   { engine, trx }: ImportRun,
-  messageIds: Iterable<string>,
+  messageIds: readonly string[],
 ): Promise<Map<string, { pk: number; author_pk: number }>> {
-  const wanted = Array.from(new Set(messageIds), (message_id) => ({ message_id }));
+  const wanted = messageIds.map((message_id) => ({ message_id }));
   const rows = await selectMessages(engine, wanted, trx);
   return new Map(rows.map((row) => [row.message_id, row]));
 }

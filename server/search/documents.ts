@@ -117,7 +117,7 @@ async function writeDocuments(
  * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
  * because the word index buffers words only until another table is written.
  */
-const INDEX_BATCH_SIZE = 4_000;
+const INDEX_BATCH_SIZE = 10_000;
 
 const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, rows) =>
   db

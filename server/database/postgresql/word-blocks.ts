@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../engine.ts';
 import { packKeys, unpackKeys } from './packed-keys.ts';
 
@@ -90,7 +90,8 @@ export async function changeLists(
   db: Database,
   changes: ReadonlyMap<string, Change>,
 ): Promise<void> {
-  const terms = [...changes.keys()];
+  // Sorted, so that neighbours in the index are read and written together.
+  const terms = [...changes.keys()].sort();
   for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
     const part = terms.slice(i, i + TERMS_PER_STATEMENT);
     await changePart(
@@ -103,38 +104,43 @@ export async function changeLists(
 
 async function changePart(db: Database, terms: string[], changes: Change[]): Promise<void> {
   const ranges = changes.map(({ added, removed }) => {
-    const keys = [...added, ...removed];
-    return { first: Math.min(...keys), last: Math.max(...keys) };
+    const first = Math.min(added[0] ?? LAST, removed[0] ?? LAST);
+    return { first, last: Math.max(added.at(-1) ?? first, removed.at(-1) ?? first) };
   });
+  // Most new documents contain words without a list, so the first condition only looks for one.
   const { rows } = await sql<BlockRow>`
     SELECT lists.number::int - 1 AS list, block.upper, block.keys
     FROM unnest(${terms}::text[], ${ranges.map(({ first }) => first)}::bigint[],
         ${ranges.map(({ last }) => last)}::bigint[])
       WITH ORDINALITY AS lists (term, first, last, number), LATERAL (
       SELECT upper, keys FROM word_blocks
-      WHERE word_blocks.term = lists.term AND upper >= lists.first AND upper <= coalesce((
+      WHERE (SELECT true FROM word_blocks WHERE word_blocks.term = lists.term LIMIT 1)
+        AND word_blocks.term = lists.term AND upper >= lists.first AND upper <= coalesce((
         SELECT min(upper) FROM word_blocks WHERE word_blocks.term = lists.term AND upper >= lists.last),
         ${LAST}::bigint)) AS block
     ORDER BY list, block.upper`.execute(db);
-  const written: { term: string; upper: number; keys: number[] }[] = [];
+  const inserted: WrittenBlock[] = [];
+  const updated: WrittenBlock[] = [];
   const deleted: { term: string; upper: number }[] = [];
   for (const [list, blocks] of blocksByList(terms, rows).entries()) {
     const term = terms[list] as string;
     for (const { upper, keys } of changeBlocks(blocks, changes[list] as Change)) {
+      const block = { term, upper, size: keys.length, keys: packKeys(keys) };
       if (keys.length === 0) deleted.push({ term, upper });
-      else written.push({ term, upper, keys });
+      else if (blocks.some((each) => each.upper === upper)) updated.push(block);
+      else inserted.push(block);
     }
   }
-  if (written.length > 0) {
+  if (inserted.length > 0) {
     await sql`
       INSERT INTO word_blocks (term, upper, size, keys)
-      SELECT * FROM unnest(${written.map(({ term }) => term)}::text[],
-        ${written.map(({ upper }) => upper)}::bigint[],
-        ${written.map(({ keys }) => keys.length)}::smallint[],
-        ${written.map(({ keys }) => packKeys(keys))}::bytea[])
-      ON CONFLICT (term, upper) DO UPDATE SET size = excluded.size, keys = excluded.keys`.execute(
-      db,
-    );
+      SELECT term, upper, size, keys FROM ${unnestBlocks(inserted)}`.execute(db);
+  }
+  if (updated.length > 0) {
+    await sql`
+      UPDATE word_blocks SET size = changed.size, keys = changed.keys
+      FROM ${unnestBlocks(updated)}
+      WHERE word_blocks.term = changed.term AND word_blocks.upper = changed.upper`.execute(db);
   }
   if (deleted.length > 0) {
     await sql`
@@ -142,6 +148,20 @@ async function changePart(db: Database, terms: string[], changes: Change[]): Pro
         ${deleted.map(({ upper }) => upper)}::bigint[]) AS emptied (term, upper)
       WHERE word_blocks.term = emptied.term AND word_blocks.upper = emptied.upper`.execute(db);
   }
+}
+
+interface WrittenBlock {
+  term: string;
+  upper: number;
+  size: number;
+  keys: Buffer;
+}
+
+function unnestBlocks(blocks: readonly WrittenBlock[]): RawBuilder<unknown> {
+  return sql`unnest(${blocks.map(({ term }) => term)}::text[],
+    ${blocks.map(({ upper }) => upper)}::bigint[],
+    ${blocks.map(({ size }) => size)}::smallint[],
+    ${blocks.map(({ keys }) => keys)}::bytea[]) AS changed (term, upper, size, keys)`;
 }
 
 /**

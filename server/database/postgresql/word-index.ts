@@ -43,9 +43,13 @@ function changesOf(documents: readonly IndexedDocument[], kind: keyof Change): M
   const ascending = documents.toSorted((a, b) => a.key - b.key);
   for (const { key, words } of ascending) {
     for (const term of termsOf(words)) {
-      const change = changes.get(term) ?? { added: [], removed: [] };
-      change[kind].push(key);
-      changes.set(term, change);
+      const change = changes.get(term);
+      if (change) change[kind].push(key);
+      else
+        changes.set(
+          term,
+          kind === 'added' ? { added: [key], removed: [] } : { added: [], removed: [key] },
+        );
     }
   }
   return changes;

@@ -42,10 +42,15 @@ function addTerms(terms: Set<string>, words: readonly string[], scope: WordScope
   for (const word of words) {
     terms.add(wordTerm(word, scope));
     if (isSliceTerm(word)) continue;
-    const letters = [...word];
+    let end = 0;
+    let letters = 0;
     for (const length of PREFIX_LENGTHS) {
-      if (length > letters.length) break;
-      terms.add(prefixTerm(letters.slice(0, length).join(''), scope));
+      for (; letters < length && end < word.length; letters += 1) {
+        // Two units of UTF-16 for a letter outside the Basic Multilingual Plane.
+        end += (word.codePointAt(end) as number) > 0xffff ? 2 : 1;
+      }
+      if (letters < length) break;
+      terms.add(prefixTerm(word.slice(0, end), scope));
     }
   }
 }

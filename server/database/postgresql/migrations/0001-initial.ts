@@ -75,6 +75,17 @@ const statements = [
     tag_key ${TEXT} NOT NULL UNIQUE
   )`,
 
+  // Ids that an import has set are not assigned again, as with AUTOINCREMENT in SQLite.
+  `CREATE FUNCTION continue_tag_ids() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+      PERFORM setval(''tags_tag_id_seq'', greatest.tag_id)
+        FROM (SELECT max(tag_id) AS tag_id FROM added) AS greatest, tags_tag_id_seq
+        WHERE greatest.tag_id > tags_tag_id_seq.last_value;
+      RETURN NULL;
+    END'`,
+  `CREATE TRIGGER tag_ids AFTER INSERT ON tags REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION continue_tag_ids()`,
+
   `CREATE TABLE space_tags (
     space_pk bigint NOT NULL REFERENCES spaces ON DELETE CASCADE,
     tag_id bigint NOT NULL REFERENCES tags,
@@ -189,11 +200,24 @@ const statements = [
 
   `CREATE FUNCTION raise_search_revision() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN UPDATE search_revision SET value = value + 1; RETURN NULL; END'`,
-  `CREATE TRIGGER search_revision_1 AFTER INSERT OR UPDATE OR DELETE ON public_spaces
+  // Once for each statement, because the versions of a row slow down each other until their transaction ends.
+  `CREATE FUNCTION raise_search_revision_once() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+      IF EXISTS (SELECT FROM changed) THEN UPDATE search_revision SET value = value + 1; END IF;
+      RETURN NULL;
+    END'`,
+  ...[
+    ['INSERT', 'NEW'],
+    ['UPDATE', 'NEW'],
+    ['DELETE', 'OLD'],
+  ].map(
+    ([event, table], i) => `CREATE TRIGGER search_revision_${i + 1} AFTER ${event} ON public_spaces
+      REFERENCING ${table} TABLE AS changed
+      FOR EACH STATEMENT EXECUTE FUNCTION raise_search_revision_once()`,
+  ),
+  `CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, avatar ON users
     FOR EACH ROW EXECUTE FUNCTION raise_search_revision()`,
-  `CREATE TRIGGER search_revision_2 AFTER UPDATE OF username, avatar ON users
-    FOR EACH ROW EXECUTE FUNCTION raise_search_revision()`,
-  `CREATE TRIGGER search_revision_3 AFTER UPDATE OF version ON dictionary
+  `CREATE TRIGGER search_revision_5 AFTER UPDATE OF version ON dictionary
     FOR EACH ROW EXECUTE FUNCTION raise_search_revision()`,
   `CREATE FUNCTION copy_participant_count() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN
