@@ -22,8 +22,8 @@ const TERMS_PER_STATEMENT = 5_000;
 
 /** Keys to add to and to remove from the list of a term, both in ascending order. */
 export interface Change {
-  added: number[];
-  removed: number[];
+  added: readonly number[];
+  removed: readonly number[];
 }
 
 interface BlockRow {
@@ -85,19 +85,38 @@ function blocksByList(terms: readonly string[], rows: readonly BlockRow[]): Bloc
   return blocks;
 }
 
-/** Adds and removes keys. The caller's transaction must be the only one that changes lists. */
-export async function changeLists(
+/**
+ * Adds keys to the lists of terms. The caller's transaction must be the only one that changes lists.
+ * @param lists new keys by term, in ascending order
+ */
+export async function addToLists(
   db: Database,
-  changes: ReadonlyMap<string, Change>,
+  lists: ReadonlyMap<string, readonly number[]>,
+): Promise<void> {
+  await changeLists(db, lists, (added) => ({ added, removed: [] }));
+}
+
+/** Like `addToLists`, but removes keys. */
+export async function removeFromLists(
+  db: Database,
+  lists: ReadonlyMap<string, readonly number[]>,
+): Promise<void> {
+  await changeLists(db, lists, (removed) => ({ added: [], removed }));
+}
+
+async function changeLists(
+  db: Database,
+  lists: ReadonlyMap<string, readonly number[]>,
+  changeOf: (keys: readonly number[]) => Change,
 ): Promise<void> {
   // Sorted, so that neighbours in the index are read and written together.
-  const terms = [...changes.keys()].sort();
+  const terms = [...lists.keys()].sort();
   for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
     const part = terms.slice(i, i + TERMS_PER_STATEMENT);
     await changePart(
       db,
       part,
-      part.map((term) => changes.get(term) as Change),
+      part.map((term) => changeOf(lists.get(term) as readonly number[])),
     );
   }
 }
@@ -169,6 +188,8 @@ function unnestBlocks(blocks: readonly WrittenBlock[]): RawBuilder<unknown> {
  * @param blocks consecutive blocks whose ranges contain all keys of the change; empty if the term has no list
  */
 export function changeBlocks(blocks: readonly Block[], { added, removed }: Change): Block[] {
+  // The list of a new word, as most are.
+  if (blocks.length === 0) return added.length === 0 ? [] : divide(LAST, added);
   const isRemoved = new Set(removed);
   const changed: Block[] = [];
   const lastBlock = blocks.at(-1)?.upper === LAST ? [] : [{ upper: LAST, keys: [] }];
@@ -176,20 +197,22 @@ export function changeBlocks(blocks: readonly Block[], { added, removed }: Chang
   for (const block of [...blocks, ...lastBlock]) {
     const begin = next;
     while (next < added.length && (added[next] as number) <= block.upper) next += 1;
-    const kept = block.keys.filter((key) => !isRemoved.has(key));
+    const kept =
+      removed.length === 0 ? block.keys : block.keys.filter((key) => !isRemoved.has(key));
     const isChanged = kept.length < block.keys.length || next > begin;
     if (isChanged) changed.push(...divide(block.upper, mergeKeys(kept, added.slice(begin, next))));
   }
   return changed;
 }
 
-function mergeKeys(keys: readonly number[], added: readonly number[]): number[] {
-  if (added.length === 0) return [...keys];
-  return [...new Set([...keys, ...added])].sort((a, b) => a - b);
+function mergeKeys(keys: readonly number[], added: readonly number[]): readonly number[] {
+  if (added.length === 0) return keys;
+  const isAfterAll = (added[0] as number) > (keys.at(-1) ?? -1);
+  return isAfterAll ? [...keys, ...added] : [...new Set([...keys, ...added])].sort((a, b) => a - b);
 }
 
 /** Divides keys into blocks of about equal size. The last one keeps `upper`. */
-function divide(upper: number, keys: number[]): Block[] {
+function divide(upper: number, keys: readonly number[]): Block[] {
   const parts = Math.max(1, Math.ceil(keys.length / MAX_KEYS_PER_BLOCK));
   return Array.from({ length: parts }, (_, part) => {
     const partKeys = keys.slice(

@@ -24,7 +24,7 @@ export function prefixTerm(prefix: string, scope: WordScope): string {
   return PREFIX_MARK + wordTerm(prefix, scope);
 }
 
-/** Returns all terms of a document, each once. */
+/** Returns all terms of a document, some of them repeatedly. */
 export function termsOf({
   title,
   all,
@@ -32,25 +32,25 @@ export function termsOf({
   title: readonly string[];
   all: readonly string[];
 }): string[] {
-  const terms = new Set<string>();
+  const terms: string[] = [];
   addTerms(terms, all, 'all');
   addTerms(terms, title, 'title');
-  return [...terms];
+  return terms;
 }
 
-function addTerms(terms: Set<string>, words: readonly string[], scope: WordScope): void {
+function addTerms(terms: string[], words: readonly string[], scope: WordScope): void {
   for (const word of words) {
-    terms.add(wordTerm(word, scope));
+    terms.push(wordTerm(word, scope));
     if (isSliceTerm(word)) continue;
     let end = 0;
     let letters = 0;
     for (const length of PREFIX_LENGTHS) {
       for (; letters < length && end < word.length; letters += 1) {
-        // Two units of UTF-16 for a letter outside the Basic Multilingual Plane.
+        // A letter outside the Basic Multilingual Plane has two UTF-16 code units.
         end += (word.codePointAt(end) as number) > 0xffff ? 2 : 1;
       }
       if (letters < length) break;
-      terms.add(prefixTerm(word.slice(0, end), scope));
+      terms.push(prefixTerm(word.slice(0, end), scope));
     }
   }
 }
