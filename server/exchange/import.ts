@@ -60,8 +60,9 @@ export async function importRecords(
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = { engine, trx, report };
-    for (let next = first; !next.done; next = await batches.next()) {
-      await addBatch(run, next.value);
+    for (let next = first; !next.done; ) {
+      // A database in another process adds this batch while the next one is parsed.
+      [, next] = await Promise.all([addBatch(run, next.value), batches.next()]);
       if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
         report.bad.length = MAX_BAD_LINES;
         throw new ImportError(report);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { IndexedDocument, WordIndex } from '../engine.ts';
 import { addToLists, removeFromLists } from './word-blocks.ts';
 import { findKeys } from './word-search.ts';
-import { PREFIX_MARK, TITLE_MARK, termsOf } from './word-terms.ts';
+import { PREFIX_MARK, TITLE_MARK, termsOfWord } from './word-terms.ts';
 
 /** Lists of keys, one for each word and for most prefixes of words, so that each list is in the order of results. */
 export const wordIndex: WordIndex = {
@@ -41,12 +41,21 @@ const ROWS_PER_FETCH = 10_000;
 /** Returns the keys of the documents with each term, in ascending order. */
 function keysByTerm(documents: readonly IndexedDocument[]): Map<string, number[]> {
   const lists = new Map<string, number[]>();
-  const ascending = documents.toSorted((a, b) => a.key - b.key);
-  for (const { key, words } of ascending) {
-    for (const term of termsOf(words)) {
-      const keys = lists.get(term);
-      if (!keys) lists.set(term, [key]);
-      else if (keys.at(-1) !== key) keys.push(key);
+  const listOf = (term: string) => {
+    const list = lists.get(term) ?? [];
+    lists.set(term, list);
+    return list;
+  };
+  for (const scope of ['all', 'title'] as const) {
+    // Words repeat, and each has up to a dozen lists.
+    const listsOfWords = new Map<string, number[][]>();
+    for (const { key, words } of documents.toSorted((a, b) => a.key - b.key)) {
+      for (const word of words[scope]) {
+        const listsOfWord = listsOfWords.get(word) ?? termsOfWord(word, scope).map(listOf);
+        listsOfWords.set(word, listsOfWord);
+        // Several words of a document can have a prefix in common.
+        for (const list of listsOfWord) if (list.at(-1) !== key) list.push(key);
+      }
     }
   }
   return lists;
