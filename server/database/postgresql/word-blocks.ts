@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../engine.ts';
 import { packKeys, unpackKeys } from './packed-keys.ts';
@@ -111,17 +112,27 @@ async function changeLists(
 ): Promise<void> {
   // Sorted, so that neighbours in the index are read and written together.
   const terms = [...lists.keys()].sort();
+  let changed: ChangedBlocks = { inserted: [], updated: [], deleted: [] };
   for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
     const part = terms.slice(i, i + TERMS_PER_STATEMENT);
-    await changePart(
-      db,
-      part,
-      part.map((term) => changeOf(lists.get(term) as readonly number[])),
-    );
+    const changes = part.map((term) => changeOf(lists.get(term) as readonly number[]));
+    const change = async () => {
+      const blocks = await readChangingBlocks(db, part, changes);
+      // Lets the connection send the next statement, so that PostgreSQL writes while this process computes.
+      if (i > 0) await yieldToEventLoop();
+      return changedBlocks(part, blocks, changes);
+    };
+    [changed] = await Promise.all([change(), writeBlocks(db, changed)]);
   }
+  await writeBlocks(db, changed);
 }
 
-async function changePart(db: Database, terms: string[], changes: Change[]): Promise<void> {
+/** Reads the blocks that contain the range of each change. */
+async function readChangingBlocks(
+  db: Database,
+  terms: readonly string[],
+  changes: readonly Change[],
+): Promise<Block[][]> {
   const ranges = changes.map(({ added, removed }) => {
     const first = Math.min(added[0] ?? LAST, removed[0] ?? LAST);
     return { first, last: Math.max(added.at(-1) ?? first, removed.at(-1) ?? first) };
@@ -138,18 +149,40 @@ async function changePart(db: Database, terms: string[], changes: Change[]): Pro
         SELECT min(upper) FROM word_blocks WHERE word_blocks.term = lists.term AND upper >= lists.last),
         ${LAST}::bigint)) AS block
     ORDER BY list, block.upper`.execute(db);
-  const inserted: WrittenBlock[] = [];
-  const updated: WrittenBlock[] = [];
-  const deleted: { term: string; upper: number }[] = [];
-  for (const [list, blocks] of blocksByList(terms, rows).entries()) {
+  return blocksByList(terms, rows);
+}
+
+interface ChangedBlocks {
+  inserted: WrittenBlock[];
+  updated: WrittenBlock[];
+  deleted: { term: string; upper: number }[];
+}
+
+function changedBlocks(
+  terms: readonly string[],
+  lists: readonly Block[][],
+  changes: readonly Change[],
+): ChangedBlocks {
+  const changed: ChangedBlocks = { inserted: [], updated: [], deleted: [] };
+  for (const [list, blocks] of lists.entries()) {
     const term = terms[list] as string;
     for (const { upper, keys } of changeBlocks(blocks, changes[list] as Change)) {
-      const block = { term, upper, size: keys.length, keys: packKeys(keys) };
-      if (keys.length === 0) deleted.push({ term, upper });
-      else if (blocks.some((each) => each.upper === upper)) updated.push(block);
-      else inserted.push(block);
+      if (keys.length === 0) {
+        changed.deleted.push({ term, upper });
+        continue;
+      }
+      const exists = blocks.some((each) => each.upper === upper);
+      const target = exists ? changed.updated : changed.inserted;
+      target.push({ term, upper, size: keys.length, keys: packKeys(keys) });
     }
   }
+  return changed;
+}
+
+async function writeBlocks(
+  db: Database,
+  { inserted, updated, deleted }: ChangedBlocks,
+): Promise<void> {
   if (inserted.length > 0) {
     await sql`
       INSERT INTO word_blocks (term, upper, size, keys)
