@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
-/** The tests of the API and the search, on PostgreSQL, and those that compare it with SQLite. */
+/** The tests of the API, the search and the exchange format, on PostgreSQL, and those that compare it with SQLite. */
 export default defineConfig({
   test: {
     include: [
       'test/api/**/*.test.ts',
       'test/conformance/**/*.test.ts',
-      'test/database/postgresql/**/*.test.ts',
+      'test/exchange/**/*.test.ts',
       'test/search/{finding,matcher,tag-keys,text-search}.test.ts',
     ],
     globalSetup: ['test/support/postgresql-setup.ts'],

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { readArguments } from '../command-line.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
@@ -44,6 +44,8 @@ async function exportTo(file: string, config: Config): Promise<number> {
  * deleted data from being overwritten, and the write-ahead log would grow.
  */
 async function exportToPipe(config: Config): Promise<number> {
+  // Without a server on this machine, a database of another server has no data folder here yet.
+  await mkdir(config.dataDir, { recursive: true });
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await writeTemporaryFile(copy, config);
   // `writeToStandardOutput` rejects with the same error. Without a listener, the event would end the process.

@@ -19,6 +19,11 @@ type Build<T extends Types, Row> = (
   placeholders: Placeholders<T>,
 ) => Compilable<Row> | RawBuilder<Row>;
 
+type BuildMany<T extends Types, Row> = (
+  engine: Engine,
+  rows: readonly Placeholders<T>[],
+) => Compilable<Row> | RawBuilder<Row>;
+
 /**
  * Returns a function that runs a query on `engine.readDb` or in a transaction. The query is compiled once per engine,
  * because compiling takes longer than running most queries.
@@ -40,28 +45,108 @@ export function prepareWrite<const T extends Types, Row>(
   return prepare(types, build);
 }
 
+/**
+ * Like `prepareRead`, but for a list of any length, such as the ids of rows. The query runs once for up to
+ * MAX_ROWS_PER_STATEMENT elements, and the results are concatenated.
+ * @param build is called with placeholders for each element. The query must ignore repeated elements.
+ */
+export function prepareReadMany<const T extends Types, Row>(
+  types: T,
+  build: BuildMany<T, Row>,
+): (engine: Engine, list: readonly Values<T>[], db?: Database) => Promise<Row[]> {
+  const statements = prepareSizes(types, build);
+  return async (engine, list, db = engine.readDb) => {
+    const results: Row[][] = [];
+    for (let next = 0; next < list.length; ) {
+      const part = list.slice(next, next + MAX_ROWS_PER_STATEMENT);
+      next += part.length;
+      // Padded, so that one statement is enough.
+      const { size, run } = statements.findLast((each) => each.size >= part.length) as Sized<
+        T,
+        Row
+      >;
+      while (part.length < size) part.push(part[0] as Values<T>);
+      results.push(await run(engine, part, db));
+    }
+    return results.flat();
+  };
+}
+
+/**
+ * Like `prepareWrite`, but for any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at once, in
+ * their order, and the results are concatenated.
+ * @param build is called with placeholders for each row
+ */
+export function prepareWriteMany<const T extends Types, Row>(
+  types: T,
+  build: BuildMany<T, Row>,
+): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
+  const statements = prepareSizes(types, build);
+  return async (engine, rows, db) => {
+    const results: Row[][] = [];
+    let next = 0;
+    for (const { size, run } of statements) {
+      for (; rows.length - next >= size; next += size) {
+        results.push(await run(engine, rows.slice(next, next + size), db));
+      }
+    }
+    return results.flat();
+  };
+}
+
+export const MAX_ROWS_PER_STATEMENT = 256;
+
+/** A statement for a fixed number of rows. */
+interface Sized<T extends Types, Row> {
+  size: number;
+  run: (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]>;
+}
+
+/** Returns statements for powers of two in descending order. They are few, because each is prepared on its own. */
+function prepareSizes<T extends Types, Row>(types: T, build: BuildMany<T, Row>): Sized<T, Row>[] {
+  const statements: Sized<T, Row>[] = [];
+  for (let size = MAX_ROWS_PER_STATEMENT; size >= 1; size /= 2) {
+    statements.push({ size, run: prepareRows(types, size, build) });
+  }
+  return statements;
+}
+
+function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
+  const run = prepareRows<T, Row>(types, 1, (engine, [row]) =>
+    build(engine, row as Placeholders<T>),
+  );
+  return (engine: Engine, values: Values<T>, db: Database) => run(engine, [values], db);
+}
+
 /** A parameter of a compiled query, replaced by its value when the query runs. */
 class NamedParameter {
+  readonly row: number;
   readonly name: string;
 
-  constructor(name: string) {
+  constructor(row: number, name: string) {
+    this.row = row;
     this.name = name;
   }
 }
 
-function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
+function prepareRows<T extends Types, Row>(
+  types: T,
+  rowCount: number,
+  build: BuildMany<T, Row>,
+): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
   const compiled = new WeakMap<Engine, CompiledQuery<Row>>();
-  return async (engine: Engine, values: Values<T>, db: Database): Promise<Row[]> => {
+  return async (engine, rows, db) => {
     let query = compiled.get(engine);
     if (!query) {
-      query = build(engine, placeholdersOf(types)).compile(engine.db);
+      const placeholders = Array.from({ length: rowCount }, (_, row) => placeholdersOf(types, row));
+      query = build(engine, placeholders).compile(engine.db);
       compiled.set(engine, query);
     }
     const parameters = query.parameters.map((each) =>
-      each instanceof NamedParameter ? values[each.name] : each,
+      each instanceof NamedParameter ? rows[each.row]?.[each.name] : each,
     );
-    const { rows } = await db.executeQuery<Row>({ ...query, parameters });
-    return rows;
+    const { rows: found } = await db.executeQuery<Row>({ ...query, parameters });
+    return found;
   };
 }
 
@@ -69,9 +154,9 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
  * Returns placeholders that cast their values. Without a cast, SQLite plans a statement again for every new value in a
  * limit or comparison, which can take longer than running it.
  */
-function placeholdersOf<T extends Types>(types: T): Placeholders<T> {
+function placeholdersOf<T extends Types>(types: T, row: number): Placeholders<T> {
   const placeholders = Object.entries(types).map(([name, type]) => {
-    const parameter = sql.val(new NamedParameter(name));
+    const parameter = sql.val(new NamedParameter(row, name));
     return [
       name,
       type === 'bigint' ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,

@@ -1,5 +1,6 @@
+import { sql } from 'kysely';
 import type { Database, Engine, IndexedDocument } from '../database/engine.ts';
-import { prepareRead, prepareWrite } from '../database/prepared.ts';
+import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
@@ -16,16 +17,16 @@ import { updateTagKeys } from './tag-keys.ts';
 
 /** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const document = await writeDocument(engine, db, spacePk);
-  if (!document) return;
-  await engine.wordIndex.add(db, [document]);
+  const documents = await writeDocuments(engine, db, [spacePk]);
+  if (documents.length > 0) await engine.wordIndex.add(db, documents);
 }
 
-const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+const readSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
   db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .select([
+      'spaces.pk',
       'spaces.space_id',
       'spaces.creator_pk',
       'spaces.title',
@@ -34,18 +35,27 @@ const readSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
       'spaces.participant_count',
       'users.suspended_at',
     ])
-    .where('spaces.pk', '=', spacePk),
+    .where(
+      'spaces.pk',
+      'in',
+      rows.map(({ pk }) => pk),
+    ),
 );
 
-const readTagsOfSpace = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
   db
     .selectFrom('space_tags')
-    .select(['tag_id', 'tag_name'])
-    .where('space_pk', '=', spacePk)
+    .select(['space_pk', 'tag_id', 'tag_name'])
+    .where(
+      'space_pk',
+      'in',
+      rows.map(({ pk }) => pk),
+    )
+    .orderBy('space_pk')
     .orderBy('position'),
 );
 
-const insertDocument = prepareWrite(
+const insertDocuments = prepareWriteMany(
   {
     key: 'bigint',
     space_pk: 'bigint',
@@ -55,57 +65,76 @@ const insertDocument = prepareWrite(
     head: 'text',
     tail: 'text',
   },
-  ({ db }, row) => db.insertInto('public_spaces').values({ ...row, revision: currentRevision }),
+  ({ db }, rows) =>
+    db
+      .insertInto('public_spaces')
+      .values(rows.map((row) => ({ ...row, revision: currentRevision }))),
 );
 
-const insertTagHit = prepareWrite({ tag_id: 'bigint', key: 'bigint' }, ({ db }, row) =>
-  db.insertInto('tag_hits').values(row),
+const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ db }, rows) =>
+  db.insertInto('tag_hits').values(rows),
 );
 
 /**
- * Removes a space from the search index, and adds it again except to the word index. Returns the document to add there;
- * undefined if the space is not public, or its creator is suspended.
+ * Removes spaces from the search index, and adds them again except to the word index. Returns the documents to add
+ * there. Spaces that are not public, and those of suspended creators, have none.
  */
-async function writeDocument(
+async function writeDocuments(
   engine: Engine,
   db: Database,
-  spacePk: number,
-): Promise<IndexedDocument | undefined> {
-  await unindexSpace(engine, db, spacePk);
-  const [row] = await readSpace(engine, { spacePk }, db);
-  if (row?.visibility !== 'public' || row.suspended_at !== null) return undefined;
-
-  const { creator_pk, participant_count } = row;
-  const key = documentKey(spacePk, participant_count);
-  const tags = await readTagsOfSpace(engine, { spacePk }, db);
-  const document = {
-    key,
-    space_pk: spacePk,
-    creator_pk,
-    participant_count,
-    title_key: titleKey(row.title),
-  };
-  await insertDocument(engine, { ...document, ...fragmentsOf(row, tags) }, db);
-  for (const { tag_id } of tags) await insertTagHit(engine, { tag_id, key }, db);
-  return documentOf(row, key);
+  spacePks: readonly number[],
+): Promise<IndexedDocument[]> {
+  await unindexSpaces(engine, db, spacePks);
+  const pks = spacePks.map((pk) => ({ pk }));
+  const found = await readSpaces(engine, pks, db);
+  const spaces = found
+    .filter(({ visibility, suspended_at }) => visibility === 'public' && suspended_at === null)
+    .map((row) => ({ key: documentKey(row.pk, row.participant_count), row }))
+    // The tables and the word index are written faster in the order of their keys.
+    .sort((a, b) => a.key - b.key);
+  const tags = Map.groupBy(await readTagsOfSpaces(engine, pks, db), ({ space_pk }) => space_pk);
+  const rows = spaces.map(({ key, row }) => {
+    const { head, tail } = fragmentsOf(row, tags.get(row.pk) ?? []);
+    return {
+      key,
+      space_pk: row.pk,
+      creator_pk: row.creator_pk,
+      participant_count: row.participant_count,
+      title_key: titleKey(row.title),
+      head,
+      tail,
+    };
+  });
+  await insertDocuments(engine, rows, db);
+  const tagHits = spaces.flatMap(({ key, row }) =>
+    (tags.get(row.pk) ?? []).map(({ tag_id }) => ({ tag_id, key })),
+  );
+  await insertTagHits(engine, tagHits, db);
+  return spaces.map(({ key, row }) => documentOf(row, key));
 }
 
 /**
  * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
  * because the word index buffers words only until another table is written.
  */
-const INDEX_BATCH_SIZE = 4_000;
+const INDEX_BATCH_SIZE = 10_000;
 
-const insertQueuedSpace = prepareWrite({ space_pk: 'bigint' }, ({ db }, row) =>
+const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, rows) =>
   db
     .insertInto('spaces_to_index')
-    .values({ ...row, key: null })
+    .columns(['space_pk'])
+    .values(rows)
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-/** Enqueues a space for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
-export async function enqueueSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  await insertQueuedSpace(engine, { space_pk: spacePk }, db);
+/** Enqueues spaces for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
+export async function enqueueSpaces(
+  engine: Engine,
+  db: Database,
+  spacePks: readonly number[],
+): Promise<void> {
+  const rows = Array.from(new Set(spacePks), (space_pk) => ({ space_pk }));
+  await insertQueuedSpaces(engine, rows, db);
 }
 
 /**
@@ -130,11 +159,11 @@ export async function indexQueuedSpaces(
       .execute();
     const last = batch.at(-1);
     if (!last) return spaces;
-    const documents: IndexedDocument[] = [];
-    for (const { space_pk } of batch) {
-      const document = await writeDocument(engine, db, space_pk);
-      if (document) documents.push(document);
-    }
+    const documents = await writeDocuments(
+      engine,
+      db,
+      batch.map(({ space_pk }) => space_pk),
+    );
     await engine.wordIndex.add(db, documents);
     await db.deleteFrom('spaces_to_index').where('key', '<=', last.key).execute();
     spaces += batch.length;
@@ -142,10 +171,13 @@ export async function indexQueuedSpaces(
   }
 }
 
-const updateQueuedKey = prepareWrite(
-  { space_pk: 'bigint', key: 'bigint' },
-  ({ db }, { space_pk, key }) =>
-    db.updateTable('spaces_to_index').set({ key }).where('space_pk', '=', space_pk),
+const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, ({ db }, rows) =>
+  db
+    .insertInto('spaces_to_index')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.column('space_pk').doUpdateSet(({ ref }) => ({ key: ref('excluded.key') })),
+    ),
 );
 
 /** Sets the keys of all queued spaces. They depend on the final participant counts. */
@@ -162,13 +194,11 @@ async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
     const last = batch.at(-1);
     if (!last) return;
     after = last.space_pk;
-    for (const { space_pk, participant_count } of batch) {
-      await updateQueuedKey(
-        engine,
-        { space_pk, key: documentKey(space_pk, participant_count) },
-        db,
-      );
-    }
+    const keys = batch.map(({ space_pk, participant_count }) => ({
+      space_pk,
+      key: documentKey(space_pk, participant_count),
+    }));
+    await updateQueuedKeys(engine, keys, db);
   }
 }
 
@@ -208,25 +238,49 @@ export async function updateSearchIndex(
   await refreshDictionary(engine);
 }
 
-const readDocument = prepareRead({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
-  db.selectFrom('public_spaces').select(['key', 'head', 'tail']).where('space_pk', '=', spacePk),
+const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, ({ db }, rows) =>
+  db
+    .deleteFrom('public_spaces')
+    .where(
+      'space_pk',
+      'in',
+      rows.map(({ pk }) => pk),
+    )
+    .returning(['key', 'head', 'tail']),
 );
+
+const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ db }, rows) => {
+  const pairs = rows.map(({ tag_id, key }) => sql`(${tag_id}, ${key})`);
+  return db
+    .deleteFrom('tag_hits')
+    .where(sql<boolean>`(tag_id, key) IN (VALUES ${sql.join(pairs)})`);
+});
 
 /** Removes a space from the search index. Does nothing if it is not indexed. */
 export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const [row] = await readDocument(engine, { spacePk }, db);
-  if (!row) return;
-  await db.deleteFrom('public_spaces').where('key', '=', row.key).execute();
-  const indexed = readFragments(row);
-  await engine.wordIndex.remove(db, [documentOf(indexed, row.key)]);
-  const tags = indexed.tags.map(({ tag_id }) => tag_id);
-  if (tags.length > 0) {
-    await db
-      .deleteFrom('tag_hits')
-      .where('key', '=', row.key)
-      .where('tag_id', 'in', tags)
-      .execute();
-  }
+  await unindexSpaces(engine, db, [spacePk]);
+}
+
+async function unindexSpaces(
+  engine: Engine,
+  db: Database,
+  spacePks: readonly number[],
+): Promise<void> {
+  const deleted = await deleteDocuments(
+    engine,
+    spacePks.map((pk) => ({ pk })),
+    db,
+  );
+  if (deleted.length === 0) return;
+  const indexed = deleted.map((row) => ({ key: row.key, values: readFragments(row) }));
+  await engine.wordIndex.remove(
+    db,
+    indexed.map(({ key, values }) => documentOf(values, key)),
+  );
+  const tagHits = indexed.flatMap(({ key, values }) =>
+    values.tags.map(({ tag_id }) => ({ tag_id, key })),
+  );
+  await deleteTagHits(engine, tagHits, db);
 }
 
 /** Moves a space in the search index if its participant count has reached another popularity step. */

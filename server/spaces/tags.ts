@@ -45,23 +45,6 @@ const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
     .returning('tag_id'),
 );
 
-const insertTag = prepareWrite({ tag_id: 'bigint', tag_key: 'text' }, ({ db }, row) =>
-  db
-    .insertInto('tags')
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing()),
-);
-
-/** Adds a tag with a given id. Does nothing if the tag exists or another tag has the id. */
-export async function addTagWithId(
-  engine: Engine,
-  db: Database,
-  { key }: TagName,
-  tagId: number,
-): Promise<void> {
-  await insertTag(engine, { tag_id: tagId, tag_key: key }, db);
-}
-
 const insertSpaceTag = prepareWrite(
   { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
   ({ db }, row) => db.insertInto('space_tags').values(row),

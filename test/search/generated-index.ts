@@ -8,7 +8,7 @@ import {
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
-import { enqueueSpace, indexQueuedSpaces } from '../../server/search/documents.ts';
+import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/documents.ts';
 import type { Stores } from '../../server/stores.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';
@@ -51,7 +51,7 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
         created_at: '2026-01-01T00:00:00.000Z',
       };
       await trx.insertInto('spaces').values(space).execute();
-      await enqueueSpace(engine, trx, pk);
+      await enqueueSpaces(engine, trx, [pk]);
     }
     await indexQueuedSpaces(engine, trx);
   });

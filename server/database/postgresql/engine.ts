@@ -23,6 +23,10 @@ export function createEngine(db: Database, { runTask, activity, close }: EngineP
       await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
     },
     async excludeWriters(trx) {
+      // A transaction that runs alone may fill empty tables. Plans that read a whole small table would be kept for it.
+      await sql`SET LOCAL enable_seqscan = off`.execute(trx);
+      // Before version 18, unavoidable scans then seem so expensive that PostgreSQL compiles them.
+      await sql`SET LOCAL jit = off`.execute(trx);
       await sql`LOCK TABLE users, spaces, participations, tags, space_tags, messages, appreciations, reports,
         search_revision IN EXCLUSIVE MODE`.execute(trx);
     },

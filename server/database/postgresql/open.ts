@@ -14,7 +14,7 @@ export interface PostgresqlOptions {
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
-  /** Whether statements may take longer than those of requests. */
+  /** Whether statements and transactions may take longer than those of requests, as for an import from a slow pipe. */
   isLong?: boolean;
 }
 
@@ -31,7 +31,10 @@ export async function openPostgresql(
   } catch (error) {
     throw explainFailure(error, url);
   }
-  const pool = openPool(url, isLong ? { statementTimeoutMs: 0 } : {});
+  const pool = openPool(
+    url,
+    isLong ? { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0 } : {},
+  );
   const db = connect(pool);
   const thread =
     runsMaintenance || tasksModule

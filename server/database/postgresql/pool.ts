@@ -26,12 +26,18 @@ export interface PoolOptions {
   maxConnections?: number;
   /** 0 for none. */
   statementTimeoutMs?: number;
+  /** 0 for none. */
+  idleInTransactionTimeoutMs?: number;
 }
 
 /** Opens a pool of connections. Connects at the first query. */
 export function openPool(
   url: string,
-  { maxConnections = MAX_CONNECTIONS, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: PoolOptions = {},
+  {
+    maxConnections = MAX_CONNECTIONS,
+    statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+    idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
+  }: PoolOptions = {},
 ): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -39,7 +45,7 @@ export function openPool(
     max: maxConnections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     application_name: 'space-service',
     keepAlive: true,
     types,

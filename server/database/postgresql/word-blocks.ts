@@ -1,4 +1,5 @@
-import { sql } from 'kysely';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../engine.ts';
 import { packKeys, unpackKeys } from './packed-keys.ts';
 
@@ -22,8 +23,8 @@ const TERMS_PER_STATEMENT = 5_000;
 
 /** Keys to add to and to remove from the list of a term, both in ascending order. */
 export interface Change {
-  added: number[];
-  removed: number[];
+  added: readonly number[];
+  removed: readonly number[];
 }
 
 interface BlockRow {
@@ -85,56 +86,113 @@ function blocksByList(terms: readonly string[], rows: readonly BlockRow[]): Bloc
   return blocks;
 }
 
-/** Adds and removes keys. The caller's transaction must be the only one that changes lists. */
-export async function changeLists(
+/**
+ * Adds keys to the lists of terms. The caller's transaction must be the only one that changes lists.
+ * @param lists new keys by term, in ascending order
+ */
+export async function addToLists(
   db: Database,
-  changes: ReadonlyMap<string, Change>,
+  lists: ReadonlyMap<string, readonly number[]>,
 ): Promise<void> {
-  const terms = [...changes.keys()];
-  for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
-    const part = terms.slice(i, i + TERMS_PER_STATEMENT);
-    await changePart(
-      db,
-      part,
-      part.map((term) => changes.get(term) as Change),
-    );
-  }
+  await changeLists(db, lists, (added) => ({ added, removed: [] }));
 }
 
-async function changePart(db: Database, terms: string[], changes: Change[]): Promise<void> {
+/** Like `addToLists`, but removes keys. */
+export async function removeFromLists(
+  db: Database,
+  lists: ReadonlyMap<string, readonly number[]>,
+): Promise<void> {
+  await changeLists(db, lists, (removed) => ({ added: [], removed }));
+}
+
+async function changeLists(
+  db: Database,
+  lists: ReadonlyMap<string, readonly number[]>,
+  changeOf: (keys: readonly number[]) => Change,
+): Promise<void> {
+  // Sorted, so that neighbours in the index are read and written together.
+  const terms = [...lists.keys()].sort();
+  let changed: ChangedBlocks = { inserted: [], updated: [], deleted: [] };
+  for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
+    const part = terms.slice(i, i + TERMS_PER_STATEMENT);
+    const changes = part.map((term) => changeOf(lists.get(term) as readonly number[]));
+    const change = async () => {
+      const blocks = await readChangingBlocks(db, part, changes);
+      // Lets the connection send the next statement, so that PostgreSQL writes while this process computes.
+      if (i > 0) await yieldToEventLoop();
+      return changedBlocks(part, blocks, changes);
+    };
+    [changed] = await Promise.all([change(), writeBlocks(db, changed)]);
+  }
+  await writeBlocks(db, changed);
+}
+
+/** Reads the blocks that contain the range of each change. */
+async function readChangingBlocks(
+  db: Database,
+  terms: readonly string[],
+  changes: readonly Change[],
+): Promise<Block[][]> {
   const ranges = changes.map(({ added, removed }) => {
-    const keys = [...added, ...removed];
-    return { first: Math.min(...keys), last: Math.max(...keys) };
+    const first = Math.min(added[0] ?? LAST, removed[0] ?? LAST);
+    return { first, last: Math.max(added.at(-1) ?? first, removed.at(-1) ?? first) };
   });
+  // Most new documents contain words without a list, so the first condition only looks for one.
   const { rows } = await sql<BlockRow>`
     SELECT lists.number::int - 1 AS list, block.upper, block.keys
     FROM unnest(${terms}::text[], ${ranges.map(({ first }) => first)}::bigint[],
         ${ranges.map(({ last }) => last)}::bigint[])
       WITH ORDINALITY AS lists (term, first, last, number), LATERAL (
       SELECT upper, keys FROM word_blocks
-      WHERE word_blocks.term = lists.term AND upper >= lists.first AND upper <= coalesce((
+      WHERE (SELECT true FROM word_blocks WHERE word_blocks.term = lists.term LIMIT 1)
+        AND word_blocks.term = lists.term AND upper >= lists.first AND upper <= coalesce((
         SELECT min(upper) FROM word_blocks WHERE word_blocks.term = lists.term AND upper >= lists.last),
         ${LAST}::bigint)) AS block
     ORDER BY list, block.upper`.execute(db);
-  const written: { term: string; upper: number; keys: number[] }[] = [];
-  const deleted: { term: string; upper: number }[] = [];
-  for (const [list, blocks] of blocksByList(terms, rows).entries()) {
+  return blocksByList(terms, rows);
+}
+
+interface ChangedBlocks {
+  inserted: WrittenBlock[];
+  updated: WrittenBlock[];
+  deleted: { term: string; upper: number }[];
+}
+
+function changedBlocks(
+  terms: readonly string[],
+  lists: readonly Block[][],
+  changes: readonly Change[],
+): ChangedBlocks {
+  const changed: ChangedBlocks = { inserted: [], updated: [], deleted: [] };
+  for (const [list, blocks] of lists.entries()) {
     const term = terms[list] as string;
     for (const { upper, keys } of changeBlocks(blocks, changes[list] as Change)) {
-      if (keys.length === 0) deleted.push({ term, upper });
-      else written.push({ term, upper, keys });
+      if (keys.length === 0) {
+        changed.deleted.push({ term, upper });
+        continue;
+      }
+      const exists = blocks.some((each) => each.upper === upper);
+      const target = exists ? changed.updated : changed.inserted;
+      target.push({ term, upper, size: keys.length, keys: packKeys(keys) });
     }
   }
-  if (written.length > 0) {
+  return changed;
+}
+
+async function writeBlocks(
+  db: Database,
+  { inserted, updated, deleted }: ChangedBlocks,
+): Promise<void> {
+  if (inserted.length > 0) {
     await sql`
       INSERT INTO word_blocks (term, upper, size, keys)
-      SELECT * FROM unnest(${written.map(({ term }) => term)}::text[],
-        ${written.map(({ upper }) => upper)}::bigint[],
-        ${written.map(({ keys }) => keys.length)}::smallint[],
-        ${written.map(({ keys }) => packKeys(keys))}::bytea[])
-      ON CONFLICT (term, upper) DO UPDATE SET size = excluded.size, keys = excluded.keys`.execute(
-      db,
-    );
+      SELECT term, upper, size, keys FROM ${unnestBlocks(inserted)}`.execute(db);
+  }
+  if (updated.length > 0) {
+    await sql`
+      UPDATE word_blocks SET size = changed.size, keys = changed.keys
+      FROM ${unnestBlocks(updated)}
+      WHERE word_blocks.term = changed.term AND word_blocks.upper = changed.upper`.execute(db);
   }
   if (deleted.length > 0) {
     await sql`
@@ -144,11 +202,27 @@ async function changePart(db: Database, terms: string[], changes: Change[]): Pro
   }
 }
 
+interface WrittenBlock {
+  term: string;
+  upper: number;
+  size: number;
+  keys: Buffer;
+}
+
+function unnestBlocks(blocks: readonly WrittenBlock[]): RawBuilder<unknown> {
+  return sql`unnest(${blocks.map(({ term }) => term)}::text[],
+    ${blocks.map(({ upper }) => upper)}::bigint[],
+    ${blocks.map(({ size }) => size)}::smallint[],
+    ${blocks.map(({ keys }) => keys)}::bytea[]) AS changed (term, upper, size, keys)`;
+}
+
 /**
  * Returns the blocks that change, with their new keys. A block without keys is to be deleted.
  * @param blocks consecutive blocks whose ranges contain all keys of the change; empty if the term has no list
  */
 export function changeBlocks(blocks: readonly Block[], { added, removed }: Change): Block[] {
+  // The list of a new word, as most are.
+  if (blocks.length === 0) return added.length === 0 ? [] : divide(LAST, added);
   const isRemoved = new Set(removed);
   const changed: Block[] = [];
   const lastBlock = blocks.at(-1)?.upper === LAST ? [] : [{ upper: LAST, keys: [] }];
@@ -156,20 +230,22 @@ export function changeBlocks(blocks: readonly Block[], { added, removed }: Chang
   for (const block of [...blocks, ...lastBlock]) {
     const begin = next;
     while (next < added.length && (added[next] as number) <= block.upper) next += 1;
-    const kept = block.keys.filter((key) => !isRemoved.has(key));
+    const kept =
+      removed.length === 0 ? block.keys : block.keys.filter((key) => !isRemoved.has(key));
     const isChanged = kept.length < block.keys.length || next > begin;
     if (isChanged) changed.push(...divide(block.upper, mergeKeys(kept, added.slice(begin, next))));
   }
   return changed;
 }
 
-function mergeKeys(keys: readonly number[], added: readonly number[]): number[] {
-  if (added.length === 0) return [...keys];
-  return [...new Set([...keys, ...added])].sort((a, b) => a - b);
+function mergeKeys(keys: readonly number[], added: readonly number[]): readonly number[] {
+  if (added.length === 0) return keys;
+  const isAfterAll = (added[0] as number) > (keys.at(-1) ?? -1);
+  return isAfterAll ? [...keys, ...added] : [...new Set([...keys, ...added])].sort((a, b) => a - b);
 }
 
 /** Divides keys into blocks of about equal size. The last one keeps `upper`. */
-function divide(upper: number, keys: number[]): Block[] {
+function divide(upper: number, keys: readonly number[]): Block[] {
   const parts = Math.max(1, Math.ceil(keys.length / MAX_KEYS_PER_BLOCK));
   return Array.from({ length: parts }, (_, part) => {
     const partKeys = keys.slice(

@@ -1,17 +1,17 @@
 import { sql } from 'kysely';
 import type { IndexedDocument, WordIndex } from '../engine.ts';
-import { type Change, changeLists } from './word-blocks.ts';
+import { addToLists, removeFromLists } from './word-blocks.ts';
 import { findKeys } from './word-search.ts';
-import { PREFIX_MARK, TITLE_MARK, termsOf } from './word-terms.ts';
+import { PREFIX_MARK, TITLE_MARK, termsOfWord } from './word-terms.ts';
 
 /** Lists of keys, one for each word and for most prefixes of words, so that each list is in the order of results. */
 export const wordIndex: WordIndex = {
   async add(db, documents) {
-    await changeLists(db, changesOf(documents, 'added'));
+    await addToLists(db, keysByTerm(documents));
   },
 
   async remove(db, documents) {
-    await changeLists(db, changesOf(documents, 'removed'));
+    await removeFromLists(db, keysByTerm(documents));
   },
 
   /** Does nothing: the index is never in a state that searches slowly. */
@@ -38,15 +38,25 @@ export const wordIndex: WordIndex = {
 
 const ROWS_PER_FETCH = 10_000;
 
-function changesOf(documents: readonly IndexedDocument[], kind: keyof Change): Map<string, Change> {
-  const changes = new Map<string, Change>();
-  const ascending = documents.toSorted((a, b) => a.key - b.key);
-  for (const { key, words } of ascending) {
-    for (const term of termsOf(words)) {
-      const change = changes.get(term) ?? { added: [], removed: [] };
-      change[kind].push(key);
-      changes.set(term, change);
+/** Returns the keys of the documents with each term, in ascending order. */
+function keysByTerm(documents: readonly IndexedDocument[]): Map<string, number[]> {
+  const lists = new Map<string, number[]>();
+  const listOf = (term: string) => {
+    const list = lists.get(term) ?? [];
+    lists.set(term, list);
+    return list;
+  };
+  for (const scope of ['all', 'title'] as const) {
+    // Words repeat, and each has up to a dozen lists.
+    const listsOfWords = new Map<string, number[][]>();
+    for (const { key, words } of documents.toSorted((a, b) => a.key - b.key)) {
+      for (const word of words[scope]) {
+        const listsOfWord = listsOfWords.get(word) ?? termsOfWord(word, scope).map(listOf);
+        listsOfWords.set(word, listsOfWord);
+        // Several words of a document can have a prefix in common.
+        for (const list of listsOfWord) if (list.at(-1) !== key) list.push(key);
+      }
     }
   }
-  return changes;
+  return lists;
 }

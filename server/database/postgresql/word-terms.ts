@@ -24,30 +24,21 @@ export function prefixTerm(prefix: string, scope: WordScope): string {
   return PREFIX_MARK + wordTerm(prefix, scope);
 }
 
-/** Returns all terms of a document, each once. */
-export function termsOf({
-  title,
-  all,
-}: {
-  title: readonly string[];
-  all: readonly string[];
-}): string[] {
-  const terms = new Set<string>();
-  addTerms(terms, all, 'all');
-  addTerms(terms, title, 'title');
-  return [...terms];
-}
-
-function addTerms(terms: Set<string>, words: readonly string[], scope: WordScope): void {
-  for (const word of words) {
-    terms.add(wordTerm(word, scope));
-    if (isSliceTerm(word)) continue;
-    const letters = [...word];
-    for (const length of PREFIX_LENGTHS) {
-      if (length > letters.length) break;
-      terms.add(prefixTerm(letters.slice(0, length).join(''), scope));
+/** Returns the terms of a document with a word in `scope`: the word and its prefixes. */
+export function termsOfWord(word: string, scope: WordScope): string[] {
+  const terms = [wordTerm(word, scope)];
+  if (isSliceTerm(word)) return terms;
+  let end = 0;
+  let letters = 0;
+  for (const length of PREFIX_LENGTHS) {
+    for (; letters < length && end < word.length; letters += 1) {
+      // A letter outside the Basic Multilingual Plane has two UTF-16 code units.
+      end += (word.codePointAt(end) as number) > 0xffff ? 2 : 1;
     }
+    if (letters < length) break;
+    terms.push(prefixTerm(word.slice(0, end), scope));
   }
+  return terms;
 }
 
 /** Slices are ranges of keys here, so their terms are only counted. */

@@ -76,6 +76,17 @@ const statements = [
     tag_key ${TEXT} NOT NULL UNIQUE
   )`,
 
+  // Ids that an import has set are not assigned again, as with AUTOINCREMENT in SQLite.
+  `CREATE FUNCTION continue_tag_ids() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+      PERFORM setval(''tags_tag_id_seq'', greatest.tag_id)
+        FROM (SELECT max(tag_id) AS tag_id FROM added) AS greatest, tags_tag_id_seq
+        WHERE greatest.tag_id > tags_tag_id_seq.last_value;
+      RETURN NULL;
+    END'`,
+  `CREATE TRIGGER tag_ids AFTER INSERT ON tags REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION continue_tag_ids()`,
+
   `CREATE TABLE space_tags (
     space_pk bigint NOT NULL REFERENCES spaces ON DELETE CASCADE,
     tag_id bigint NOT NULL REFERENCES tags,
@@ -221,15 +232,4 @@ const statements = [
     END'`,
   `CREATE TRIGGER participant_count_of_results AFTER UPDATE OF participant_count ON spaces
     FOR EACH ROW EXECUTE FUNCTION copy_participant_count()`,
-  // Imports add tags with given ids. Without this, new tags would later get the same ids from the sequence. Only imports
-  // do so, and no other transaction adds tags at the same time.
-  `CREATE FUNCTION skip_imported_tag_ids() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN
-      IF NEW.tag_id > coalesce(pg_sequence_last_value(''tags_tag_id_seq''), 0) THEN
-        PERFORM setval(''tags_tag_id_seq'', NEW.tag_id);
-      END IF;
-      RETURN NULL;
-    END'`,
-  `CREATE TRIGGER imported_tag_ids AFTER INSERT ON tags
-    FOR EACH ROW EXECUTE FUNCTION skip_imported_tag_ids()`,
 ];

@@ -1,0 +1,92 @@
+import { sql } from 'kysely';
+import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { enqueueSpaces } from '../search/documents.ts';
+import { timeOrNow } from './defaults.ts';
+import { findSpaces, findUsers, requireKnown } from './import-references.ts';
+import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
+import { BadLineError, type ParticipantRecord } from './records.ts';
+
+export const insertParticipations = prepareWriteMany(
+  {
+    space_pk: 'bigint',
+    user_pk: 'bigint',
+    joined_at: 'text',
+    left_at: 'nullable text',
+    removed_at: 'nullable text',
+  },
+  ({ db }, rows) =>
+    db
+      .insertInto('participations')
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('space_pk'),
+);
+
+export async function addParticipants(
+  run: ImportRun,
+  records: readonly Line<ParticipantRecord>[],
+): Promise<void> {
+  const { engine, trx, report } = run;
+  const spaces = await findSpaces(
+    run,
+    records.map(({ content }) => content.space_id),
+  );
+  const users = await findUsers(
+    run,
+    records.map(({ content }) => content.user_id),
+  );
+  const valid = convertLines(report, records, (record) => {
+    const space = requireKnown(spaces, record.space_id, 'space_id');
+    const userPk = requireKnown(users, record.user_id, 'user_id');
+    if (record.removed_at && !record.left_at) {
+      throw new BadLineError('has removed_at without left_at');
+    }
+    if (userPk === space.creator_pk) {
+      if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
+      // `addSpaces` has already added the creator.
+      return undefined;
+    }
+    return {
+      space_pk: space.pk,
+      user_pk: userPk,
+      joined_at: timeOrNow(record.joined_at),
+      left_at: record.left_at ? timeOrNow(record.left_at) : null,
+      removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
+    };
+  });
+  const rows = valid.flatMap(({ content }) => content ?? []);
+  const added = await insertParticipations(engine, rows, trx);
+  countRecords(report, valid.length, added.length);
+  await enqueueSpaces(
+    engine,
+    trx,
+    added.map(({ space_pk }) => space_pk),
+  );
+}
+
+const selectParticipations = prepareReadMany(
+  { space_pk: 'bigint', user_pk: 'bigint' },
+  ({ db }, rows) => {
+    const pairs = rows.map(({ space_pk, user_pk }) => sql`(${space_pk}, ${user_pk})`);
+    return db
+      .selectFrom('participations')
+      .select(['space_pk', 'user_pk'])
+      .where(sql<boolean>`(space_pk, user_pk) IN (VALUES ${sql.join(pairs)})`);
+  },
+);
+
+/** The users who are or were participants of spaces. */
+export interface Members {
+  has(member: { space_pk: number; user_pk: number }): boolean;
+}
+
+/** Finds out which of the given users are or were participants. */
+export async function findMembers(
+  { engine, trx }: ImportRun,
+  wanted: readonly { space_pk: number; user_pk: number }[],
+): Promise<Members> {
+  const keyOf = (each: { space_pk: number; user_pk: number }) => `${each.space_pk} ${each.user_pk}`;
+  const rows = await selectParticipations(engine, wanted, trx);
+  const members = new Set(rows.map(keyOf));
+  return { has: (member) => members.has(keyOf(member)) };
+}

@@ -1,0 +1,75 @@
+import { prepareReadMany } from '../database/prepared.ts';
+import type { ImportRun } from './import-run.ts';
+import { BadLineError } from './records.ts';
+
+// The rows that the records of a batch refer to, by their public ids.
+
+const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
+  db
+    .selectFrom('users')
+    .select(['user_id', 'pk'])
+    .where(
+      'user_id',
+      'in',
+      rows.map(({ user_id }) => user_id),
+    ),
+);
+
+/** Returns the `pk` of each known user by `user_id`. */
+export async function findUsers(
+  { engine, trx }: ImportRun,
+  userIds: readonly string[],
+): Promise<Map<string, number>> {
+  const wanted = userIds.map((user_id) => ({ user_id }));
+  const rows = await selectUsers(engine, wanted, trx);
+  return new Map(rows.map(({ user_id, pk }) => [user_id, pk]));
+}
+
+const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
+  db
+    .selectFrom('spaces')
+    .select(['space_id', 'pk', 'creator_pk'])
+    .where(
+      'space_id',
+      'in',
+      rows.map(({ space_id }) => space_id),
+    ),
+);
+
+/** Returns each known space by `space_id`. */
+export async function findSpaces(
+  { engine, trx }: ImportRun,
+  spaceIds: readonly string[],
+): Promise<Map<string, { pk: number; creator_pk: number }>> {
+  const wanted = spaceIds.map((space_id) => ({ space_id }));
+  const rows = await selectSpaces(engine, wanted, trx);
+  return new Map(rows.map((row) => [row.space_id, row]));
+}
+
+const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
+  db
+    .selectFrom('messages')
+    .select(['message_id', 'pk', 'author_pk'])
+    .where(
+      'message_id',
+      'in',
+      rows.map(({ message_id }) => message_id),
+    ),
+);
+
+/** Returns each known message by `message_id`. */
+export async function findMessages(
+  { engine, trx }: ImportRun,
+  messageIds: readonly string[],
+): Promise<Map<string, { pk: number; author_pk: number }>> {
+  const wanted = messageIds.map((message_id) => ({ message_id }));
+  const rows = await selectMessages(engine, wanted, trx);
+  return new Map(rows.map((row) => [row.message_id, row]));
+}
+
+/** @throws BadLineError if no row has the id */
+export function requireKnown<Row>(rows: ReadonlyMap<string, Row>, id: string, field: string): Row {
+  const row = rows.get(id);
+  if (row === undefined) throw new BadLineError(`${field} ${id} is not known`);
+  return row;
+}

@@ -1,0 +1,56 @@
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { DomainError } from '../errors.ts';
+import { BadLineError } from './records.ts';
+
+export interface ImportReport {
+  /** Number of records added. */
+  added: number;
+  /** Number of records that already existed. */
+  unchanged: number;
+  bad: BadLine[];
+}
+
+export interface BadLine {
+  line: number;
+  reason: string;
+}
+
+/** The state of a running import. */
+export interface ImportRun {
+  engine: Engine;
+  trx: DatabaseTransaction;
+  report: ImportReport;
+}
+
+/** A record with its line number, or what the import has made of it so far. */
+export interface Line<Content> {
+  number: number;
+  content: Content;
+}
+
+/**
+ * Converts the content of each line. Lines for which `convert` throws a BadLineError or DomainError are added to the
+ * report and left out.
+ */
+export function convertLines<From, To>(
+  { bad }: ImportReport,
+  lines: readonly Line<From>[],
+  convert: (content: From) => To,
+): Line<To>[] {
+  const converted: Line<To>[] = [];
+  for (const { number, content } of lines) {
+    try {
+      converted.push({ number, content: convert(content) });
+    } catch (error) {
+      if (!(error instanceof BadLineError || error instanceof DomainError)) throw error;
+      bad.push({ line: number, reason: error.message });
+    }
+  }
+  return converted;
+}
+
+/** Counts records of which the database has added some, because the others existed or occurred twice. */
+export function countRecords(report: ImportReport, records: number, added: number): void {
+  report.added += added;
+  report.unchanged += records - added;
+}

@@ -1,0 +1,119 @@
+import { prepareWriteMany } from '../database/prepared.ts';
+import type { Spaces } from '../database/schema.ts';
+import { enqueueSpaces } from '../search/documents.ts';
+import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
+import { parseTags } from '../spaces/tags.ts';
+import { deriveId, timeOrNow } from './defaults.ts';
+import { insertParticipations } from './import-participants.ts';
+import { findUsers, requireKnown } from './import-references.ts';
+import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
+import { addTags, type ImportedTags } from './import-tags.ts';
+import { BadLineError, type SpaceRecord } from './records.ts';
+
+const insertSpaces = prepareWriteMany(
+  {
+    space_id: 'text',
+    creator_pk: 'bigint',
+    title: 'text',
+    description: 'text',
+    visibility: 'text',
+    invitation_code: 'nullable text',
+    participant_count: 'bigint',
+    created_at: 'text',
+  },
+  ({ db }, rows) =>
+    db
+      .insertInto('spaces')
+      .values(
+        rows.map((row) => ({
+          ...row,
+          visibility: row.visibility.$castTo<Spaces['visibility']>(),
+        })),
+      )
+      .onConflict((conflict) => conflict.column('space_id').doNothing())
+      .returning(['pk', 'space_id']),
+);
+
+export async function addSpaces(
+  run: ImportRun,
+  records: readonly Line<SpaceRecord>[],
+): Promise<void> {
+  const { engine, trx, report } = run;
+  const creators = await findUsers(
+    run,
+    records.map(({ content }) => content.creator_id),
+  );
+  const valid = convertLines(report, records, (record) =>
+    spaceOf(record, requireKnown(creators, record.creator_id, 'creator_id')),
+  );
+  const rows = await insertSpaces(
+    engine,
+    valid.map(({ content }) => content.row),
+    trx,
+  );
+  countRecords(report, valid.length, rows.length);
+
+  const pks = new Map(rows.map(({ space_id, pk }) => [space_id, pk]));
+  const participations = [];
+  const tags = [];
+  for (const { content } of valid) {
+    const pk = pks.get(content.row.space_id);
+    if (pk === undefined) continue;
+    // Of several lines with the same id, the first was added.
+    pks.delete(content.row.space_id);
+    participations.push({
+      space_pk: pk,
+      user_pk: content.row.creator_pk,
+      joined_at: content.row.created_at,
+      left_at: null,
+      removed_at: null,
+    });
+    tags.push({ spacePk: pk, tags: content.tags });
+  }
+  await insertParticipations(engine, participations, trx);
+  await addTags(run, tags);
+  await enqueueSpaces(
+    engine,
+    trx,
+    rows.map(({ pk }) => pk),
+  );
+}
+
+/** The row and the tags of a space. */
+function spaceOf(record: SpaceRecord, creatorPk: number) {
+  const title = parseTitle(record.title);
+  const description = parseDescription(record.description ?? '');
+  const tags = tagsOf(record);
+  const createdAt = timeOrNow(record.created_at);
+  const visibility = record.visibility ?? 'public';
+  if (visibility === 'public' && record.invitation_code !== undefined) {
+    throw new BadLineError('is public and has an invitation_code');
+  }
+  const row = {
+    space_id:
+      record.space_id ??
+      deriveId('space', record.creator_id, title, description, record.created_at),
+    creator_pk: creatorPk,
+    title,
+    description,
+    visibility,
+    invitation_code:
+      visibility === 'private' ? (record.invitation_code ?? newInvitationCode()) : null,
+    // Set at the end of the import.
+    participant_count: 0,
+    created_at: createdAt,
+  };
+  return { row, tags };
+}
+
+function tagsOf({ tags: names = [], tag_ids: ids }: SpaceRecord): ImportedTags {
+  const tags = parseTags(names);
+  if (ids && ids.length !== names.length) {
+    throw new BadLineError('tag_ids must have one id for each tag');
+  }
+  // Parsed one by one, because `parseTags` drops duplicates, so `tags` can be shorter than `ids`.
+  const requestedIds = (ids ?? []).flatMap((tag_id, i) =>
+    parseTags(names.slice(i, i + 1)).map(({ key }) => ({ tag_id, tag_key: key })),
+  );
+  return { names: tags, requestedIds };
+}

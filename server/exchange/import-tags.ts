@@ -1,0 +1,113 @@
+import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import type { TagName } from '../spaces/tags.ts';
+import type { ImportRun } from './import-run.ts';
+
+/** The tags of a space. */
+export interface ImportedTags {
+  names: readonly TagName[];
+  /** A tag that exists keeps its id, and an id that belongs to another tag is not used. */
+  requestedIds: readonly { tag_id: number; tag_key: string }[];
+}
+
+const insertSpaceTags = prepareWriteMany(
+  { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
+  ({ db }, rows) => db.insertInto('space_tags').values(rows),
+);
+
+/** Sets the tags of spaces that have none yet. */
+export async function addTags(
+  run: ImportRun,
+  spaces: readonly { spacePk: number; tags: ImportedTags }[],
+): Promise<void> {
+  const tagIds = await addMissingTags(
+    run,
+    spaces.map(({ tags }) => tags),
+  );
+  const rows = spaces.flatMap(({ spacePk, tags }) =>
+    tags.names.map(({ name, key }, position) => ({
+      space_pk: spacePk,
+      tag_id: tagIds.get(key) as number,
+      position,
+      tag_name: name,
+    })),
+  );
+  await insertSpaceTags(run.engine, rows, run.trx);
+}
+
+const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, ({ db }, rows) =>
+  db
+    .selectFrom('tags')
+    .select(['tag_id', 'tag_key'])
+    .where(
+      'tag_key',
+      'in',
+      rows.map(({ tag_key }) => tag_key),
+    ),
+);
+
+const selectTagsById = prepareReadMany({ tag_id: 'bigint' }, ({ db }, rows) =>
+  db
+    .selectFrom('tags')
+    .select('tag_id')
+    .where(
+      'tag_id',
+      'in',
+      rows.map(({ tag_id }) => tag_id),
+    ),
+);
+
+const insertTagsWithIds = prepareWriteMany({ tag_id: 'bigint', tag_key: 'text' }, ({ db }, rows) =>
+  db.insertInto('tags').values(rows),
+);
+
+const insertTags = prepareWriteMany({ tag_key: 'text' }, ({ db }, rows) =>
+  db.insertInto('tags').values(rows).returning(['tag_id', 'tag_key']),
+);
+
+/** Adds the tags that do not exist, in the order of the spaces. Returns the id of each tag by its key. */
+async function addMissingTags(
+  { engine, trx }: ImportRun,
+  spaces: readonly ImportedTags[],
+): Promise<Map<string, number>> {
+  const keys = new Set(spaces.flatMap(({ names }) => names.map(({ key }) => key)));
+  const wantedKeys = Array.from(keys, (tag_key) => ({ tag_key }));
+  const existing = await selectTagsByKey(engine, wantedKeys, trx);
+  const ids = new Map(existing.map(({ tag_id, tag_key }) => [tag_key, tag_id]));
+
+  const wantedIds = spaces
+    .flatMap(({ requestedIds }) => requestedIds)
+    .filter(({ tag_key }) => !ids.has(tag_key));
+  const taken = await selectTagsById(engine, wantedIds, trx);
+  const takenIds = new Set(taken.map(({ tag_id }) => tag_id));
+
+  let withId: { tag_id: number; tag_key: string }[] = [];
+  /** Later than all of `withId`. */
+  const withoutId = new Set<string>();
+  const insert = async () => {
+    await insertTagsWithIds(engine, withId, trx);
+    withId = [];
+    const newKeys = Array.from(withoutId, (tag_key) => ({ tag_key }));
+    for (const { tag_id, tag_key } of await insertTags(engine, newKeys, trx)) {
+      ids.set(tag_key, tag_id);
+      takenIds.add(tag_id);
+    }
+    withoutId.clear();
+  };
+
+  for (const { names, requestedIds } of spaces) {
+    for (const { tag_id, tag_key } of requestedIds) {
+      if (ids.has(tag_key)) continue;
+      // The database may assign the requested id to a tag before this one.
+      if (withoutId.size > 0) await insert();
+      if (ids.has(tag_key) || takenIds.has(tag_id)) continue;
+      withId.push({ tag_id, tag_key });
+      ids.set(tag_key, tag_id);
+      takenIds.add(tag_id);
+    }
+    for (const { key } of names) {
+      if (!ids.has(key)) withoutId.add(key);
+    }
+  }
+  await insert();
+  return ids;
+}

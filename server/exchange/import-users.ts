@@ -1,0 +1,157 @@
+import { parseBio } from '../accounts/bio.ts';
+import { parseEmail } from '../accounts/email.ts';
+import { parseUsername } from '../accounts/username.ts';
+import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
+import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { distinctSkeleton } from '../text/username-keys.ts';
+import { deriveId, timeOrNow } from './defaults.ts';
+import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
+import { BadLineError, type UserRecord } from './records.ts';
+
+const selectConflicting = prepareReadMany(
+  {
+    user_id: 'text',
+    username_key: 'text',
+    username_skeleton: 'text',
+    email_key: 'text',
+    avatar: 'nullable text',
+  },
+  ({ db }, rows) =>
+    db
+      .selectFrom('users')
+      .select(['user_id', 'username_key', 'username_skeleton', 'email_key', 'avatar'])
+      .where(({ or, eb }) => {
+        const isIn = (column: keyof UniqueKeys) =>
+          eb(
+            column,
+            'in',
+            rows.map((row) => row[column]),
+          );
+        return or([
+          isIn('user_id'),
+          isIn('username_key'),
+          isIn('username_skeleton'),
+          isIn('email_key'),
+          isIn('avatar'),
+        ]);
+      }),
+);
+
+const insertUsers = prepareWriteMany(
+  {
+    user_id: 'text',
+    username: 'text',
+    username_key: 'text',
+    username_skeleton: 'text',
+    email: 'text',
+    email_key: 'text',
+    password_hash: 'nullable text',
+    bio: 'text',
+    avatar: 'nullable text',
+    is_verified: 'bigint',
+    created_at: 'text',
+    updated_at: 'text',
+    suspended_at: 'nullable text',
+  },
+  ({ db }, rows) => db.insertInto('users').values(rows),
+);
+
+export async function addUsers(
+  run: ImportRun,
+  records: readonly Line<UserRecord>[],
+): Promise<void> {
+  const { engine, trx, report } = run;
+  const parsed = convertLines(report, records, userOf);
+  const rows = parsed.map(({ content }) => content.row);
+  const existing = new ExistingUsers(await selectConflicting(engine, rows, trx));
+  const valid = convertLines(report, parsed, ({ row, isOld }) => {
+    if (existing.hasId(row.user_id)) return undefined;
+    if (isOld && existing.hasSkeleton(row.username_skeleton)) {
+      row.username_skeleton = distinctSkeleton(row.username_skeleton, row.user_id);
+    }
+    if (existing.conflictWith(row)) {
+      throw new BadLineError(
+        'has a username, an email address or a picture that belongs to another user',
+      );
+    }
+    // The lines after this one may conflict with it.
+    existing.add(row);
+    return row;
+  });
+  const added = valid.flatMap(({ content }) => content ?? []);
+  await insertUsers(engine, added, trx);
+  countRecords(report, valid.length, added.length);
+}
+
+/** The row of a user, as if there were no other users. */
+function userOf(record: UserRecord) {
+  const isOld = record.has_old_username ?? false;
+  const { name, key, skeleton } = parseUsername(record.username, { isOld });
+  const { email, key: emailKey } = parseEmail(record.email);
+  if (record.password_hash !== undefined && !isPasswordHash(record.password_hash)) {
+    throw new BadLineError(`password_hash must be ${PASSWORD_HASH_RULE}`);
+  }
+  const createdAt = timeOrNow(record.created_at);
+  const row = {
+    user_id: record.user_id ?? deriveId('user', emailKey),
+    username: name,
+    username_key: key,
+    username_skeleton: skeleton,
+    email,
+    email_key: emailKey,
+    password_hash: record.password_hash ?? null,
+    bio: parseBio(record.bio ?? ''),
+    avatar: record.picture ?? null,
+    is_verified: record.is_verified ? 1 : 0,
+    created_at: createdAt,
+    updated_at: record.updated_at === undefined ? createdAt : timeOrNow(record.updated_at),
+    suspended_at: record.suspended_at === undefined ? null : timeOrNow(record.suspended_at),
+  };
+  return { row, isOld };
+}
+
+interface UniqueKeys {
+  user_id: string;
+  username_key: string;
+  username_skeleton: string;
+  email_key: string;
+  avatar: string | null;
+}
+
+/** The unique keys of the users that a batch may conflict with. Looked up because a violated constraint ends a transaction. */
+class ExistingUsers {
+  readonly #ids = new Set<string>();
+  readonly #usernameKeys = new Set<string>();
+  readonly #skeletons = new Set<string>();
+  readonly #emailKeys = new Set<string>();
+  readonly #avatars = new Set<string>();
+
+  constructor(users: readonly UniqueKeys[]) {
+    for (const user of users) this.add(user);
+  }
+
+  add({ user_id, username_key, username_skeleton, email_key, avatar }: UniqueKeys): void {
+    this.#ids.add(user_id);
+    this.#usernameKeys.add(username_key);
+    this.#skeletons.add(username_skeleton);
+    this.#emailKeys.add(email_key);
+    if (avatar !== null) this.#avatars.add(avatar);
+  }
+
+  hasId(userId: string): boolean {
+    return this.#ids.has(userId);
+  }
+
+  hasSkeleton(skeleton: string): boolean {
+    return this.#skeletons.has(skeleton);
+  }
+
+  conflictWith({ username_key, username_skeleton, email_key, avatar }: UniqueKeys): boolean {
+    return (
+      this.#usernameKeys.has(username_key) ||
+      this.#skeletons.has(username_skeleton) ||
+      this.#emailKeys.has(email_key) ||
+      (avatar !== null && this.#avatars.has(avatar))
+    );
+  }
+}

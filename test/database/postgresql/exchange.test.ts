@@ -1,0 +1,39 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { sampleRecords } from '../../../server/sample/sample.ts';
+import { runCommand } from '../../support/commands.ts';
+import { startPostgresql } from '../../support/postgresql.ts';
+
+const hash = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+test('An export of either kind of database can be imported into the other kind', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'exchange-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const server = cleanup.use(await startPostgresql());
+  const postgresql = {
+    DATA_DIR: join(folder, 'postgresql'),
+    DATABASE_URL: await server.createDatabase('exchange'),
+  };
+  const first = { DATA_DIR: join(folder, 'first') };
+  const second = { DATA_DIR: join(folder, 'second') };
+
+  const importInto = async (settings: Record<string, string>, input: string) => {
+    const { code, stderr } = await runCommand('commands/import', ['-'], settings, input);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  };
+  const exportFrom = async (settings: Record<string, string>) =>
+    (await runCommand('commands/export', [], settings)).stdout;
+
+  const records = [...sampleRecords(hash, new Date('2026-01-01T00:00:00Z'))];
+  await importInto(first, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  const exported = await exportFrom(first);
+  expect(exported.split('\n').length).toBeGreaterThan(records.length);
+  await importInto(postgresql, exported);
+  expect(await exportFrom(postgresql)).toBe(exported);
+  await importInto(second, await exportFrom(postgresql));
+  expect(await exportFrom(second)).toBe(exported);
+}, 120_000);

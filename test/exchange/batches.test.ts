@@ -1,0 +1,398 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Engine } from '../../server/database/engine.ts';
+import { MAX_ROWS_PER_STATEMENT } from '../../server/database/prepared.ts';
+import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import { distinctSkeleton } from '../../server/text/username-keys.ts';
+import { POSTGRESQL_URL } from '../support/databases.ts';
+import { type EmptyDatabases, exportLines, prepareDatabases, toLines } from './databases.ts';
+
+let databases: EmptyDatabases;
+beforeAll(async () => {
+  databases = await prepareDatabases();
+});
+afterAll(() => databases[Symbol.asyncDispose]());
+
+const TAKEN = 'has a username, an email address or a picture that belongs to another user';
+const created_at = '2026-01-01T00:00:00.000Z';
+
+/** Usernames that do not look alike. */
+const nameOf = (i: number) =>
+  `user ${[...String(i)].map((digit) => 'abcdefghkp'[+digit]).join('')}`;
+const user = (i: number) => ({
+  type: 'user',
+  user_id: `u${i}`,
+  username: nameOf(i),
+  email: `u${i}@example.com`,
+  created_at,
+});
+const space = (i: number, tags: string[] = [], tag_ids?: number[]) => ({
+  type: 'space',
+  space_id: `s${i}`,
+  creator_id: 'u0',
+  title: `Space ${i}`,
+  tags,
+  tag_ids,
+  created_at,
+});
+const participant = (space_id: string, user_id: string) => ({
+  type: 'participant',
+  space_id,
+  user_id,
+  joined_at: created_at,
+});
+const message = (message_id: string, space_id: string, author_id: string) => ({
+  type: 'message',
+  message_id,
+  space_id,
+  author_id,
+  text: `Text of ${message_id}`,
+  created_at,
+});
+const appreciation = (message_id: string, user_id: string) => ({
+  type: 'appreciation',
+  message_id,
+  user_id,
+  created_at,
+});
+
+const importAll = (engine: Engine, records: Iterable<object | string>) =>
+  importRecords(engine, toLines(records), { skipBad: true });
+
+/** Imports every line on its own. Returns a report like that of one import. */
+async function importOneByOne(engine: Engine, lines: readonly string[]): Promise<ImportReport> {
+  const total: ImportReport = { added: 0, unchanged: 0, bad: [] };
+  for (const [i, line] of lines.entries()) {
+    const { added, unchanged, bad } = await importAll(engine, [line]);
+    total.added += added;
+    total.unchanged += unchanged;
+    total.bad.push(...bad.map(({ reason }) => ({ line: i + 1, reason })));
+  }
+  return total;
+}
+
+/** What searches find of each space. */
+const searchIndex = (engine: Engine) =>
+  engine.db
+    .selectFrom('public_spaces')
+    .select(['head', 'tail', 'participant_count', 'title_key'])
+    .orderBy('key')
+    .execute();
+
+async function termsOf(engine: Engine): Promise<Map<string, number>> {
+  const terms = new Map<string, number>();
+  for await (const { term, documents } of engine.wordIndex.terms(engine.db)) {
+    terms.set(term, documents);
+  }
+  return terms;
+}
+
+describe('A batch', () => {
+  test('counts a repeated record as unchanged', async () => {
+    await using engine = await databases.open();
+    const records = [
+      ...[user(0), user(1), user(0)],
+      ...[space(0, ['rye']), { ...space(0, ['oats']), title: 'Other' }, space(1)],
+      ...[participant('s0', 'u1'), participant('s0', 'u1'), participant('s0', 'u0')],
+      ...[message('m0', 's0', 'u1'), { ...message('m0', 's0', 'u0'), text: 'Other' }],
+      ...[appreciation('m0', 'u0'), appreciation('m0', 'u0')],
+    ];
+    const report = await importAll(engine, records);
+    expect(report).toEqual({ added: 7, unchanged: 6, bad: [] });
+    const exported = (await exportLines(engine)).map((line) => JSON.parse(line));
+    expect(exported.filter(({ type }) => type === 'space')).toMatchObject([
+      { space_id: 's0', title: 'Space 0', tags: ['rye'] },
+      { space_id: 's1', title: 'Space 1', tags: [] },
+    ]);
+    expect(exported.filter(({ type }) => type === 'message')).toMatchObject([
+      { message_id: 'm0', author_id: 'u1', text: 'Text of m0' },
+    ]);
+  });
+
+  test.each([
+    ['username', { username: 'MODEM' }],
+    ['username that looks alike', { username: 'modern' }],
+    ['email address', { email: 'U0@example.com' }],
+    ['avatar', { picture: `${'A'.repeat(22)}.webp` }],
+  ])(
+    'rejects a user with the %s of another user, earlier in the file or stored',
+    async (_, key) => {
+      const first = { ...user(0), username: 'modem', picture: `${'A'.repeat(22)}.webp` };
+      const records = [first, user(1), { ...user(2), ...key }, user(3)];
+      await using engine = await databases.open();
+      expect(await importAll(engine, records)).toEqual({
+        added: 3,
+        unchanged: 0,
+        bad: [{ line: 3, reason: TAKEN }],
+      });
+      expect(await importAll(engine, records)).toEqual({
+        added: 0,
+        unchanged: 3,
+        bad: [{ line: 3, reason: TAKEN }],
+      });
+      expect(await exportLines(engine)).toHaveLength(3);
+    },
+  );
+
+  test('adds a user whose id or keys belong only to a bad line before', async () => {
+    await using engine = await databases.open();
+    const report = await importAll(engine, [
+      user(0),
+      { ...user(1), email: user(0).email, username: nameOf(2) },
+      user(1),
+      user(2),
+    ]);
+    expect(report).toEqual({ added: 3, unchanged: 0, bad: [{ line: 2, reason: TAKEN }] });
+  });
+
+  test('distinguishes old usernames that look alike', async () => {
+    await using engine = await databases.open();
+    const alike = (i: number, username: string, has_old_username?: boolean) => ({
+      ...user(i),
+      username,
+      has_old_username,
+    });
+    const report = await importAll(engine, [
+      alike(0, 'modem'),
+      alike(1, 'modern', true),
+      alike(2, 'rnodern', true),
+      alike(3, 'rnodem'),
+      alike(1, 'modern', true),
+    ]);
+    expect(report).toEqual({ added: 3, unchanged: 1, bad: [{ line: 4, reason: TAKEN }] });
+    const rows = await engine.db
+      .selectFrom('users')
+      .select(['user_id', 'username_skeleton'])
+      .orderBy('pk')
+      .execute();
+    const skeleton = rows[0]?.username_skeleton as string;
+    expect(rows).toEqual([
+      { user_id: 'u0', username_skeleton: skeleton },
+      { user_id: 'u1', username_skeleton: distinctSkeleton(skeleton, 'u1') },
+      { user_id: 'u2', username_skeleton: distinctSkeleton(skeleton, 'u2') },
+    ]);
+  });
+
+  test('reports its bad lines in the order of the file, whenever they were found', async () => {
+    await using engine = await databases.open();
+    const report = await importAll(engine, [
+      user(0),
+      { ...user(1), email: user(0).email },
+      'no',
+      { ...user(2), username: '' },
+      '',
+      user(3),
+      { type: 'room' },
+      space(0),
+      { ...space(1), creator_id: 'eve' },
+      message('m0', 's0', 'u3'),
+      message('m1', 's9', 'u3'),
+      { ...message('m2', 's0', 'u0'), text: ' ' },
+      message('m3', 's0', 'u0'),
+    ]);
+    expect(report.added).toBe(4);
+    expect(report.bad).toMatchObject([
+      { line: 2, reason: TAKEN },
+      { line: 3, reason: 'is not JSON' },
+      { line: 4 },
+      { line: 7, reason: expect.stringContaining('has a type other than') },
+      { line: 9, reason: 'creator_id eve is not known' },
+      { line: 10, reason: 'has an author who never joined the space' },
+      { line: 11, reason: 'space_id s9 is not known' },
+      { line: 12, reason: expect.stringContaining('blank') },
+    ]);
+  });
+
+  test('does not change anything because of one bad line among many', async () => {
+    await using engine = await databases.open();
+    const records = Array.from({ length: 3 * MAX_ROWS_PER_STATEMENT }, (_, i) => user(i));
+    const lines = [...records, { ...space(0), creator_id: 'eve' }, space(1)];
+    const rejected = importRecords(engine, toLines(lines));
+    await expect(rejected).rejects.toThrow(ImportError);
+    expect(await exportLines(engine)).toEqual([]);
+  });
+
+  test('stops after a hundred bad lines and lists them', async () => {
+    await using engine = await databases.open();
+    let read = 0;
+    function* lines() {
+      for (; read < 10_000; read += 1) yield read % 2 === 0 ? 'no' : user(read);
+    }
+    const error = await importRecords(engine, toLines(lines())).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(ImportError);
+    const { bad } = (error as ImportError).report;
+    expect(bad.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, i) => 2 * i + 1));
+    expect(read).toBeLessThan(1_000);
+  });
+
+  test('is imported correctly if the types alternate line by line', async () => {
+    await using engine = await databases.open();
+    const records = [user(0)].concat(
+      Array.from({ length: 40 }, (_, i) => [
+        user(i + 1),
+        space(i, [`tag ${i}`, 'rye']),
+        participant(`s${i}`, `u${i + 1}`),
+        message(`m${i}`, `s${i}`, `u${i + 1}`),
+        appreciation(`m${i}`, 'u0'),
+      ]).flat() as never[],
+    );
+    const report = await importAll(engine, records);
+    expect(report).toEqual({ added: records.length, unchanged: 0, bad: [] });
+    await using sorted = await databases.open();
+    const types = ['user', 'space', 'participant', 'message', 'appreciation'];
+    const byType = types.flatMap((type) => records.filter((each) => each.type === type));
+    expect(await importAll(sorted, byType)).toEqual(report);
+    expect(await exportLines(engine)).toEqual(await exportLines(sorted));
+    expect(await searchIndex(engine)).toEqual(await searchIndex(sorted));
+  });
+
+  test.each([-1, 0, 1])('may end at its maximum size %+i lines', async (difference) => {
+    const count = MAX_ROWS_PER_STATEMENT + difference;
+    const numbers = Array.from({ length: count }, (_, i) => i);
+    await using engine = await databases.open();
+    const records = [
+      ...numbers.map(user),
+      // The first of the next batch or the last of this one.
+      user(count - 1),
+      { ...user(count), email: user(count - 1).email },
+      ...numbers.map((i) => space(i, [`tag ${i}`])),
+      ...numbers.map((i) => participant('s0', `u${i}`)),
+      ...numbers.map((i) => message(`m${i}`, 's0', `u${i}`)),
+    ];
+    expect(await importAll(engine, records)).toEqual({
+      added: 4 * count - 1,
+      // The second record of the last user, and the participation of the creator.
+      unchanged: 2,
+      bad: [{ line: count + 2, reason: TAKEN }],
+    });
+    const indexed = await searchIndex(engine);
+    expect(indexed).toHaveLength(count);
+    expect(indexed[0]).toMatchObject({ title_key: 'space 0', participant_count: count });
+    expect((await termsOf(engine)).get('space')).toBe(count);
+  });
+});
+
+describe('Tag ids in a batch', () => {
+  const exportedTags = async (engine: Engine) => {
+    const records = (await exportLines(engine)).map((line) => JSON.parse(line));
+    return records
+      .filter(({ type }) => type === 'space')
+      .map(({ tags, tag_ids }) => tags.map((name: string, i: number) => `${tag_ids[i]} ${name}`));
+  };
+
+  test('are assigned in the order of the spaces', async () => {
+    const records = [
+      user(0),
+      space(0, ['rye', 'oats']),
+      // 2 belongs to oats by now.
+      space(1, ['spelt', 'wheat'], [2, 10]),
+      space(2, ['barley', 'rye']),
+      space(3, ['millet'], [11]),
+    ];
+    await using engine = await databases.open();
+    await importAll(engine, records);
+    expect(await exportedTags(engine)).toEqual([
+      ['1 rye', '2 oats'],
+      ['11 spelt', '10 wheat'],
+      ['12 barley', '1 rye'],
+      ['13 millet'],
+    ]);
+  });
+});
+
+const pick = <T>(...values: T[]) => fc.constantFrom(...values);
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const userIds = pick('u0', 'u1', 'u2', 'u3');
+const spaceIds = pick('s0', 's1', 's2');
+const messageIds = pick('m0', 'm1', 'm2');
+
+const users = fc.record({
+  type: fc.constant('user'),
+  user_id: maybe(userIds),
+  username: pick('modem', 'modern', 'MODEM', 'rnodem', 'cy_', 'di', 'eve', ''),
+  has_old_username: maybe(fc.boolean()),
+  email: pick('a@x.org', 'A@x.org', 'b@x.org', 'c@x.org', 'd@x.org'),
+  picture: maybe(pick(`${'A'.repeat(22)}.webp`, `${'B'.repeat(22)}.webp`)),
+  suspended_at: maybe(fc.constant(created_at)),
+  created_at: fc.constant(created_at),
+});
+const visibilities = pick<object>(
+  {},
+  { visibility: 'public' },
+  { visibility: 'public', invitation_code: 'c'.repeat(22) },
+  // A missing code would be generated, and differ between the imports.
+  { visibility: 'private', invitation_code: 'c'.repeat(22) },
+);
+const spaces = fc
+  .record({
+    visibility: visibilities,
+    type: fc.constant('space'),
+    space_id: maybe(spaceIds),
+    creator_id: userIds,
+    title: pick('Bread', 'Rolls and bread', ' '),
+    tags: fc.array(pick('rye', 'Rye', 'oats', '#spelt', '#'), { maxLength: 3 }),
+    tag_ids: maybe(fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 3 })),
+    created_at: fc.constant(created_at),
+  })
+  .map(({ visibility, ...record }) => ({ ...record, ...visibility }));
+const participants = fc.record({
+  type: fc.constant('participant'),
+  space_id: spaceIds,
+  user_id: userIds,
+  joined_at: fc.constant(created_at),
+  left_at: maybe(fc.constant(created_at)),
+  removed_at: maybe(fc.constant(created_at)),
+});
+const messages = fc.record({
+  type: fc.constant('message'),
+  message_id: maybe(messageIds),
+  space_id: spaceIds,
+  author_id: userIds,
+  text: pick('Hello', 'Goodbye', ' '),
+  created_at: fc.constant(created_at),
+});
+const appreciations = fc.record({
+  type: fc.constant('appreciation'),
+  message_id: messageIds,
+  user_id: userIds,
+  created_at: fc.constant(created_at),
+});
+const run = (record: fc.Arbitrary<object>) => fc.array(record, { minLength: 1, maxLength: 6 });
+const badLines = fc.array(pick('no', '{}', ''), { minLength: 1, maxLength: 2 });
+/** Runs of one type, mostly in the order of an export, so that many records are valid. */
+const files = fc
+  .tuple(
+    run(users),
+    run(spaces),
+    run(participants),
+    run(messages),
+    fc.array(
+      fc.oneof(...[users, spaces, participants, messages, appreciations].map(run), badLines),
+      {
+        maxLength: 6,
+      },
+    ),
+  )
+  .map(([first, second, third, fourth, others]) =>
+    [first, second, third, fourth, ...others]
+      .flat()
+      .map((each) => (typeof each === 'string' ? each : JSON.stringify(each))),
+  );
+
+/** Creating a database and importing a line take several times as long on PostgreSQL. */
+const NUM_RUNS = process.env[POSTGRESQL_URL] ? 5 : 30;
+
+test('One import of any lines has the same result as an import of each line', async () => {
+  await fc.assert(
+    fc.asyncProperty(files, async (lines) => {
+      await using together = await databases.open();
+      await using apart = await databases.open();
+      const report = await importAll(together, lines);
+      expect(report).toEqual(await importOneByOne(apart, lines));
+      expect(await exportLines(together)).toEqual(await exportLines(apart));
+      expect(await searchIndex(together)).toEqual(await searchIndex(apart));
+      expect(await termsOf(together)).toEqual(await termsOf(apart));
+    }),
+    { numRuns: NUM_RUNS },
+  );
+}, 180_000);
