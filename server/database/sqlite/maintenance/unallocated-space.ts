@@ -1,0 +1,42 @@
+/** A range of bytes, without the byte at `end`. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+const FILE_HEADER_BYTES = 100;
+
+/** Size of the header of a b-tree page by its first byte. Other pages never begin with these bytes. */
+const HEADER_BYTES: Readonly<Record<number, number>> = {
+  2: 12, // interior page of an index
+  5: 12, // interior page of a table
+  10: 8, // leaf of an index
+  13: 8, // leaf of a table
+};
+
+const CELL_COUNT_OFFSET = 3;
+const CONTENT_START_OFFSET = 5;
+const CELL_POINTER_BYTES = 2;
+
+/** The content area of an empty page begins here, but the field has only two bytes. */
+const MAX_CONTENT_START = 65_536;
+
+/**
+ * Finds the unallocated space of a b-tree page, between the cell pointers and the cells. See
+ * https://sqlite.org/fileformat.html#b_tree_pages
+ * @param usableBytes the size of the page without the reserved space at its end
+ * @returns undefined for other pages, and for pages that do not have this format
+ */
+export function findUnallocatedSpace(
+  page: Buffer,
+  usableBytes: number,
+  isFirstPage: boolean,
+): ByteRange | undefined {
+  const offset = isFirstPage ? FILE_HEADER_BYTES : 0;
+  const headerBytes = HEADER_BYTES[page.readUInt8(offset)];
+  if (headerBytes === undefined) return undefined;
+  const cells = page.readUInt16BE(offset + CELL_COUNT_OFFSET);
+  const start = offset + headerBytes + cells * CELL_POINTER_BYTES;
+  const end = page.readUInt16BE(offset + CONTENT_START_OFFSET) || MAX_CONTENT_START;
+  return start <= end && end <= usableBytes ? { start, end } : undefined;
+}
