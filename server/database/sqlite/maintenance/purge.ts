@@ -6,8 +6,11 @@ import { rewriteWordIndex } from './word-index-merge.ts';
 /** Minimum time between a failed purge and the next one. */
 const RETRY_INTERVAL_MS = 60_000;
 
-/** After the file is scrubbed, the next purge waits for this many times the duration, to leave time for other work. */
-const PAUSE_FACTOR = 10;
+/**
+ * After a purge, the next one waits for this many times its duration. Otherwise, someone who creates and deletes accounts
+ * could keep maintenance from all other work.
+ */
+const PAUSE_FACTOR = 3;
 
 /** How long a purge waits for the deletion of discarded avatars. After that, their names can remain in the database. */
 const AVATAR_TIMEOUT_MS = 5_000;
@@ -40,15 +43,21 @@ export class Purger {
   }
 
   async purge(requestIds: number[]): Promise<void> {
+    // First, so that the time until then does not count.
+    await this.#waitForDiscardedAvatars();
+    const startedAt = performance.now();
     await rewriteWordIndex(this.#db, this.#stopping);
     // After the word index, because the dictionary is built from it.
     await this.#refreshDictionary();
-    await this.#waitForDiscardedAvatars();
     if (this.#stopping.aborted) return;
+    // In case the next step fails. Otherwise it is replaced below.
+    this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
     // After the steps above, because they delete rows, too, and can leave copies of them in unused space.
-    await this.#scrubFile();
+    await runScrubProcess(this.#file, this.#stopping);
     if (this.#stopping.aborted) return;
     await this.#db.deleteFrom('pending_purges').where('id', 'in', requestIds).execute();
+    const endedAt = performance.now();
+    this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
   }
 
   /** Waits until housekeeping has deleted the rows of discarded avatars, which contain the names of their files. */
@@ -64,14 +73,5 @@ export class Purger {
       if (due.length === 0) return;
       await sleep(AVATAR_POLL_INTERVAL_MS);
     }
-  }
-
-  async #scrubFile(): Promise<void> {
-    // In case it fails. Otherwise it is replaced below.
-    this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
-    const startedAt = performance.now();
-    await runScrubProcess(this.#file, this.#stopping);
-    const endedAt = performance.now();
-    this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
   }
 }

@@ -4,14 +4,14 @@ import type Sqlite from 'better-sqlite3';
 import { isBusy } from '../errors.ts';
 import { openFile } from '../open-file.ts';
 import { truncateWal } from '../wal.ts';
-import { findUnallocatedSpace } from './unallocated-space.ts';
+import { findUnusedSpace } from './unused-space.ts';
 
 // `secure_delete` overwrites deleted rows. But when SQLite distributes rows among pages, copies of moved rows remain in
-// the unallocated space of b-tree pages, also after the rows are deleted. VACUUM would remove them, but it blocks
+// the unused space of b-tree pages, also after the rows are deleted. VACUUM would remove them, but it blocks
 // writers for seconds. SQLite's shell extension `scrub` does the same as this module, but only for a copy of the file.
 //
 // This module writes into the file itself. This cannot damage the database:
-// - It changes only unallocated space, which SQLite never reads. A crash between two writes therefore has no effect.
+// - It changes only unused space, whose content SQLite never reads. A crash between two writes therefore has no effect.
 // - It holds the write lock, and the write-ahead log is empty. So no page changes meanwhile, there is no newer version
 //   of a page in the log, and no checkpoint writes to the file.
 // - Its transaction changes a row, so that other connections discard the pages in their caches. Otherwise, their next
@@ -38,7 +38,7 @@ interface Remains {
 }
 
 /**
- * Overwrites the unallocated space of all pages with zeros, in short transactions. Then truncates the write-ahead log.
+ * Overwrites the unused space of all pages with zeros, in short transactions. Then truncates the write-ahead log.
  *
  * Call it only in a process that does nothing else with the file: when a process closes a file, it loses all its locks
  * on it, including those of SQLite. See https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
@@ -87,16 +87,17 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
   }
 }
 
-/** Finds unallocated space that contains anything but zeros. */
+/** Finds unused space that contains anything but zeros. */
 function findRemains(fd: number, start: number, chunk: Buffer, pageBytes: number): Remains[] {
   const bytes = readSync(fd, chunk, 0, chunk.length, start);
   const usableBytes = pageBytes - reservedBytes(fd);
   const remains: Remains[] = [];
   for (let at = 0; at + pageBytes <= bytes; at += pageBytes) {
     const page = chunk.subarray(at, at + pageBytes);
-    const space = findUnallocatedSpace(page, usableBytes, start + at === 0);
-    if (!space || isZero(page.subarray(space.start, space.end))) continue;
-    remains.push({ position: start + at + space.start, length: space.end - space.start });
+    for (const space of findUnusedSpace(page, usableBytes, start + at === 0)) {
+      if (isZero(page.subarray(space.start, space.end))) continue;
+      remains.push({ position: start + at + space.start, length: space.end - space.start });
+    }
   }
   return remains;
 }
