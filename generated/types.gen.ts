@@ -1496,6 +1496,10 @@ export type RenewInvitationCodeErrors = {
      */
     409: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1902,6 +1906,10 @@ export type RemoveParticipantErrors = {
      */
     409: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2287,6 +2295,10 @@ export type ReportSpaceErrors = {
      */
     415: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2348,6 +2360,10 @@ export type ReportMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
