@@ -138,9 +138,10 @@ test('A database stays intact when the process is killed', async () => {
   const entry = new URL('../../server/database/sqlite/maintenance/scrub-entry.ts', import.meta.url);
   for (let i = 0; i < 8; i += 1) {
     const child = fork(entry, [file], { execArgv: [] });
+    const closed = once(child, 'close');
     await sleep(100 + Math.random() * 200);
     child.kill('SIGKILL');
-    await once(child, 'close');
+    await closed;
     expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
   }
   expect(readRows()).toEqual(rows);
