@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../server/database/open.ts';
 import { runScrubProcess } from '../../server/database/sqlite/maintenance/scrub-process.ts';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
+import { readDataFolder } from '../support/data-files.ts';
 
 /** Not a hexadecimal digit, so no random name contains it. */
 const CANARY = 'zyxwvzyxwv';
@@ -61,9 +62,8 @@ function readRows(): unknown[] {
 async function countRemains(): Promise<number> {
   sqlite.pragma('wal_checkpoint(TRUNCATE)');
   let count = 0;
-  for (const name of await readdir(dataDir)) {
-    const content = await readFile(join(dataDir, name), 'latin1');
-    count += content.split(CANARY).length - 1;
+  for (const { content } of await readDataFolder(dataDir)) {
+    count += content.toString('latin1').split(CANARY).length - 1;
   }
   return count;
 }
