@@ -353,6 +353,8 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
  *
+ * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -465,6 +467,8 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
  * space. Returns 409 if the user is the creator of the space.
  *
+ * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -562,6 +566,8 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
  * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
+ * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ *
  */
 export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -578,6 +584,8 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
  * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
+ *
+ * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
 export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ReportMessageErrors, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ReportMessageErrors, ThrowOnError>({

@@ -1673,6 +1673,10 @@ export type RenewInvitationCodeErrors = {
      */
     409: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2079,6 +2083,10 @@ export type RemoveParticipantErrors = {
      */
     409: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2464,6 +2472,10 @@ export type ReportSpaceErrors = {
      */
     415: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2525,6 +2537,10 @@ export type ReportMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */

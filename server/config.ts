@@ -48,7 +48,8 @@ export interface Quotas {
 /**
  * - `space`: creating and updating spaces, which updates the search index.
  * - `message`: sending messages.
- * - `change`: joining spaces, appreciating messages and changing the bio.
+ * - `change`: joining spaces, appreciating messages, changing the bio, renewing invitation codes, removing participants
+ *   and reporting.
  *
  * Deleting, leaving and withdrawing do not count, because they only undo counted actions.
  */

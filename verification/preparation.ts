@@ -109,6 +109,7 @@ const changes: Record<string, Change> = {
   'renewInvitationCode 200': inPrivateSpace,
   'renewInvitationCode 403': asOther,
   'renewInvitationCode 409': asCreator,
+  'renewInvitationCode 429': inPrivateSpace,
   'joinSpace 200': asOther,
   'joinSpace 403': (t, { removed }) => setToken(t, removed.token),
   'joinSpace 409': (t, { space, otherSpace }) => setPath(t, space.space_id, otherSpace.space_id),
@@ -121,6 +122,7 @@ const changes: Record<string, Change> = {
   'removeParticipant 403': asOther,
   'removeParticipant 404': (t, { space }) => setPath(t, UNKNOWN_ID, space.space_id),
   'removeParticipant 409': asCreator,
+  'removeParticipant 429': (t, { creator, removed }) => setPath(t, creator.userId, removed.userId),
   'undoRemoval 403': asOther,
 
   'sendMessage 429': asCreator,
@@ -134,7 +136,9 @@ const changes: Record<string, Change> = {
   'withdrawAppreciation 200': asOther,
 
   'reportSpace 409': asFrequentReporter,
+  'reportSpace 429': asCreator,
   'reportMessage 409': asFrequentReporter,
+  'reportMessage 429': asCreator,
 };
 
 /** Items of lists that the responses contain, although the requests do not name them. */

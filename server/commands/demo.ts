@@ -16,10 +16,13 @@ const INTRODUCTION = `**This is a demo.** To try the operations that need an acc
 the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
 response, press *Authorize* and paste it. The ids in the examples exist.`;
 
+/** Retries, because threads of this process can still create files while the folder is being deleted. */
+const REMOVAL_OPTIONS = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
+
 readArguments('demo');
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
-process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
+process.on('exit', () => rmSync(dataDir, REMOVAL_OPTIONS));
 // Exits at once, also while the demo is being prepared. `serve` would finish requests first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 

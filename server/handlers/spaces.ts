@@ -85,7 +85,9 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     renewInvitationCode: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await renewInvitationCode(context, callerOf(request), space_id);
+      const space = await countForNetwork(rateLimits, 'change', request, () =>
+        renewInvitationCode(context, callerOf(request), space_id),
+      );
       return reply.code(200).send(space);
     },
 
@@ -107,7 +109,9 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     removeParticipant: async (request, reply) => {
       const { space_id, user_id } = request.params;
-      const removal = await removeParticipant(context, callerOf(request), space_id, user_id);
+      const removal = await countForNetwork(rateLimits, 'change', request, () =>
+        removeParticipant(context, callerOf(request), space_id, user_id),
+      );
       return reply.code(200).send(removal);
     },
 

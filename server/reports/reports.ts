@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
@@ -7,6 +8,7 @@ import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
+import type { Writing } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 
 /** Maximum number of open reports of one user, so that one user cannot flood the operator. */
@@ -14,10 +16,11 @@ const MAX_OPEN_REPORTS = 20;
 
 /**
  * Reports a space to the operator. If the caller has an open report about it, replaces its reason.
- * @throws DomainError `invalid_request`, `space_not_found`, `too_many_reports`
+ * @throws DomainError `invalid_request`, `space_not_found`, `too_many_reports`,
+ *   `too_many_requests`
  */
 export async function reportSpace(
-  engine: Engine,
+  { engine, quotas }: Writing,
   caller: Caller,
   spaceId: string,
   reason: string,
@@ -25,6 +28,7 @@ export async function reportSpace(
   assertReason(reason);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const { pk } = await findSpace(trx, caller, spaceId);
     await saveReport(trx, caller, 'space_pk', pk, reason);
   });
@@ -32,10 +36,11 @@ export async function reportSpace(
 
 /**
  * Reports a message to the operator. If the caller has an open report about it, replaces its reason.
- * @throws DomainError `invalid_request`, `message_not_found`, `too_many_reports`
+ * @throws DomainError `invalid_request`, `message_not_found`, `too_many_reports`,
+ *   `too_many_requests`
  */
 export async function reportMessage(
-  engine: Engine,
+  { engine, quotas }: Writing,
   caller: Caller,
   messageId: string,
   reason: string,
@@ -43,6 +48,7 @@ export async function reportMessage(
   assertReason(reason);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const { pk } = await findMessage(trx, caller, messageId);
     await saveReport(trx, caller, 'message_pk', pk, reason);
   });

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import type { Removal } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores, Writing } from '../stores.ts';
 import { describeCreator } from '../users/creator.ts';
 import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
 import { findOwnSpace } from './spaces.ts';
@@ -13,16 +14,18 @@ import { findOwnSpace } from './spaces.ts';
 /**
  * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does nothing
  * if the user has already been removed.
- * @throws DomainError `space_not_found`, `not_space_creator`, `participant_not_found`, `creator_cannot_leave`
+ * @throws DomainError `space_not_found`, `not_space_creator`, `participant_not_found`, `creator_cannot_leave`,
+ *   `too_many_requests`
  */
 export async function removeParticipant(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
   userId: string,
 ): Promise<Removal> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const space = await findOwnSpace(trx, caller, spaceId);
     const participation = await trx
       .selectFrom('participations')
@@ -72,6 +75,8 @@ export async function undoRemoval(
       .where('user_pk', '=', (eb) =>
         eb.selectFrom('users').select('pk').where('user_id', '=', userId),
       )
+      // Does not count as a change, so it must not write if there is nothing to undo.
+      .where('removed_at', 'is not', null)
       .execute();
   });
 }

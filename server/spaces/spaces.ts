@@ -155,15 +155,16 @@ async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): 
 
 /**
  * Replaces the invitation code of a private space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`
+ * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`, `too_many_requests`
  */
 export async function renewInvitationCode(
-  { engine, avatars }: Stores,
+  { engine, avatars, quotas }: Stores & Writing,
   caller: Caller,
   spaceId: string,
 ): Promise<Space> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
     const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
     if (visibility === 'public') {
       throw new DomainError(

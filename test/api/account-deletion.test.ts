@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,6 +7,7 @@ import { operations } from '../../server/contract.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { readDataFolder } from '../support/data-files.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
@@ -375,17 +376,9 @@ function nonsense(seed: number): string {
 
 /** Returns names and content of all files in the data folder: database, write-ahead log, limits and avatars. */
 async function readDataFiles({ context }: TestApp): Promise<Buffer> {
-  const entries = await readdir(context.config.dataDir, { recursive: true, withFileTypes: true });
-  const files = entries.filter((each) => each.isFile());
+  const files = await readDataFolder(context.config.dataDir);
   expect(files.map(({ name }) => name)).toContain('space-service.sqlite-wal');
-  return Buffer.concat(
-    await Promise.all(
-      files.flatMap(({ parentPath, name }) => [
-        Buffer.from(name),
-        readFile(path.join(parentPath, name)),
-      ]),
-    ),
-  );
+  return Buffer.concat(files.flatMap(({ name, content }) => [Buffer.from(name), content]));
 }
 
 /** Waits until all pending purges are complete, then reads the data files. */

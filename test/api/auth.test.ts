@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration, SessionSummary } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { readDataFolder } from '../support/data-files.ts';
 import { readPages } from '../support/pages.ts';
 
 let app: TestApp;
@@ -308,11 +307,8 @@ describe('access tokens', () => {
   test('are stored as a hash only', async () => {
     const row = await session(alice.token).selectAll().executeTakeFirstOrThrow();
     expect(row.token_hash).toBe(sha256(alice.token));
-    const folder = app.context.config.dataDir;
-    const files = await readdir(folder, { recursive: true, withFileTypes: true });
-    for (const file of files.filter((each) => each.isFile())) {
-      const bytes = await readFile(join(file.parentPath, file.name));
-      expect(bytes.includes(alice.token), file.name).toBe(false);
+    for (const { name, content } of await readDataFolder(app.context.config.dataDir)) {
+      expect(content.includes(alice.token), name).toBe(false);
     }
   });
 

@@ -208,6 +208,10 @@ describe('The server', () => {
     ],
     ['without a Host header', 'GET /healthz HTTP/1.1\r\n\r\n'],
     [
+      'with two Authorization headers',
+      'GET /healthz HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n',
+    ],
+    [
       'with Content-Length and chunked encoding',
       head('POST', '/api/auth/login', { 'Content-Length': 3, 'Transfer-Encoding': 'chunked' }),
     ],

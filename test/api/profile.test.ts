@@ -462,9 +462,14 @@ describe('changePassword', () => {
 
   test('accepts one of twenty concurrent requests', async () => {
     const passwords = Array.from({ length: 20 }, (_, i) => `new password ${i}`);
-    const responses = await Promise.all(
-      passwords.map((password) => change(user, { newPassword: password })),
-    );
+    const attempt = async (password: string) => {
+      for (;;) {
+        const result = await change(user, { newPassword: password });
+        // On a busy machine, requests wait too long for password hashing. They have changed nothing.
+        if (result.response?.status !== 503) return result;
+      }
+    };
+    const responses = await Promise.all(passwords.map(attempt));
     const statuses = responses.map(({ response }) => response?.status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(statuses.filter((status) => status === 403)).toHaveLength(19);

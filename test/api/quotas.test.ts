@@ -144,6 +144,29 @@ describe('The quotas per hour and day', () => {
     expect(await statusOf(api.leaveSpace({ client, path }))).toBe(200);
   });
 
+  test('count renewed invitation codes, removed participants and reports as changes', async () => {
+    const [user, other, headers] = [await app.register(), await app.register(), newClient()];
+    const { client } = user;
+    const hidden = await createSpace(user, { visibility: 'private' });
+    await joinSpace(other, hidden);
+    const foreign = await createSpace(other);
+    const message = await sendMessage(other, foreign, 'Hello');
+    const path = { space_id: hidden.space_id };
+    const removal = { ...path, user_id: other.userId };
+    const body = { reason: 'Advertising' };
+    const actions = [
+      () => api.renewInvitationCode({ client, headers, path }),
+      () => api.removeParticipant({ client, headers, path: removal }),
+      () => api.reportSpace({ client, headers, path: { space_id: foreign.space_id }, body }),
+      () => api.reportMessage({ client, headers, path: { message_id: message.message_id }, body }),
+    ];
+    for (const act of actions) expect(await statusOf(act())).toBe(200);
+    for (const act of actions) {
+      await expectRetryAfter(act(), 3_600, 'An account can make at most 4 changes per hour.');
+    }
+    expect(await statusOf(api.undoRemoval({ client, path: removal }))).toBe(200);
+  });
+
   test('of ten accounts are the limit of a network', async () => {
     const headers = { 'x-forwarded-for': '2001:db8:7:1::1' };
     const neighbour = { 'x-forwarded-for': '2001:db8:7:2::1' };

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Operation, operations } from '../../server/contract.ts';
@@ -12,11 +15,14 @@ describe('npm run demo', () => {
   let demo: RunningProcess;
   let url: string;
   let browser: Browser;
+  /** Contains the data of the demo, which the demo cannot delete when it is killed. */
+  let folder: string;
   beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'demo-test-'));
     const port = String(await freePort());
     url = `http://127.0.0.1:${port}`;
     // Through npm, which builds the page first.
-    demo = startProcess('npm', ['run', '--silent', 'demo'], { PORT: port });
+    demo = startProcess('npm', ['run', '--silent', 'demo'], { PORT: port, TMPDIR: folder });
     const isReady = () => expect(demo.output()).toContain('person30@example.com');
     await vi.waitFor(isReady, { timeout: 30_000 });
     if (hasChromium) browser = await launchChromium();
@@ -24,6 +30,7 @@ describe('npm run demo', () => {
   afterAll(async () => {
     await browser?.close();
     await demo.kill();
+    await rm(folder, { recursive: true });
   });
 
   test('serves the example web page at / and its files, but no other paths', async () => {

@@ -26,7 +26,7 @@ export interface TaskResponse {
   error?: SerializedError;
 }
 
-interface SerializedError {
+export interface SerializedError {
   name: string;
   message: string;
   code: string | undefined;

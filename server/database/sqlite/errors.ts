@@ -15,9 +15,9 @@ export function busyError(message: string): Error {
   return Object.assign(new Error(message), { code: 'SQLITE_BUSY' });
 }
 
-/** Creates an error like SQLite's own for a full disk. */
-export function diskFullError(message: string): Error {
-  return Object.assign(new Error(message), { code: 'SQLITE_FULL' });
+/** Creates an error like SQLite's own for a file that could not be read or written. */
+export function ioError(message: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { code: 'SQLITE_IOERR' });
 }
 
 export function isUnavailable(error: unknown): boolean {

@@ -25,6 +25,8 @@ export async function checkpointWal(db: Database): Promise<void> {
  */
 export async function truncateWal(sqlite: Sqlite.Database, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
+    // TRUNCATE holds the write lock while it copies pages, so most of them are copied before.
+    sqlite.pragma('wal_checkpoint(PASSIVE)');
     const [result] = sqlite.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
     if (result?.busy === 0) return true;
     await sleep(READER_RETRY_INTERVAL_MS);

@@ -1,27 +1,16 @@
-import { statfs } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type Sqlite from 'better-sqlite3';
 import type { Database } from '../../engine.ts';
-import { diskFullError } from '../errors.ts';
-import { openFile } from '../open-file.ts';
-import { vacuum } from '../vacuum.ts';
-import { truncateWal } from '../wal.ts';
+import { runScrubProcess } from './scrub-process.ts';
 import { rewriteWordIndex } from './word-index-merge.ts';
 
-/** Rewriting a file of this size blocks writers for a second or two. Larger files need `npm run compact`. */
-const MAX_VACUUM_BYTES = 256 * 2 ** 20;
-
-/** Required free space per byte of the file: 1 for the temporary copy, 1 for the log, and 0.5 for other writers. */
-const VACUUM_SPACE_FACTOR = 2.5;
-
-/** Minimum time between a failed rewrite and the next purge. */
-const VACUUM_RETRY_INTERVAL_MS = 60_000;
+/** Minimum time between a failed purge and the next one. */
+const RETRY_INTERVAL_MS = 60_000;
 
 /**
- * After a rewrite, the next purge waits for this many times its duration, so that writers are blocked less than a tenth
- * of the time.
+ * After a purge, the next one waits for this many times its duration. Otherwise, someone who creates and deletes accounts
+ * could keep maintenance from all other work.
  */
-const VACUUM_PAUSE_FACTOR = 10;
+const PAUSE_FACTOR = 3;
 
 /** How long a purge waits for the deletion of discarded avatars. After that, their names can remain in the database. */
 const AVATAR_TIMEOUT_MS = 5_000;
@@ -48,29 +37,27 @@ export class Purger {
     this.#stopping = stopping;
   }
 
-  /** Whether the last rewrite of the file is too recent for another purge. */
+  /** Whether the last purge is too recent for another one. */
   get isPausing(): boolean {
     return performance.now() < this.#pausesUntil;
   }
 
   async purge(requestIds: number[]): Promise<void> {
+    // First, so that the time until then does not count.
+    await this.#waitForDiscardedAvatars();
+    const startedAt = performance.now();
     await rewriteWordIndex(this.#db, this.#stopping);
     // After the word index, because the dictionary is built from it.
     await this.#refreshDictionary();
-    await this.#waitForDiscardedAvatars();
     if (this.#stopping.aborted) return;
-    const sqlite = openFile(this.#file);
-    try {
-      // After the steps above, because they delete rows, too, and can leave copies of them in unused space.
-      const bytes = fileBytes(sqlite);
-      if (bytes <= MAX_VACUUM_BYTES) await this.#rewriteFile(sqlite, bytes);
-      // Last, because the log contains earlier versions of all changed pages.
-      await truncateWal(sqlite, this.#stopping);
-    } finally {
-      sqlite.close();
-    }
+    // In case the next step fails. Otherwise it is replaced below.
+    this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
+    // After the steps above, because they delete rows, too, and can leave copies of them in unused space.
+    await runScrubProcess(this.#file, this.#stopping);
     if (this.#stopping.aborted) return;
     await this.#db.deleteFrom('pending_purges').where('id', 'in', requestIds).execute();
+    const endedAt = performance.now();
+    this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
   }
 
   /** Waits until housekeeping has deleted the rows of discarded avatars, which contain the names of their files. */
@@ -87,34 +74,4 @@ export class Purger {
       await sleep(AVATAR_POLL_INTERVAL_MS);
     }
   }
-
-  async #rewriteFile(sqlite: Sqlite.Database, bytes: number): Promise<void> {
-    // In case the rewrite fails. Otherwise it is replaced below.
-    this.#pausesUntil = performance.now() + VACUUM_RETRY_INTERVAL_MS;
-    await assertSpaceToRewrite(this.#file, bytes);
-    const startedAt = performance.now();
-    await vacuum(sqlite, this.#stopping);
-    const endedAt = performance.now();
-    this.#pausesUntil = endedAt + VACUUM_PAUSE_FACTOR * (endedAt - startedAt);
-  }
-}
-
-function fileBytes(sqlite: Sqlite.Database): number {
-  const pages = sqlite.pragma('page_count', { simple: true }) as number;
-  const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
-  return pages * pageBytes;
-}
-
-async function assertSpaceToRewrite(file: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(file);
-  const required = VACUUM_SPACE_FACTOR * bytes;
-  const available = bavail * bsize;
-  if (available >= required) return;
-  const message = `Rewriting ${file} needs ${inMebibytes(required)} of free disk space, but only ${inMebibytes(available)} are available. Until it is rewritten, parts of deleted accounts may remain in it.`;
-  process.emitWarning(message);
-  throw diskFullError(message);
-}
-
-function inMebibytes(bytes: number): string {
-  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
 }

@@ -1,0 +1,37 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { deserializeError, type SerializedError } from '../../maintenance/thread-messages.ts';
+import { ioError } from '../errors.ts';
+
+/**
+ * Runs `scrubFile` in a process of its own.
+ * @param signal stops the process
+ * @throws the error of `scrubFile`, or that of an unavailable database if the process could not start or was killed
+ */
+export async function runScrubProcess(file: string, signal: AbortSignal): Promise<void> {
+  const child = fork(new URL('./scrub-entry.ts', import.meta.url), [file], {
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  let failure: Error | undefined;
+  child.on('message', (error: SerializedError) => {
+    failure = deserializeError(error);
+  });
+  const stop = () => child.connected && child.send('stop');
+  signal.addEventListener('abort', stop);
+  try {
+    const [code, killedBy] = await once(child, 'close').catch((error) => [String(error)]);
+    if (code !== 0) {
+      failure ??= ioError(
+        `The process that overwrites deleted content failed: ${killedBy ?? code}`,
+      );
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  if (!failure) return;
+  process.emitWarning(
+    `Deleted content could not be overwritten. This is tried again later. ${failure.message}`,
+  );
+  throw failure;
+}

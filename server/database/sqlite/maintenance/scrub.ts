@@ -1,0 +1,157 @@
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, statSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Sqlite from 'better-sqlite3';
+import { isBusy } from '../errors.ts';
+import { openFile } from '../open-file.ts';
+import { truncateWal } from '../wal.ts';
+import { findUnusedSpace } from './unused-space.ts';
+
+// `secure_delete` overwrites deleted rows. But when SQLite distributes rows among pages, copies of moved rows remain in
+// the unused space of b-tree pages, also after the rows are deleted. VACUUM would remove them, but it blocks
+// writers for seconds. SQLite's shell extension `scrub` does the same as this module, but only for a copy of the file.
+//
+// This module writes into the file itself. This cannot damage the database:
+// - It changes only unused space, whose content SQLite never reads. A crash between two writes therefore has no effect.
+// - It holds the write lock, and the write-ahead log is empty. So no page changes meanwhile, there is no newer version
+//   of a page in the log, and no checkpoint writes to the file.
+// - Its transaction changes a row, so that other connections discard the pages in their caches. Otherwise, their next
+//   write could restore the old bytes.
+
+/** Number of bytes per transaction. Scrubbing them delays writers by some tens of milliseconds. */
+const CHUNK_BYTES = 4 * 2 ** 20;
+
+const LOCK_RETRY_INTERVAL_MS = 1;
+
+/** Time between two transactions, for waiting writers to acquire the write lock. Or longer, if a transaction was. */
+const MIN_PAUSE_MS = 5;
+
+/** With more pages, the first bytes of other pages could look like those of b-tree pages. With 4 KiB pages: 128 GiB. */
+const MAX_PAGES = 2 ** 25;
+
+/** Byte of the file header with the number of bytes at the end of each page that SQLite does not use. */
+const RESERVED_BYTES_OFFSET = 20;
+
+/** A range of bytes of the database file. */
+interface Remains {
+  position: number;
+  length: number;
+}
+
+/**
+ * Overwrites the unused space of all pages with zeros, in short transactions. Then truncates the write-ahead log.
+ *
+ * Call it only in a process that does nothing else with the file: when a process closes a file, it loses all its locks
+ * on it, including those of SQLite. See https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+ * @param signal stops it after the current transaction
+ */
+export async function scrubFile(file: string, signal: AbortSignal): Promise<void> {
+  const sqlite = openFile(file);
+  const fd = openSync(file, 'r+');
+  try {
+    // From now on, the file contains all pages with deleted content. Pages that are added later have none.
+    await truncateWal(sqlite, signal);
+    const { size } = fstatSync(fd);
+    const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
+    if (size / pageBytes > MAX_PAGES) {
+      process.emitWarning(
+        `${file} is too large to overwrite its unused space. Parts of deleted accounts may remain in it. Run npm run compact.`,
+      );
+      return;
+    }
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (let start = 0; start < size && !signal.aborted; start += CHUNK_BYTES) {
+      // Most chunks have nothing to overwrite if the file was scrubbed before, and reading needs no lock.
+      if (findRemains(fd, start, chunk, pageBytes).length === 0) continue;
+      if (!(await beginWithEmptyWal(sqlite, file, signal))) break;
+      const startedAt = performance.now();
+      try {
+        for (const { position, length } of findRemains(fd, start, chunk, pageBytes)) {
+          writeAll(fd, Buffer.alloc(length), position);
+        }
+        changeRow(sqlite);
+        sqlite.exec('COMMIT');
+      } catch (error) {
+        if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
+        throw error;
+      }
+      // Outside of the transaction, because it can take long.
+      fsyncSync(fd);
+      await sleep(Math.max(MIN_PAUSE_MS, performance.now() - startedAt));
+    }
+    // The log contains earlier versions of pages that others changed meanwhile.
+    await truncateWal(sqlite, signal);
+  } finally {
+    // In this order, because closing the file removes SQLite's locks.
+    sqlite.close();
+    closeSync(fd);
+  }
+}
+
+/** Finds unused space that contains anything but zeros. */
+function findRemains(fd: number, start: number, chunk: Buffer, pageBytes: number): Remains[] {
+  const bytes = readSync(fd, chunk, 0, chunk.length, start);
+  const usableBytes = pageBytes - reservedBytes(fd);
+  const remains: Remains[] = [];
+  for (let at = 0; at + pageBytes <= bytes; at += pageBytes) {
+    const page = chunk.subarray(at, at + pageBytes);
+    for (const space of findUnusedSpace(page, usableBytes, start + at === 0)) {
+      if (isZero(page.subarray(space.start, space.end))) continue;
+      remains.push({ position: start + at + space.start, length: space.end - space.start });
+    }
+  }
+  return remains;
+}
+
+function reservedBytes(fd: number): number {
+  const field = Buffer.alloc(1);
+  readSync(fd, field, 0, 1, RESERVED_BYTES_OFFSET);
+  return field.readUInt8();
+}
+
+function isZero(bytes: Buffer): boolean {
+  return bytes.equals(Buffer.alloc(bytes.length));
+}
+
+function writeAll(fd: number, bytes: Buffer, position: number): void {
+  for (let written = 0; written < bytes.length; ) {
+    written += writeSync(fd, bytes, written, bytes.length - written, position + written);
+  }
+}
+
+/**
+ * Begins a transaction when the write-ahead log has no pages.
+ * @returns false if `signal` was aborted before
+ */
+async function beginWithEmptyWal(
+  sqlite: Sqlite.Database,
+  file: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (await truncateWal(sqlite, signal)) {
+    if (tryBegin(sqlite)) {
+      if (statSync(`${file}-wal`).size === 0) return true;
+      // Another writer was faster.
+      sqlite.exec('ROLLBACK');
+    }
+    await sleep(LOCK_RETRY_INTERVAL_MS);
+  }
+  return false;
+}
+
+function tryBegin(sqlite: Sqlite.Database): boolean {
+  try {
+    sqlite.exec('BEGIN IMMEDIATE');
+    return true;
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    return false;
+  }
+}
+
+/** An update could leave the page unchanged, and then SQLite would write nothing. */
+function changeRow(sqlite: Sqlite.Database): void {
+  const { lastInsertRowid } = sqlite
+    .prepare('INSERT INTO pending_purges (requested_at) VALUES (?)')
+    .run('');
+  sqlite.prepare('DELETE FROM pending_purges WHERE id = ?').run(lastInsertRowid);
+}

@@ -1,0 +1,150 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Sqlite from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../server/database/open.ts';
+import { runScrubProcess } from '../../server/database/sqlite/maintenance/scrub-process.ts';
+import { openFile } from '../../server/database/sqlite/open-file.ts';
+import { readDataFolder } from '../support/data-files.ts';
+
+/** Not a hexadecimal digit, so no random name contains it. */
+const CANARY = 'zyxwvzyxwv';
+
+const ROWS = 10_000;
+
+const MAX_PADDING = 900;
+const running = new AbortController().signal;
+
+let dataDir: string;
+let file: string;
+let sqlite: Sqlite.Database;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'scrub-'));
+  file = join(dataDir, 'space-service.sqlite');
+  await (await openDatabase({ dataDir }, { runsMaintenance: false })).close();
+  sqlite = openFile(file);
+  insertRows();
+});
+afterEach(async () => {
+  sqlite.close();
+  await rm(dataDir, { recursive: true });
+});
+
+/** For a busy machine, because each test starts processes. */
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Inserts rows of different sizes at random positions, so that SQLite moves many of them to other pages. */
+function insertRows(): void {
+  const insert = sqlite.prepare('INSERT INTO discarded_avatars VALUES (?, ?)');
+  sqlite.transaction(() => {
+    for (let i = 0; i < ROWS; i += 1) {
+      const owner = i % 3 === 0 ? CANARY : 'other user';
+      const padding = '.'.repeat(Math.random() * MAX_PADDING);
+      insert.run(randomBytes(16).toString('hex'), `${owner} ${i}${padding}`);
+    }
+  })();
+}
+
+function deleteRows(): void {
+  sqlite.exec(`DELETE FROM discarded_avatars WHERE remove_after LIKE '${CANARY}%'`);
+}
+
+function readRows(): unknown[] {
+  return sqlite.prepare('SELECT * FROM discarded_avatars').all();
+}
+
+/** Returns how often the deleted rows occur in the files. */
+async function countRemains(): Promise<number> {
+  sqlite.pragma('wal_checkpoint(TRUNCATE)');
+  let count = 0;
+  for (const { content } of await readDataFolder(dataDir)) {
+    count += content.toString('latin1').split(CANARY).length - 1;
+  }
+  return count;
+}
+
+describe('runScrubProcess', () => {
+  test('overwrites copies of deleted rows that secure_delete leaves, and no rows', async () => {
+    deleteRows();
+    const rows = readRows();
+    expect(await countRemains()).toBeGreaterThan(0);
+    await runScrubProcess(file, running);
+    expect(await countRemains()).toBe(0);
+    expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
+    expect(readRows()).toEqual(rows);
+  });
+
+  test('prevents other connections from writing overwritten bytes again', async () => {
+    deleteRows();
+    expect(await countRemains()).toBeGreaterThan(0);
+    // Now every page is in the cache, with the bytes to be overwritten.
+    sqlite.pragma('cache_size = -100000');
+    readRows();
+    await runScrubProcess(file, running);
+    sqlite.exec(`UPDATE discarded_avatars SET remove_after = upper(remove_after)`);
+    expect(await countRemains()).toBe(0);
+  });
+
+  test('waits for other writers, who continue meanwhile', async () => {
+    deleteRows();
+    let isScrubbed = false;
+    sqlite.exec('BEGIN IMMEDIATE');
+    const scrubbing = runScrubProcess(file, running).then(() => {
+      isScrubbed = true;
+    });
+    await sleep(1_000);
+    expect(isScrubbed).toBe(false);
+    sqlite.exec('COMMIT');
+    const insert = sqlite.prepare('INSERT INTO discarded_avatars VALUES (?, ?)');
+    sqlite.pragma('busy_timeout = 10000');
+    let inserted = 0;
+    while (!isScrubbed) {
+      insert.run(`new ${inserted}`, '');
+      inserted += 1;
+      await sleep(5);
+    }
+    await scrubbing;
+    expect(await countRemains()).toBe(0);
+    expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
+    const added = `SELECT count(*) FROM discarded_avatars WHERE avatar LIKE 'new %'`;
+    expect(sqlite.prepare(added).pluck().get()).toBe(inserted);
+  }, 120_000);
+
+  test('stops when the signal is aborted', async () => {
+    sqlite.exec('BEGIN IMMEDIATE');
+    const stopping = new AbortController();
+    const scrubbing = runScrubProcess(file, stopping.signal);
+    stopping.abort();
+    await scrubbing;
+    sqlite.exec('COMMIT');
+  });
+
+  test('rejects with the error of an unavailable database', async () => {
+    // A folder is not a database.
+    await expect(runScrubProcess(dataDir, running)).rejects.toMatchObject({
+      code: 'SQLITE_CANTOPEN',
+    });
+  });
+});
+
+test('A database stays intact when the process is killed', async () => {
+  deleteRows();
+  const rows = readRows();
+  const entry = new URL('../../server/database/sqlite/maintenance/scrub-entry.ts', import.meta.url);
+  for (let i = 0; i < 8; i += 1) {
+    const child = fork(entry, [file], { execArgv: [] });
+    const closed = once(child, 'close');
+    await sleep(100 + Math.random() * 200);
+    child.kill('SIGKILL');
+    await closed;
+    expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
+  }
+  expect(readRows()).toEqual(rows);
+  await runScrubProcess(file, running);
+  expect(await countRemains()).toBe(0);
+}, 120_000);
