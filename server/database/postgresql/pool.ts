@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 
@@ -9,6 +10,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Longer than any statement of the service takes, except those of commands and migrations. */
 const STATEMENT_TIMEOUT_MS = 30_000;
+
+/** Longer, because PostgreSQL reports the timeout of a statement itself, unless it hangs or cannot be reached. */
+export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
 /** A process that stops in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
@@ -26,12 +30,18 @@ export interface PoolOptions {
   maxConnections?: number;
   /** 0 for none. */
   statementTimeoutMs?: number;
+  /** How long PostgreSQL may send nothing before a connection counts as lost. 0 for ever. */
+  responseTimeoutMs?: number;
 }
 
 /** Opens a pool of connections. Connects at the first query. */
 export function openPool(
   url: string,
-  { maxConnections = MAX_CONNECTIONS, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: PoolOptions = {},
+  {
+    maxConnections = MAX_CONNECTIONS,
+    statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+    responseTimeoutMs = RESPONSE_TIMEOUT_MS,
+  }: PoolOptions = {},
 ): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -46,7 +56,13 @@ export function openPool(
   });
   // A lost connection fails the query that uses it. Without listeners, it would also end the process.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    // Fails the query of this connection. The `query_timeout` of pg would return a connection to the pool that still waits
+    // for the response. The pool closes idle connections much earlier.
+    const socket = client.connection.stream as Socket;
+    socket.setTimeout(responseTimeoutMs, () => socket.destroy());
+  });
   return pool;
 }
 
