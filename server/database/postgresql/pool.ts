@@ -23,6 +23,9 @@ const MAX_NAMED_STATEMENTS = 500;
 /** bigint, bigint[] and numeric. All of our values are safe integers. */
 const NUMBER_TYPES = [20, 1700];
 
+/** Properties of errors that contain rows or statements. Logs must not contain them. */
+const REVEALING_PROPERTIES = ['detail', 'where', 'internalQuery'] as const;
+
 const types = new pg.TypeOverrides();
 for (const type of NUMBER_TYPES) types.setTypeParser(type, Number);
 
@@ -62,6 +65,9 @@ export function openPool(
     // for the response. The pool closes idle connections much earlier.
     const socket = client.connection.stream as Socket;
     socket.setTimeout(responseTimeoutMs, () => socket.destroy());
+    client.connection.prependListener('errorMessage', (error) => {
+      for (const property of REVEALING_PROPERTIES) delete error[property];
+    });
   });
   return pool;
 }
