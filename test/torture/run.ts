@@ -21,6 +21,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   'slow-clients': async () => (await import('./slow-clients.ts')).slowClients,
   overload: async () => (await import('./overload.ts')).overload,
   shutdown: async () => (await import('./shutdown.ts')).shutdown,
+  concurrency: async () => (await import('./concurrency.ts')).concurrency,
   workers: async () => (await import('./workers.ts')).workers,
   names: async () => (await import('./names.ts')).names,
   passwords: async () => (await import('./passwords.ts')).passwords,
