@@ -32,138 +32,180 @@ const ERASURE_TIMEOUT_MS = 60_000;
 interface World {
   urls: string[];
   people: Person[];
-  /** Ids of spaces and messages that may have been deleted. */
-  spaces: string[];
-  messages: string[];
+  /** Spaces and messages that may have been deleted. */
+  spaces: Item[];
+  messages: Item[];
   registered: number;
+}
+
+/** A space or message with its creator or author. */
+interface Item {
+  id: string;
+  owner: Person;
 }
 
 type Result = { data?: unknown; response?: Response; error?: unknown };
 
-/** One operation of a random account. Undefined if a space or message is missing. */
-type Operation = (client: Client, world: World, person: Person) => Promise<Result> | undefined;
+/**
+ * Sends a request of a random account, or of the owner of a random space or message. Undefined if there is none.
+ * @param as returns the client of an account
+ */
+type Operation = (
+  person: Person,
+  world: World,
+  as: (person: Person) => Client,
+) => Promise<Result> | undefined;
 
 /** The operations with their relative frequencies. */
 const operations: Record<string, [number, Operation]> = {
   createSpace: [
     8,
-    async (client, { spaces }) => {
-      const result = await api.createSpace({ client, body: newSpace() });
-      if (result.data) remember(spaces, result.data.space_id, MAX_SPACES);
+    async (person, { spaces }, as) => {
+      const result = await api.createSpace({ client: as(person), body: newSpace() });
+      if (result.data) remember(spaces, { id: result.data.space_id, owner: person }, MAX_SPACES);
       return result;
     },
   ],
   updateSpace: [
-    16,
-    (client, { spaces }) =>
-      withItem(spaces, (space_id) =>
-        api.updateSpace({ client, path: { space_id }, body: newSpace() }),
+    10,
+    (_, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id, owner }) =>
+        api.updateSpace({ client: as(owner), path: { space_id }, body: newSpace() }),
       ),
   ],
   deleteSpace: [
     3,
-    (client, { spaces }) =>
-      withItem(spaces, (space_id) => api.deleteSpace({ client, path: { space_id } })),
+    (_, { spaces }, as) =>
+      withItem(spaces, (space) => {
+        forget(spaces, space);
+        return api.deleteSpace({ client: as(space.owner), path: { space_id: space.id } });
+      }),
   ],
   renewInvitationCode: [
-    3,
-    (client, { spaces }) =>
-      withItem(spaces, (space_id) => api.renewInvitationCode({ client, path: { space_id } })),
+    2,
+    (_, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id, owner }) =>
+        api.renewInvitationCode({ client: as(owner), path: { space_id } }),
+      ),
   ],
   joinSpace: [
-    18,
-    (client, { spaces }) =>
-      withItem(spaces, (space_id) => api.joinSpace({ client, path: { space_id }, body: {} })),
+    16,
+    (person, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id }) =>
+        api.joinSpace({ client: as(person), path: { space_id }, body: {} }),
+      ),
   ],
   leaveSpace: [
-    10,
-    (client, { spaces }) =>
-      withItem(spaces, (space_id) => api.leaveSpace({ client, path: { space_id } })),
+    8,
+    (person, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id }) =>
+        api.leaveSpace({ client: as(person), path: { space_id } }),
+      ),
   ],
   removeParticipant: [
-    12,
-    (client, { spaces, people }) =>
-      withItem(spaces, (space_id) => {
-        const { userId: user_id } = draw(people);
-        return api.removeParticipant({ client, path: { space_id, user_id } });
-      }),
+    4,
+    ({ userId: user_id }, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id, owner }) =>
+        api.removeParticipant({ client: as(owner), path: { space_id, user_id } }),
+      ),
   ],
   undoRemoval: [
-    8,
-    (client, { spaces, people }) =>
-      withItem(spaces, (space_id) => {
-        const { userId: user_id } = draw(people);
-        return api.undoRemoval({ client, path: { space_id, user_id } });
-      }),
+    3,
+    ({ userId: user_id }, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id, owner }) =>
+        api.undoRemoval({ client: as(owner), path: { space_id, user_id } }),
+      ),
   ],
   sendMessage: [
     16,
-    (client, { spaces, messages }) =>
-      withItem(spaces, async (space_id) => {
-        const result = await api.sendMessage({ client, body: { space_id, text: drawText(5) } });
-        if (result.data) remember(messages, result.data.message_id, MAX_MESSAGES);
+    (person, { spaces, messages }, as) =>
+      withItem(spaces, async ({ id: space_id }) => {
+        const body = { space_id, text: drawText(5) };
+        const result = await api.sendMessage({ client: as(person), body });
+        const { message_id: id } = result.data ?? {};
+        if (id !== undefined) remember(messages, { id, owner: person }, MAX_MESSAGES);
         return result;
       }),
   ],
   deleteMessage: [
-    8,
-    (client, { messages }) =>
-      withItem(messages, (message_id) => api.deleteMessage({ client, path: { message_id } })),
+    4,
+    (_, { messages }, as) =>
+      withItem(messages, (message) => {
+        forget(messages, message);
+        return api.deleteMessage({ client: as(message.owner), path: { message_id: message.id } });
+      }),
   ],
   appreciateMessage: [
     10,
-    (client, { messages }) =>
-      withItem(messages, (message_id) => api.appreciateMessage({ client, path: { message_id } })),
+    (person, { messages }, as) =>
+      withItem(messages, ({ id: message_id }) =>
+        api.appreciateMessage({ client: as(person), path: { message_id } }),
+      ),
   ],
   withdrawAppreciation: [
     6,
-    (client, { messages }) =>
-      withItem(messages, (message_id) =>
-        api.withdrawAppreciation({ client, path: { message_id } }),
+    (person, { messages }, as) =>
+      withItem(messages, ({ id: message_id }) =>
+        api.withdrawAppreciation({ client: as(person), path: { message_id } }),
       ),
   ],
   reportMessage: [
     2,
-    (client, { messages }) =>
-      withItem(messages, (message_id) =>
-        api.reportMessage({ client, path: { message_id }, body: { reason: drawText(3) } }),
-      ),
+    (person, { messages }, as) =>
+      withItem(messages, ({ id: message_id }) => {
+        const body = { reason: drawText(3) };
+        return api.reportMessage({ client: as(person), path: { message_id }, body });
+      }),
   ],
   changeUsername: [
     4,
-    (client) => {
+    (person, _, as) => {
       const username = `name-${Math.floor(Math.random() * USERNAMES)}`;
-      return api.changeUsername({ client, body: { username } });
+      return api.changeUsername({ client: as(person), body: { username } });
     },
   ],
-  changeBio: [4, (client) => api.changeBio({ client, body: { bio: drawText(10) } })],
+  changeBio: [
+    4,
+    (person, _, as) => api.changeBio({ client: as(person), body: { bio: drawText(10) } }),
+  ],
   changeProfilePicture: [
     3,
-    async (client) => api.changeProfilePicture({ client, body: { avatar: await avatarFile() } }),
+    async (person, _, as) => {
+      const body = { avatar: await avatarFile() };
+      return api.changeProfilePicture({ client: as(person), body });
+    },
   ],
-  removeProfilePicture: [2, (client) => api.removeProfilePicture({ client })],
+  removeProfilePicture: [2, (person, _, as) => api.removeProfilePicture({ client: as(person) })],
   changePassword: [
     1,
-    (client) => {
-      const [currentPassword = '', newPassword = ''] = PASSWORDS.toSorted(
-        () => Math.random() - 0.5,
-      );
-      return api.changePassword({ client, body: { currentPassword, newPassword } });
+    (person, _, as) => {
+      const passwords = PASSWORDS.toSorted(() => Math.random() - 0.5);
+      const [currentPassword = '', newPassword = ''] = passwords;
+      return api.changePassword({ client: as(person), body: { currentPassword, newPassword } });
     },
   ],
   deleteAccount: [
     1,
-    async (client, world, person) => {
-      const result = await api.deleteAccount({ client });
+    async (person, world, as) => {
+      const result = await api.deleteAccount({ client: as(person) });
       if (!result.response?.ok) return result;
+      for (const space of world.spaces.filter(({ owner }) => owner === person)) {
+        forget(world.spaces, space);
+      }
       world.registered += 1;
       const replacement = await register(draw(world.urls), `later-${world.registered}`);
       world.people[world.people.indexOf(person)] = replacement;
       return result;
     },
   ],
-  searchSpaces: [20, (client) => api.searchSpaces({ client, query: { q: draw(WORDS) } })],
-  searchSpacesByTag: [5, (client) => api.searchSpacesByTag({ client, path: { tag: draw(TAGS) } })],
+  searchSpaces: [
+    20,
+    (person, _, as) => api.searchSpaces({ client: as(person), query: { q: draw(WORDS) } }),
+  ],
+  searchSpacesByTag: [
+    5,
+    (person, _, as) => api.searchSpacesByTag({ client: as(person), path: { tag: draw(TAGS) } }),
+  ],
 };
 
 export const concurrency: Trial = {
@@ -188,9 +230,8 @@ export const concurrency: Trial = {
       const sendOperations = async () => {
         while (sent < count) {
           const name = drawOperation();
-          const person = draw(people);
-          const client = clientOf(draw(urls), person.token);
-          const result = await operations[name]?.[1](client, world, person);
+          const as = ({ token }: Person) => clientOf(draw(urls), token);
+          const result = await operations[name]?.[1](draw(people), world, as);
           if (!result) continue;
           sent += 1;
           const { status, headers } = result.response ?? {};
@@ -204,9 +245,9 @@ export const concurrency: Trial = {
       await Promise.all(Array.from({ length: CONCURRENCY }, sendOperations));
       const seconds = (performance.now() - startedAt) / 1000;
 
-      for (const name of Object.keys(operations)) {
-        assert(successes.has(name), `${name} never succeeded`);
-      }
+      const unsuccessful = Object.keys(operations).filter((name) => !successes.has(name));
+      // Few operations may not include each kind.
+      if (scale === 'full') assert.deepEqual(unsuccessful, [], 'these never succeeded');
       await using engine = await openExistingDatabase(location);
       await waitForErasure(engine);
       await assertSound(location);
@@ -271,15 +312,20 @@ function newSpace() {
 }
 
 function withItem(
-  items: readonly string[],
-  send: (item: string) => Promise<Result>,
+  items: readonly Item[],
+  send: (item: Item) => Promise<Result>,
 ): Promise<Result> | undefined {
   return items.length === 0 ? undefined : send(draw(items));
 }
 
-function remember(items: string[], item: string, max: number): void {
+function remember(items: Item[], item: Item, max: number): void {
   items.push(item);
   if (items.length > max) items.shift();
+}
+
+/** Removes an item in half of all cases, so that later requests meet a deletion sometimes. */
+function forget(items: Item[], item: Item): void {
+  if (Math.random() < 0.5) items.splice(items.indexOf(item), 1);
 }
 
 function drawOperation(): string {

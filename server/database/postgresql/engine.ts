@@ -17,14 +17,13 @@ export function createEngine(db: Database, { runTask, activity, close }: EngineP
     wordIndex,
     // Autovacuum removes deleted rows at some time, and the write-ahead log, standbys and backups keep them for longer.
     async requestPurge() {},
-    async preventConflicts(trx) {
-      // Most conflicts are between transactions that change the word index. All of them raise the search revision.
-      // LOCK TABLE takes no snapshot, so the transaction sees what others have committed before it got the lock.
-      await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
+    // The lock of this table, which has one row, stands for all tables. LOCK TABLE takes no snapshot, so the transaction
+    // sees what others have committed before it got the lock. Neither lock blocks readers.
+    async shareWriting(trx) {
+      await sql`LOCK TABLE search_revision IN ROW SHARE MODE`.execute(trx);
     },
     async excludeWriters(trx) {
-      await sql`LOCK TABLE users, spaces, participations, tags, space_tags, messages, appreciations, reports,
-        search_revision IN EXCLUSIVE MODE`.execute(trx);
+      await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
     },
     isConflict,
     isUniqueViolation,
