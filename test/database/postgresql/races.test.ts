@@ -305,11 +305,20 @@ describe('Of concurrent requests to two processes,', () => {
         }),
       );
     for (let i = 0; i < 19; i += 1) await report(i);
-    const statuses = await race(
-      'reports',
-      [19, 20, 21].map((i) => () => report(i)),
-    );
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    const { db } = first.context.engine;
+    for (let round = 0; round < 5; round += 1) {
+      const statuses = await race(
+        'reports',
+        [19, 20, 21].map((i) => () => report(i)),
+      );
+      expect(statuses.sort()).toEqual([200, 409, 409]);
+      await db
+        .deleteFrom('reports')
+        .where('pk', '=', ({ selectFrom }) =>
+          selectFrom('reports').select(({ fn }) => fn.max('pk').as('pk')),
+        )
+        .execute();
+    }
   });
 
   test('two uploads leave no avatar file without an owner', async () => {
