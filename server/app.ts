@@ -74,7 +74,7 @@ export async function buildApp(
   await allowOrigins(app, config);
   rejectAmbiguousHeaders(app);
   rejectUnknownPaths(app);
-  shedLoad(app, timeLimits);
+  shedLoad(app, context, timeLimits);
 
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
   await serveHealth(app, context);

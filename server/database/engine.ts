@@ -43,6 +43,8 @@ export interface Activity {
   waitSeconds: number;
   /** Number of writers that are waiting for the write lock now. */
   waitingWriters: number;
+  /** Number of queries and transactions that are waiting for a connection now. */
+  waitingQueries: number;
 }
 
 /** The row that a task deletes, and the session of the caller. */

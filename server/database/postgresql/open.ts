@@ -47,7 +47,12 @@ export async function openPostgresql(
       await withTimeout(thread.runTask(task, target));
     },
     // Queries do not block the main thread, and the server knows which transactions wait for a lock.
-    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: pool.waitingCount }),
+    activity: () => ({
+      busySeconds: 0,
+      waitSeconds: 0,
+      waitingWriters: pool.waitingCount,
+      waitingQueries: pool.waitingCount,
+    }),
     async close() {
       await thread?.stop();
       await db.destroy();

@@ -25,7 +25,7 @@ await runThread({
     runTask: async (task) => {
       throw missingTask(task);
     },
-    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0 }),
+    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
     close: () => db.destroy(),
   }),
   createMaintenance: (tasks) => new PostgresqlMaintenance(db, tasks),
