@@ -3,8 +3,8 @@ import type { Engine } from '../database/engine.ts';
 import { overloaded } from '../system/concurrency.ts';
 import type { TimeLimits } from './time-limits.ts';
 
-/** A request that waits behind so many queries would be slow, and most of its own queries would wait, too. */
-const MAX_WAITING_QUERIES = 200;
+/** Each query of a request waits behind those of other requests, and a search has about ten. */
+const MAX_WAITING_QUERIES = 50;
 
 const TICK_INTERVAL_MS = 20;
 

@@ -8,7 +8,7 @@ const USAGE = `Tries to break the promises of the service, and prints measuremen
   npm run torture -- --quick [NAME…]     run the same trials with fewer attempts (minutes)
   npm run torture -- --postgresql …      run the trials on a temporary PostgreSQL server, with either scale
 
-The trials power, disk, backup, long-run and erasure are about files of SQLite, so they do not run on PostgreSQL.
+Only on SQLite: power, disk, backup, long-run and erasure, which are about its files, and avatars, which is about images.
 `;
 
 /** The trials by name, in the order in which they run. */
@@ -63,7 +63,7 @@ for (const [name, load] of Object.entries(trials)) {
   console.log(`\n${name}: ${promise}`);
   if (values.postgresql && !runsOnPostgresql) {
     counts.skipped += 1;
-    console.log('  skipped: it is about the files of SQLite');
+    console.log('  skipped: it runs only on SQLite');
     continue;
   }
   const outcome = await run(values.quick ? 'quick' : 'full').then(

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import * as api from '../../generated/sdk.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
+import { transact } from '../../server/database/transaction.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
@@ -312,10 +313,12 @@ async function provokeFailures({ url, location }: Server, record: ExchangeRecord
     send(path, { method: 'PUT', headers, body: JSON.stringify(body) });
   await using engine = await openExistingDatabase(location);
   const { db } = engine;
-  await sql`ALTER TABLE users RENAME COLUMN bio TO biography`.execute(db);
+  // In a transaction, because the readers of SQLite know only the former column.
+  const run = (statement: RawBuilder<unknown>) => transact(engine, (trx) => statement.execute(trx));
+  await run(sql`ALTER TABLE users RENAME COLUMN bio TO biography`);
   assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
   assert.equal(await send('/api/profile/me', { headers }), 500);
-  await sql`ALTER TABLE users RENAME COLUMN biography TO bio`.execute(db);
+  await run(sql`ALTER TABLE users RENAME COLUMN biography TO bio`);
 
   // An unknown trigger. Its error message contains SQL.
   await createTrigger(db);
