@@ -75,7 +75,7 @@ export async function buildApp(
   rejectAmbiguousHeaders(app);
   rejectMalformedPaths(app);
   rejectUnknownPaths(app);
-  shedLoad(app, timeLimits);
+  shedLoad(app, context, timeLimits);
 
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
   await serveHealth(app, context);

@@ -42,6 +42,8 @@ export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStor
         failures.push(error);
       }
     }
+    // SQL has no empty lists.
+    if (removed.length === 0) continue;
     await engine.db.deleteFrom('discarded_avatars').where('avatar', 'in', removed).execute();
   }
   if (failures.length > 0) {

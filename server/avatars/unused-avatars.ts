@@ -22,6 +22,8 @@ export async function removeUnusedAvatars(
  * and one transaction moves the record to the user. So one statement finds it in one of the tables.
  */
 async function findUsed({ db }: Engine, names: string[]): Promise<Set<string>> {
+  // SQL has no empty lists.
+  if (names.length === 0) return new Set();
   const rows = await db
     .selectFrom('users')
     .select('avatar')

@@ -16,9 +16,9 @@ export interface Engine {
    * the transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Called by `transact` at the beginning of another attempt, so that it does not fail like the one before. */
-  preventConflicts(trx: DatabaseTransaction): Promise<void>;
-  /** Called by `transactAlone` at the beginning. */
+  /** Waits until no transaction excludes others. Called at the beginning of a transaction that does not. */
+  shareWriting(trx: DatabaseTransaction): Promise<void>;
+  /** Waits until no other transaction writes. Others wait until this one ends. Called at its beginning. */
   excludeWriters(trx: DatabaseTransaction): Promise<void>;
   /** Whether a transaction failed only because of a concurrent one. Nothing of it is committed. */
   isConflict(error: unknown): boolean;
@@ -43,6 +43,8 @@ export interface Activity {
   waitSeconds: number;
   /** Number of writers that are waiting for the write lock now. */
   waitingWriters: number;
+  /** Number of queries and transactions that are waiting for a connection now. */
+  waitingQueries: number;
 }
 
 /** The row that a task deletes, and the session of the caller. */

@@ -1,12 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, DatabaseTransaction, Engine } from './engine.ts';
 
 /** After this many attempts, a transaction fails with its last conflict. */
 const MAX_ATTEMPTS = 8;
-
-/** Attempts wait for up to this time, times the number of failed ones. */
-const RETRY_DELAY_MS = 5;
 
 /** The transaction that the current asynchronous context belongs to. */
 const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
@@ -19,19 +15,19 @@ const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
  * @throws the error of `work`, after rolling back
  */
 export async function transact<T>(
-  engine: Pick<Engine, 'db' | 'isConflict' | 'preventConflicts'>,
+  engine: Pick<Engine, 'db' | 'isConflict' | 'shareWriting' | 'excludeWriters'>,
   work: (transaction: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await begin(engine.db, async (trx) => {
-        if (attempt > 1) await engine.preventConflicts(trx);
+        if (attempt === 1) await engine.shareWriting(trx);
+        // Transactions that fail once would often fail again. Alone, they neither conflict nor wait for each other's rows.
+        else await engine.excludeWriters(trx);
         return work(trx);
       });
     } catch (error) {
       if (!engine.isConflict(error) || attempt === MAX_ATTEMPTS) throw error;
-      // Random, so that conflicting transactions do not try again at the same time.
-      await sleep(Math.random() * RETRY_DELAY_MS * attempt);
     }
   }
 }

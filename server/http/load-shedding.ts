@@ -1,6 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import type { Engine } from '../database/engine.ts';
 import { overloaded } from '../system/concurrency.ts';
 import type { TimeLimits } from './time-limits.ts';
+
+/** Each query of a request waits behind those of other requests, and a search has about ten. */
+const MAX_WAITING_QUERIES = 50;
 
 const TICK_INTERVAL_MS = 20;
 
@@ -11,13 +15,15 @@ const STARTUP_GRACE_MS = 2_000;
 const MAX_DELAY_INTERVAL_MS = 1_000;
 
 /**
- * Rejects requests with 503 while the event loop is repeatedly delayed, so that it can catch up.
+ * Rejects requests with 503 while the event loop is repeatedly delayed, or while too many queries wait for a connection
+ * to the database, so that the server can catch up.
  *
  * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests.
  * Routes with `isExemptFromLoadShedding` always respond.
  */
 export function shedLoad(
   app: FastifyInstance,
+  { engine }: { engine: Pick<Engine, 'activity'> },
   { maxEventLoopDelayMs }: Pick<TimeLimits, 'maxEventLoopDelayMs'>,
 ): void {
   // Until the grace period ends, infinity prevents any delay from being detected.
@@ -36,6 +42,7 @@ export function shedLoad(
   });
   app.addHook('onRequest', async ({ routeOptions }) => {
     if (routeOptions.config.isExemptFromLoadShedding) return;
+    if (engine.activity().waitingQueries > MAX_WAITING_QUERIES) throw overloaded();
     const wasLateBefore = lastTick - lastLateTick < MAX_DELAY_INTERVAL_MS;
     if (wasLateBefore && isLate(performance.now())) throw overloaded();
   });

@@ -52,7 +52,9 @@ describe('--help', () => {
 
   test('of npm start lists the settings', async () => {
     const { stdout } = await run('start', ['--help']);
-    expect(stdout).toContain('\n# Folder of the database and the avatars.\nDATA_DIR=./data\n');
+    expect(stdout).toContain(
+      '\n# Folder of the SQLite database and the avatars.\nDATA_DIR=./data\n',
+    );
   });
 
   test('of npm run import explains its flag', async () => {

@@ -4,7 +4,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { MAX_ROWS_PER_STATEMENT } from '../../server/database/prepared.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { distinctSkeleton } from '../../server/text/username-keys.ts';
-import { POSTGRESQL_URL } from '../support/databases.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases, toLines } from './databases.ts';
 
 let databases: EmptyDatabases;
@@ -380,7 +380,7 @@ const files = fc
   );
 
 /** Creating a database and importing a line take several times as long on PostgreSQL. */
-const NUM_RUNS = process.env[POSTGRESQL_URL] ? 5 : 30;
+const NUM_RUNS = isPostgresql ? 5 : 30;
 
 test('One import of any lines has the same result as an import of each line', async () => {
   await fc.assert(

@@ -7,7 +7,7 @@ import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
 import { restoreAccount } from '../../server/profile/account-suspension.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { POSTGRESQL_URL } from '../support/databases.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases, toLines } from './databases.ts';
 
@@ -75,7 +75,7 @@ describe('the sample data', () => {
 });
 
 // The tables of both kinds of database have the same columns, so those of SQLite are enough.
-describe.skipIf(process.env[POSTGRESQL_URL])('exportRecords', () => {
+describe.skipIf(isPostgresql)('exportRecords', () => {
   /** Columns that the import derives, or that refer to rows of other tables. */
   const derivedColumns: Record<string, string[]> = {
     users: ['pk', 'username_key', 'username_skeleton', 'email_key'],

@@ -28,7 +28,8 @@ export async function assertConsistent(engine: Engine): Promise<void> {
 
 class RolledBack extends Error {}
 
-async function assertCounted(db: Database): Promise<void> {
+/** Compares counters with the rows that they count. */
+export async function assertCounted(db: Database): Promise<void> {
   const miscounted = await db
     .selectFrom('spaces')
     .select('space_id')

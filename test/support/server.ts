@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
+import type { Location } from '../../server/database/kind.ts';
 import { explainInsecureVersion } from '../../server/process/node-version.js';
+import { createTestDatabase } from './databases.ts';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
@@ -22,6 +24,8 @@ export interface Server extends AsyncDisposable {
   port: number;
   child: ChildProcess;
   dataDir: string;
+  /** The database that the server uses. */
+  location: Location;
   /** Standard output and standard error so far. */
   output(): string;
   /** The output so far, except the warning about the version of Node.js. */
@@ -34,7 +38,8 @@ export interface Server extends AsyncDisposable {
 
 /**
  * Starts a server and waits until it is ready.
- * @param settings environment variables; without DATA_DIR, the server gets a temporary folder, deleted on disposal
+ * @param settings environment variables; without DATA_DIR, the server gets a temporary folder, deleted on disposal;
+ *   without DATABASE_URL, a database of `createTestDatabase`
  * @param command  a prefix of the server's command line, such as strace
  * @param script   another script to run instead of the service; it must listen on HOST and PORT and serve /readyz
  */
@@ -45,6 +50,8 @@ export async function startServer(
 ): Promise<Server> {
   const hasOwnDataDir = settings.DATA_DIR === undefined;
   const dataDir = settings.DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'space-service-')));
+  const database = settings.DATABASE_URL === undefined ? await createTestDatabase() : undefined;
+  const allSettings = { ...database?.settings, ...settings };
   const port = await freePort();
   const flags = startArguments.slice(0, -1);
   const [program = '', ...args] = [...command, process.execPath, ...flags, script];
@@ -54,13 +61,14 @@ export async function startServer(
     DATA_DIR: dataDir,
     RATE_LIMITS: 'off',
     LOG_LEVEL: 'warn',
-    ...settings,
+    ...allSettings,
   });
   const server: Server = {
     url: `http://127.0.0.1:${port}`,
     port,
     child: started.child,
     dataDir,
+    location: { dataDir, databaseUrl: allSettings.DATABASE_URL ?? null },
     output: started.output,
     unexpectedOutput: () => started.output().replace(`${nodeWarning}\n`, ''),
     async stop() {
@@ -70,6 +78,7 @@ export async function startServer(
     kill: started.kill,
     async [Symbol.asyncDispose]() {
       await started.kill();
+      await database?.[Symbol.asyncDispose]();
       if (hasOwnDataDir) await rm(dataDir, { recursive: true, force: true });
     },
   };

@@ -40,6 +40,7 @@ const counts: Record<Scale, { mutated: number; uploads: number }> = {
 export const avatars: Trial = {
   promise:
     'No uploaded image crashes the server or exceeds its limits, and uploads leave no temporary files or allocated memory.',
+  runsOnPostgresql: false,
   async run(scale) {
     if (!existsSync('/proc/self/fd')) throw new MissingRequirement('needs /proc');
     const temporary = await mkdtemp(join(tmpdir(), 'space-service-uploads-'));

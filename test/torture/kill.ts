@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { assertIndexed } from '../support/integrity.ts';
+import { createTestDatabase } from '../support/databases.ts';
 import { startServer } from '../support/server.ts';
-import { assertSound, readDataDir } from './soundness.ts';
+import { assertRebuildMatches, assertSound, readData } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import type { Trial } from './trial.ts';
 
@@ -22,20 +22,22 @@ const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
 export const kill: Trial = {
   promise:
     'Acknowledged writes survive kill -9 of all processes; other writes are stored completely or not at all.',
+  runsOnPostgresql: true,
   async run(scale) {
     const kills = scale === 'full' ? 200 : 4;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-kill-'));
-    const settings = { DATA_DIR: dataDir, WORKERS: '2' };
+    await using database = await createTestDatabase();
+    const settings = { ...database.settings, DATA_DIR: dataDir, WORKERS: '2' };
     const traffic = openTraffic();
     const writers = Array.from({ length: WRITERS }, () => traffic.writer());
     const counts = { acknowledged: 0, withoutResponse: 0, starts: 0 };
     try {
       for (let i = 1; ; i += 1) {
         await using server = await startServer(settings);
-        const actual = readDataDir(dataDir);
+        const actual = await readData(server.location);
         traffic.ledger.check(actual.facts);
-        await assertSound(dataDir);
-        if (i % 20 === 0 || i > kills) await assertIndexed(dataDir);
+        await assertSound(server.location);
+        if (i % 20 === 0 || i > kills) await assertRebuildMatches(server.location);
         if (i > kills) {
           const factCount = actual.facts.size;
           return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${factCount} facts at the end`;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type Sqlite from 'better-sqlite3';
+import type { Database } from '../../server/database/engine.ts';
+import { readSnapshot } from '../../server/database/transaction.ts';
 
 /**
  * The expected content of the database, by key. A key consists of a kind and a mark. The stored texts contain the marks,
@@ -194,85 +195,102 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'users.suspended_at',
     'sessions.token_hash',
   ],
-  'Compared with the number of rows by assertIntact.': ['spaces.participant_count'],
+  'Compared with the number of rows by assertCounted.': ['spaces.participant_count'],
   'Determines the order of the tags in the fact of the space.': ['space_tags.position'],
 };
 
 /** Reads all facts from a database, and the public ids of users, spaces and messages by key. */
-export function readFacts(sqlite: Sqlite.Database): { facts: Facts; ids: Map<string, string> } {
+export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<string, string> }> {
+  // Other processes may write meanwhile.
+  const rows = await readSnapshot(db, readRows);
   const facts: Facts = new Map();
   const ids = new Map<string, string>();
   const addFact = (key: string, value: string) => {
     assert(!facts.has(key), `${key} exists twice`);
     facts.set(key, value);
   };
-  const rows = (select: string) => sqlite.prepare(select).raw().all() as string[][];
-  const userMark = (email = '') => email.split('@')[0];
+  const userMark = (email: string) => email.split('@')[0];
   // Texts start with their mark and a space.
-  const textMark = (text = '') => text.split(' ')[0];
+  const textMark = (text: string | null) => text?.split(' ')[0];
 
-  // A transaction reads one snapshot while others write.
-  sqlite.exec('BEGIN');
-  for (const row of rows('SELECT email, user_id, username, bio, avatar FROM users')) {
-    const [email, id = '', username = '', bio = '', avatar] = row;
+  for (const { email, user_id, username, bio, avatar } of rows.users) {
     const mark = userMark(email);
     addFact(`user ${mark}`, 'exists');
     addFact(`username ${mark}`, username);
     addFact(`bio ${mark}`, bio);
     if (avatar) addFact(`avatar ${mark}`, avatar);
-    ids.set(`user ${mark}`, id);
+    ids.set(`user ${mark}`, user_id);
   }
-  const tags = new Map<string, string[]>();
-  for (const [space = '', tag = ''] of rows(
-    'SELECT CAST(space_pk AS TEXT), tag_name FROM space_tags ORDER BY space_pk, position',
-  )) {
-    tags.set(space, [...(tags.get(space) ?? []), tag]);
-  }
-  for (const row of rows(
-    `SELECT CAST(spaces.pk AS TEXT), space_id, title, description, visibility, email
-     FROM spaces JOIN users ON users.pk = creator_pk`,
-  )) {
-    const [number = '', id = '', title = '', description = '', visibility = '', email] = row;
-    const mark = textMark(description);
+  const tags = Map.groupBy(rows.tags, ({ space_pk }) => space_pk);
+  for (const { pk, space_id, email, ...space } of rows.spaces) {
+    const mark = textMark(space.description);
     assert.equal(mark?.split('.')[0], userMark(email), `the creator of ${mark}`);
-    addFact(
-      `space ${mark}`,
-      spaceValue({ title, description, visibility }, tags.get(number) ?? []),
-    );
-    ids.set(`space ${mark}`, id);
+    const names = (tags.get(pk) ?? []).map(({ tag_name }) => tag_name);
+    addFact(`space ${mark}`, spaceValue(space, names));
+    ids.set(`space ${mark}`, space_id);
   }
-  for (const [description, email, left, removed] of rows(
-    `SELECT description, email, left_at, removed_at FROM participations
-     JOIN spaces ON spaces.pk = space_pk JOIN users ON users.pk = user_pk`,
-  )) {
+  for (const { description, email, left_at, removed_at } of rows.participations) {
     const key = `participation ${textMark(description)}>${userMark(email)}`;
-    addFact(key, removed ? 'removed' : left ? 'left' : 'joined');
+    addFact(key, removed_at ? 'removed' : left_at ? 'left' : 'joined');
   }
-  for (const [id = '', text = '', description, email] of rows(
-    `SELECT message_id, text, description, email FROM messages
-     JOIN spaces ON spaces.pk = messages.space_pk JOIN users ON users.pk = author_pk`,
-  )) {
+  for (const { message_id, text, description, email } of rows.messages) {
     const prefix = `${textMark(description)}>${userMark(email)}.`;
     assert(text.startsWith(prefix), `the message ${text} is in another space or of another author`);
     addFact(`message ${textMark(text)}`, text);
-    ids.set(`message ${textMark(text)}`, id);
+    ids.set(`message ${textMark(text)}`, message_id);
   }
-  for (const [text, email] of rows(
-    `SELECT text, email FROM appreciations
-     JOIN messages ON messages.pk = message_pk JOIN users ON users.pk = user_pk`,
-  )) {
+  for (const { text, email } of rows.appreciations) {
     addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'exists');
   }
-  for (const [text, description, email, reason = ''] of rows(
-    `SELECT text, description, email, reason FROM reports
-     LEFT JOIN messages ON messages.pk = message_pk
-     LEFT JOIN spaces ON spaces.pk = reports.space_pk
-     JOIN users ON users.pk = reporter_pk`,
-  )) {
+  for (const { text, description, email, reason } of rows.reports) {
     addFact(`report ${textMark(text ?? description)}>${userMark(email)}`, reason);
   }
-  sqlite.exec('COMMIT');
   return { facts, ids };
+}
+
+async function readRows(db: Database) {
+  return {
+    users: await db
+      .selectFrom('users')
+      .select(['email', 'user_id', 'username', 'bio', 'avatar'])
+      .execute(),
+    tags: await db
+      .selectFrom('space_tags')
+      .select(['space_pk', 'tag_name'])
+      .orderBy('space_pk')
+      .orderBy('position')
+      .execute(),
+    spaces: await db
+      .selectFrom('spaces')
+      .innerJoin('users', 'users.pk', 'creator_pk')
+      .select(['spaces.pk', 'space_id', 'title', 'description', 'visibility', 'email'])
+      .execute(),
+    participations: await db
+      .selectFrom('participations')
+      .innerJoin('spaces', 'spaces.pk', 'space_pk')
+      .innerJoin('users', 'users.pk', 'user_pk')
+      .select(['description', 'email', 'left_at', 'removed_at'])
+      .execute(),
+    messages: await db
+      .selectFrom('messages')
+      .innerJoin('spaces', 'spaces.pk', 'space_pk')
+      .innerJoin('users', 'users.pk', 'author_pk')
+      .select(['message_id', 'text', 'description', 'email'])
+      .execute(),
+    appreciations: await db
+      .selectFrom('appreciations')
+      .innerJoin('messages', 'messages.pk', 'message_pk')
+      .innerJoin('users', 'users.pk', 'user_pk')
+      .select(['text', 'email'])
+      .execute(),
+    reports: await db
+      .selectFrom('reports')
+      .leftJoin('messages', 'messages.pk', 'message_pk')
+      .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
+      .innerJoin('users', 'users.pk', 'reporter_pk')
+      .select(['text', 'description', 'email', 'reason'])
+      .execute(),
+  };
 }
 
 export function spaceValue(

@@ -26,6 +26,7 @@ const MAX_LOGIN_SECONDS = 2 + 2;
 export const lockout: Trial = {
   promise:
     'Wrong passwords never lock the account. They delay logins, or the session that sends them, by seconds only.',
+  runsOnPostgresql: true,
   async run(scale) {
     const attempts = scale === 'full' ? 1000 : 105;
     await using server = await startServer({ RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertIndexed, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
-import { assertSound, readDataDir } from './soundness.ts';
+import { assertSound, readData } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
 
@@ -34,6 +34,7 @@ const limits: Record<keyof ResourceUsage, (before: number) => number> = {
 
 export const longRun: Trial = {
   promise: 'Memory, open files and the write-ahead log do not grow while the service runs.',
+  runsOnPostgresql: false,
   async run(scale) {
     if (!existsSync('/proc/self/fd')) throw new MissingRequirement('needs /proc');
     const seconds = scale === 'full' ? 30 * 60 : 20;
@@ -91,8 +92,8 @@ export const longRun: Trial = {
         name === 'descriptors' ? `${value}` : `${(value / MB).toFixed(1)} MB`;
       return `${name} ${format(before)}, then ${format(after)}`;
     });
-    traffic.ledger.check(readDataDir(server.dataDir).facts);
-    await assertSound(server.dataDir);
+    traffic.ledger.check((await readData(server.location)).facts);
+    await assertSound(server.location);
     await assertIndexed(server.dataDir);
     return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, ${counts.shed} of them shed with 503, no other 5xx; medians of the middle and the last third: ${measured.join('; ')}`;
   },

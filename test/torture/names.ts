@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
 import * as api from '../../generated/sdk.gen.ts';
-import { databaseFile } from '../support/integrity.ts';
+import type { Database } from '../../server/database/engine.ts';
+import { openExistingDatabase } from '../../server/database/open.ts';
 import { startServer } from '../support/server.ts';
 import {
   clientOf,
@@ -64,9 +64,11 @@ const ALL_LATIN_LETTERS: Alphabet = [['m', 'M', 'ｍ', 'rn', 'Rn', 'rN', 'RN'], 
 
 export const names: Trial = {
   promise: 'Of many concurrent claims to a username, in any spelling, exactly one succeeds.',
+  runsOnPostgresql: true,
   async run(scale) {
     const rounds = scale === 'full' ? 200 : 5;
     await using server = await startServer({ WORKERS: '2' });
+    await using engine = await openExistingDatabase(server.location);
     const people = await registerAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
     const anonymous = clientOf(server.url);
     const used = new Set<string>();
@@ -74,7 +76,7 @@ export const names: Trial = {
     let spellings = 0;
 
     for (let round = 0; round < rounds; round += 1) {
-      const before = readOwners(server.dataDir);
+      const before = await readOwners(engine.db);
       const claimed = drawSpellings(used, round % 3 !== 0);
       spellings += new Set(claimed).size;
       const claims = claimed.map(async (username, i): Promise<[string, Outcome]> => {
@@ -107,7 +109,7 @@ export const names: Trial = {
       if (won[0]?.[1].status === 201) registered += 1;
 
       // Only the username of the successful claim is stored, and no other username has changed.
-      const after = readOwners(server.dataDir);
+      const after = await readOwners(engine.db);
       const changed = [...after].filter(([user, name]) => before.get(user) !== name);
       const names = changed.map(([, name]) => name);
       assert.deepEqual(names, [winners[0]?.normalize('NFC')], summary);
@@ -134,12 +136,7 @@ function pickOne(items: readonly string[]): string {
   return items[Math.floor(Math.random() * items.length)] ?? '';
 }
 
-function readOwners(dataDir: string): Map<string, string> {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
-    const rows = sqlite.prepare('SELECT user_id, username FROM users').raw().all();
-    return new Map(rows as [string, string][]);
-  } finally {
-    sqlite.close();
-  }
+async function readOwners(db: Database): Promise<Map<string, string>> {
+  const rows = await db.selectFrom('users').select(['user_id', 'username']).execute();
+  return new Map(rows.map(({ user_id, username }) => [user_id, username]));
 }

@@ -26,6 +26,7 @@ const MAX_RECOVERY_MS = 5_000;
 export const overload: Trial = {
   promise:
     'At five times its capacity the service sheds load with 503 and Retry-After; accepted requests finish in time, and it recovers within seconds.',
+  runsOnPostgresql: true,
   async run(scale) {
     const seconds = scale === 'full' ? 60 : 8;
     await using server = await startServer();

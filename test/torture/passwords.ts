@@ -22,6 +22,7 @@ const CONCURRENT_CHANGES = 50;
 export const passwords: Trial = {
   promise:
     'After a password change, every session of the old password has ended, and no login with it succeeds.',
+  runsOnPostgresql: true,
   async run(scale) {
     const interleavings = scale === 'full' ? 500 : 10;
     await using server = await startServer({ WORKERS: '2' });

@@ -29,6 +29,7 @@ interface Call {
 export const power: Trial = {
   promise:
     'Acknowledged writes survive a power failure: each is synced to disk before its response.',
+  runsOnPostgresql: false,
   async run(scale) {
     await assertSettings();
     requireStrace();

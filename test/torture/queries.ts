@@ -7,10 +7,12 @@ import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { hashPassword } from '../../server/auth/password-hashing.ts';
+import type { Location } from '../../server/database/kind.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { type Exchange, validateExchange } from '../support/contract.ts';
+import { createTestDatabase } from '../support/databases.ts';
 import { startServer } from '../support/server.ts';
 import type { Trial } from './trial.ts';
 
@@ -41,13 +43,15 @@ interface Search {
 
 export const queries: Trial = {
   promise: 'No query, tag, limit or cursor breaks the search.',
+  runsOnPostgresql: true,
   async run(scale) {
     const count = scale === 'full' ? 100_000 : 1_000;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-queries-'));
+    await using database = await createTestDatabase();
     const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
     try {
-      await importSample(dataDir);
-      await using server = await startServer({ DATA_DIR: dataDir });
+      await importSample({ dataDir, databaseUrl: database.settings.DATABASE_URL ?? null });
+      await using server = await startServer({ ...database.settings, DATA_DIR: dataDir });
       const get = (target: string) => send(server.url, target, agent);
       await waitForDictionary(get);
       const searches = [...SEARCHES, CORRECTED_SEARCH];
@@ -95,8 +99,8 @@ export const queries: Trial = {
   },
 };
 
-async function importSample(dataDir: string): Promise<void> {
-  await using database = await openDatabase({ dataDir });
+async function importSample(location: Location): Promise<void> {
+  await using database = await openDatabase(location);
   const passwordHash = await hashPassword('marmalade on toast');
   await importRecords(database, lines());
 

@@ -1,10 +1,14 @@
 import { parseArgs } from 'node:util';
+import setUpPostgresql from '../support/postgresql-setup.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
 
 const USAGE = `Tries to break the promises of the service, and prints measurements.
 
   npm run torture [-- NAME…]             run all trials, or the named ones, at full scale (hours)
   npm run torture -- --quick [NAME…]     run the same trials with fewer attempts (minutes)
+  npm run torture -- --postgresql …      run the trials on a temporary PostgreSQL server, with either scale
+
+Only on SQLite: power, disk, backup, long-run and erasure, which are about its files, and avatars, which is about images.
 `;
 
 /** The trials by name, in the order in which they run. */
@@ -17,6 +21,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   'slow-clients': async () => (await import('./slow-clients.ts')).slowClients,
   overload: async () => (await import('./overload.ts')).overload,
   shutdown: async () => (await import('./shutdown.ts')).shutdown,
+  concurrency: async () => (await import('./concurrency.ts')).concurrency,
   workers: async () => (await import('./workers.ts')).workers,
   names: async () => (await import('./names.ts')).names,
   passwords: async () => (await import('./passwords.ts')).passwords,
@@ -31,7 +36,11 @@ const trials: Record<string, () => Promise<Trial>> = {
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  options: {
+    quick: { type: 'boolean' },
+    postgresql: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  },
 });
 const unknown = positionals.filter((name) => !trials[name]);
 if (values.help || unknown.length > 0) {
@@ -43,12 +52,20 @@ if (values.help || unknown.length > 0) {
 // The exit handler stops the servers. A signal does not run it without this.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
+// The trials import `databases.ts` only after this.
+const tearDown = values.postgresql ? await setUpPostgresql() : async () => {};
+
 const counts = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, load] of Object.entries(trials)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   const start = performance.now();
-  const { promise, run } = await load();
+  const { promise, runsOnPostgresql, run } = await load();
   console.log(`\n${name}: ${promise}`);
+  if (values.postgresql && !runsOnPostgresql) {
+    counts.skipped += 1;
+    console.log('  skipped: it runs only on SQLite');
+    continue;
+  }
   const outcome = await run(values.quick ? 'quick' : 'full').then(
     (measurements) => ({ result: 'passed', detail: measurements }) as const,
     (error: Error) =>
@@ -60,5 +77,6 @@ for (const [name, load] of Object.entries(trials)) {
   const seconds = Math.round((performance.now() - start) / 1000);
   console.log(`  ${outcome.result} in ${seconds} s: ${outcome.detail}`);
 }
+await tearDown();
 console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exit(counts.failed > 0 ? 1 : 0);

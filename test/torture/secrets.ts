@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import Sqlite from 'better-sqlite3';
+import { type RawBuilder, sql } from 'kysely';
 import * as api from '../../generated/sdk.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
-import { databaseFile } from '../support/integrity.ts';
+import type { Database } from '../../server/database/engine.ts';
+import { openExistingDatabase } from '../../server/database/open.ts';
+import { transact } from '../../server/database/transaction.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
-import { startServer } from '../support/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { clientOf, register } from './people.ts';
 import type { Trial } from './trial.ts';
 
@@ -16,7 +19,7 @@ const OVERLOAD_LOGINS = 240;
 
 /** Matches SQL statements: keywords before a quoted name, or placeholders. */
 const SQL =
-  /\b(select|insert into|update|delete from|from|where|join|returning)\b[^a-z]{0,3}"|\bvalues \(\?|= \?/i;
+  /\b(select|insert into|update|delete from|from|where|join|returning)\b[^a-z]{0,3}"|\bvalues \((\?|\$\d)|= (\?|\$\d)/i;
 
 /** Headers that reveal the software of the server. */
 const REVEALING_HEADERS = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
@@ -38,6 +41,7 @@ interface ExchangeRecord {
 
 export const secrets: Trial = {
   promise: 'Logs, errors and metrics contain no password, token, body or SQL.',
+  runsOnPostgresql: true,
   async run(scale) {
     const passes = scale === 'full' ? 10 : 1;
     const metricsToken = randomBytes(16).toString('hex');
@@ -49,7 +53,7 @@ export const secrets: Trial = {
       const token = await useAccount(server.url, record, pass);
       for (const operation of operations) await provoke(record, operation, token);
       await provokeOutsideOperations(server.url, record, token);
-      await provokeFailures(server.url, server.dataDir, record, pass);
+      await provokeFailures(server, record, pass);
     }
     await provokeOverload(record);
 
@@ -299,7 +303,7 @@ async function provokeOutsideOperations(
 }
 
 /** Damages the schema and the data, so that requests fail with an internal error. */
-async function provokeFailures(url: string, dataDir: string, record: ExchangeRecord, pass: number) {
+async function provokeFailures({ url, location }: Server, record: ExchangeRecord, pass: number) {
   const { secrets, secret, send } = record;
   const password = secret('a password');
   const { email, token } = await register(url, `failing-${pass}`, password);
@@ -307,31 +311,47 @@ async function provokeFailures(url: string, dataDir: string, record: ExchangeRec
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const put = (path: string, body: object) =>
     send(path, { method: 'PUT', headers, body: JSON.stringify(body) });
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
-    sqlite.exec('ALTER TABLE users RENAME COLUMN bio TO biography');
-    assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
-    assert.equal(await send('/api/profile/me', { headers }), 500);
-    sqlite.exec('ALTER TABLE users RENAME COLUMN biography TO bio');
+  await using engine = await openExistingDatabase(location);
+  const { db } = engine;
+  // In a transaction, because the readers of SQLite know only the former column.
+  const run = (statement: RawBuilder<unknown>) => transact(engine, (trx) => statement.execute(trx));
+  await run(sql`ALTER TABLE users RENAME COLUMN bio TO biography`);
+  assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
+  assert.equal(await send('/api/profile/me', { headers }), 500);
+  await run(sql`ALTER TABLE users RENAME COLUMN biography TO bio`);
 
-    // An unknown trigger. Its error message contains SQL.
-    sqlite.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON users BEGIN
-      SELECT RAISE(ABORT, 'refused'); END`);
-    assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
-    const newPassword = secret('a password');
-    const change = { currentPassword: password, newPassword };
-    assert.equal(await put('/api/profile/password', change), 500);
-    sqlite.exec('DROP TRIGGER refuse');
+  // An unknown trigger. Its error message contains SQL.
+  await createTrigger(db);
+  assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
+  const newPassword = secret('a password');
+  const change = { currentPassword: password, newPassword };
+  assert.equal(await put('/api/profile/password', change), 500);
+  await dropTrigger(db);
 
-    // A malformed password hash.
-    const hash = `$argon2id$${secret('a broken hash')}`;
-    sqlite.prepare('UPDATE users SET password_hash = ? WHERE email = ?').run(hash, email);
-    assert.equal(await put('/api/profile/password', change), 500);
-    const login = JSON.stringify({ email, password: secret('a password') });
-    assert.equal(await send('/api/auth/login', { method: 'POST', headers, body: login }), 500);
-  } finally {
-    sqlite.close();
+  // A malformed password hash.
+  const password_hash = `$argon2id$${secret('a broken hash')}`;
+  await db.updateTable('users').set({ password_hash }).where('email', '=', email).execute();
+  assert.equal(await put('/api/profile/password', change), 500);
+  const login = JSON.stringify({ email, password: secret('a password') });
+  assert.equal(await send('/api/auth/login', { method: 'POST', headers, body: login }), 500);
+}
+
+/** Creates a trigger that rejects every change of a user. */
+async function createTrigger(db: Database): Promise<void> {
+  if (!isPostgresql) {
+    await sql`CREATE TRIGGER refuse BEFORE UPDATE ON users BEGIN
+      SELECT RAISE(ABORT, 'refused'); END`.execute(db);
+    return;
   }
+  await sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN RAISE EXCEPTION ''refused'' USING DETAIL = row_to_json(NEW)::text; END'`.execute(db);
+  await sql`CREATE TRIGGER refuse BEFORE UPDATE ON users
+    FOR EACH ROW EXECUTE FUNCTION refuse()`.execute(db);
+}
+
+async function dropTrigger(db: Database): Promise<void> {
+  if (!isPostgresql) await sql`DROP TRIGGER refuse`.execute(db);
+  else await sql`DROP FUNCTION refuse CASCADE`.execute(db);
 }
 
 /** Sends more concurrent logins than the service can verify. */

@@ -22,6 +22,7 @@ const TOLERANCE_MS = 3_000;
 export const slowClients: Trial = {
   promise:
     'Slow connections get 408 in time and do not delay others; ambiguous or oversized requests are rejected.',
+  runsOnPostgresql: true,
   async run(scale) {
     const count = scale === 'full' ? 500 : 40;
     await using server = await startServer();

@@ -5,6 +5,8 @@ export type Scale = 'quick' | 'full';
 export interface Trial {
   /** The promise, as a sentence. */
   promise: string;
+  /** Whether the trial also runs on PostgreSQL. The others are about files, or do not depend on the database. */
+  runsOnPostgresql: boolean;
   /**
    * Tries to break the promise. Returns the measurements in one line.
    * @throws MissingRequirement if this machine cannot run the trial; any other error means that the promise is broken

@@ -15,6 +15,7 @@ const MAX_WAIT_MS = 20_000;
 export const workers: Trial = {
   promise:
     'A killed worker is replaced, and only the requests that it was serving are lost; workers exit without their supervisor.',
+  runsOnPostgresql: true,
   async run(scale) {
     const kills = scale === 'full' ? 30 : 3;
     await run('pgrep', ['-V']).catch(() => {

@@ -17,18 +17,18 @@ export function createEngine(db: Database, { runTask, activity, close }: EngineP
     wordIndex,
     // Autovacuum removes deleted rows at some time, and the write-ahead log, standbys and backups keep them for longer.
     async requestPurge() {},
-    async preventConflicts(trx) {
-      // Most conflicts are between transactions that change the word index. All of them raise the search revision.
-      // LOCK TABLE takes no snapshot, so the transaction sees what others have committed before it got the lock.
-      await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
+    // The lock of this table, which has one row, stands for all tables. LOCK TABLE takes no snapshot, so the transaction
+    // sees what others have committed before it got the lock. Neither lock blocks readers.
+    async shareWriting(trx) {
+      await sql`LOCK TABLE search_revision IN ROW SHARE MODE`.execute(trx);
     },
     async excludeWriters(trx) {
-      // A transaction that runs alone may fill empty tables. Plans that read a whole small table would be kept for it.
-      await sql`SET LOCAL enable_seqscan = off`.execute(trx);
-      // Before version 18, unavoidable scans then seem so expensive that PostgreSQL compiles them.
-      await sql`SET LOCAL jit = off`.execute(trx);
-      await sql`LOCK TABLE users, spaces, participations, tags, space_tags, messages, appreciations, reports,
-        search_revision IN EXCLUSIVE MODE`.execute(trx);
+      await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
+      // It may fill empty tables. Plans that read a whole small table would be kept for it. Before version 18, scans that
+      // cannot be avoided then seem so expensive that PostgreSQL compiles them.
+      await sql`SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`.execute(
+        trx,
+      );
     },
     isConflict,
     isUniqueViolation,

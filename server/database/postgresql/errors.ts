@@ -25,7 +25,7 @@ export function isUnavailable(error: unknown): boolean {
 function isLostConnection(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/.test(
+    /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/.test(
       error.message,
     )
   );
@@ -34,6 +34,11 @@ function isLostConnection(error: unknown): boolean {
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : '';
+}
+
+/** Creates an error like PostgreSQL's own for a statement that takes too long. */
+export function timeoutError(message: string): Error {
+  return Object.assign(new Error(message), { code: '57014' });
 }
 
 /** Creates an error like PostgreSQL's own for a server that is shut down. */

@@ -3,9 +3,9 @@ import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
-import { explainFailure } from './errors.ts';
+import { explainFailure, timeoutError } from './errors.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
-import { openPool } from './pool.ts';
+import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 
 export interface PostgresqlOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
@@ -33,7 +33,7 @@ export async function openPostgresql(
   }
   const pool = openPool(
     url,
-    isLong ? { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0 } : {},
+    isLong ? { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0, responseTimeoutMs: 0 } : {},
   );
   const db = connect(pool);
   const thread =
@@ -47,10 +47,15 @@ export async function openPostgresql(
   return createEngine(db, {
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
-      await thread.runTask(task, target);
+      await withTimeout(thread.runTask(task, target));
     },
     // Queries do not block the main thread, and the server knows which transactions wait for a lock.
-    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: pool.waitingCount }),
+    activity: () => ({
+      busySeconds: 0,
+      waitSeconds: 0,
+      waitingWriters: pool.waitingCount,
+      waitingQueries: pool.waitingCount,
+    }),
     async close() {
       await thread?.stop();
       await db.destroy();
@@ -60,11 +65,27 @@ export async function openPostgresql(
 
 /** Migrates the database, or checks that it is migrated, without the time limit of other statements. */
 async function prepare(url: string, migrate: boolean): Promise<void> {
-  const db = connect(openPool(url, { maxConnections: 1, statementTimeoutMs: 0 }));
+  const db = connect(
+    openPool(url, { maxConnections: 1, statementTimeoutMs: 0, responseTimeoutMs: 0 }),
+  );
   try {
     if (migrate) await migrateToLatest(db);
     else await assertMigrated(db);
   } finally {
     await db.destroy();
+  }
+}
+
+/** Rejects after the time limit of requests. The task continues, because only its thread can end it. */
+async function withTimeout(task: Promise<void>): Promise<void> {
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(timeoutError('The task has not ended in time.')),
+    RESPONSE_TIMEOUT_MS,
+  );
+  try {
+    await Promise.race([task, timeout]);
+  } finally {
+    clearTimeout(timer);
   }
 }

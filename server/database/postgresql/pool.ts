@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 
@@ -10,6 +11,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Longer than any statement of the service takes, except those of commands and migrations. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
+/** Longer, because PostgreSQL reports the timeout of a statement itself, unless it hangs or cannot be reached. */
+export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
+
 /** A process that stops in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 
@@ -18,6 +22,9 @@ const MAX_NAMED_STATEMENTS = 500;
 
 /** bigint, bigint[] and numeric. All of our values are safe integers. */
 const NUMBER_TYPES = [20, 1700];
+
+/** Properties of errors that contain rows or statements. Logs must not contain them. */
+const REVEALING_PROPERTIES = ['detail', 'where', 'internalQuery'] as const;
 
 const types = new pg.TypeOverrides();
 for (const type of NUMBER_TYPES) types.setTypeParser(type, Number);
@@ -28,6 +35,8 @@ export interface PoolOptions {
   statementTimeoutMs?: number;
   /** 0 for none. */
   idleInTransactionTimeoutMs?: number;
+  /** How long PostgreSQL may send nothing before a connection counts as lost. 0 for ever. */
+  responseTimeoutMs?: number;
 }
 
 /** Opens a pool of connections. Connects at the first query. */
@@ -37,6 +46,7 @@ export function openPool(
     maxConnections = MAX_CONNECTIONS,
     statementTimeoutMs = STATEMENT_TIMEOUT_MS,
     idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    responseTimeoutMs = RESPONSE_TIMEOUT_MS,
   }: PoolOptions = {},
 ): pg.Pool {
   const pool = new pg.Pool({
@@ -52,7 +62,16 @@ export function openPool(
   });
   // A lost connection fails the query that uses it. Without listeners, it would also end the process.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    // Fails the query of this connection. The `query_timeout` of pg would return a connection to the pool that still waits
+    // for the response. The pool closes idle connections much earlier.
+    const socket = client.connection.stream as Socket;
+    socket.setTimeout(responseTimeoutMs, () => socket.destroy());
+    client.connection.prependListener('errorMessage', (error) => {
+      for (const property of REVEALING_PROPERTIES) delete error[property];
+    });
+  });
   return pool;
 }
 

@@ -36,7 +36,7 @@ export function createEngine(
         .execute();
     },
     // A transaction has the write lock from its beginning.
-    async preventConflicts() {},
+    async shareWriting() {},
     async excludeWriters() {},
     isConflict: () => false,
     isUniqueViolation,

@@ -14,7 +14,12 @@ export function startMeter(): Meter {
   let waitMs = 0;
   let waitingWriters = 0;
   return {
-    activity: () => ({ busySeconds: busyMs / 1000, waitSeconds: waitMs / 1000, waitingWriters }),
+    activity: () => ({
+      busySeconds: busyMs / 1000,
+      waitSeconds: waitMs / 1000,
+      waitingWriters,
+      waitingQueries: 0,
+    }),
     measureBusy(work) {
       const startedAt = performance.now();
       try {

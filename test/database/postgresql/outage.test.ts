@@ -1,6 +1,10 @@
+import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
+import { connect } from '../../../server/database/postgresql/dialect.ts';
+import { openPool } from '../../../server/database/postgresql/pool.ts';
+import { transact } from '../../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { createSpace } from '../../support/spaces.ts';
@@ -65,4 +69,43 @@ test('A lost connection fails the request of its transaction, which does not run
   await other.end();
   const { data } = await api.getProfile({ client, throwOnError: true });
   expect(data.bio).toBe('');
+});
+
+test('While PostgreSQL hangs, queries and transactions fail in time, and their connections are not used again', async () => {
+  const { engine } = app.context;
+  const db = connect(openPool(url, { maxConnections: 2, responseTimeoutMs: 500 }));
+  const readPid = async () => {
+    const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db);
+    return rows[0]?.pid;
+  };
+  const changeBios = () =>
+    transact({ ...engine, db }, (trx) => trx.updateTable('users').set({ bio: '' }).execute());
+  // Two connections, because new ones have a time limit of their own.
+  const pids = await Promise.all([readPid(), readPid()]);
+  await server.suspend();
+  const outcomes = await Promise.allSettled([readPid(), changeBios()]);
+  await server.resume();
+  for (const outcome of outcomes) {
+    const { reason } = outcome as PromiseRejectedResult;
+    expect(engine.isUnavailable(reason), String(reason)).toBe(true);
+  }
+  for (const pid of await Promise.all([readPid(), readPid()])) expect(pids).not.toContain(pid);
+  await changeBios();
+  await db.destroy();
+});
+
+test('While many queries wait for a connection, further requests get 503 at once', async () => {
+  const { client } = await app.register();
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query('BEGIN');
+  await other.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
+  const getStatus = async () => (await api.getProfile({ client })).response?.status;
+  // Ten have a connection each, and 51 wait for one.
+  const waiting = Array.from({ length: 61 }, getStatus);
+  await expect.poll(() => app.context.engine.activity().waitingQueries).toBe(51);
+  expect(await getStatus()).toBe(503);
+  await other.query('ROLLBACK');
+  await other.end();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
 });

@@ -9,8 +9,15 @@ import { PostgresqlMaintenance } from './maintenance.ts';
 /** One for a task, one for maintenance, and one for a snapshot with its own transaction. */
 const MAX_CONNECTIONS = 3;
 
+/** Longer than any statement of maintenance takes until its first row. */
+const RESPONSE_TIMEOUT_MS = 120_000;
+
 const db = connect(
-  openPool(settings.database, { maxConnections: MAX_CONNECTIONS, statementTimeoutMs: 0 }),
+  openPool(settings.database, {
+    maxConnections: MAX_CONNECTIONS,
+    statementTimeoutMs: 0,
+    responseTimeoutMs: RESPONSE_TIMEOUT_MS,
+  }),
 );
 
 await runThread({
@@ -18,7 +25,7 @@ await runThread({
     runTask: async (task) => {
       throw missingTask(task);
     },
-    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0 }),
+    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
     close: () => db.destroy(),
   }),
   createMaintenance: (tasks) => new PostgresqlMaintenance(db, tasks),
