@@ -24,8 +24,8 @@ export function createSearch(engine: Engine): Search {
 }
 
 /** Opens the database of a running server in this process. */
-export function openEngine(dataDir: string): Promise<Engine> {
-  return openDatabase({ dataDir }, { runsMaintenance: false });
+export function openEngine(dataDir: string, databaseUrl: string | null = null): Promise<Engine> {
+  return openDatabase({ dataDir, databaseUrl }, { runsMaintenance: false });
 }
 
 /** Returns the milliseconds of each query. Each runs twice in sequence, and the second time counts. */
