@@ -9,6 +9,9 @@ import { createSpace } from './writing.ts';
 /** Numbers of clients that create spaces at the same time, each with its own account. */
 const WRITERS = [1, 4, 8];
 
+/** Longer than PostgreSQL waits before it looks for a deadlock, which is one second. */
+const MIN_SECONDS = 3;
+
 /** So that no quota rejects a space. */
 const QUOTAS = { MAX_SPACES: '1000000000', MAX_TAGS: '1000000000' };
 
@@ -91,8 +94,9 @@ async function createSpaces(
   writers: number,
   { warmUp, duration }: Effort,
 ): Promise<number> {
+  const seconds = Math.max(MIN_SECONDS, duration);
   const from = performance.now() + warmUp * 1000;
-  const to = from + duration * 1000;
+  const to = from + seconds * 1000;
   let created = 0;
   const write = async (token: string) => {
     for (let now = 0; now < to; ) {
@@ -103,5 +107,5 @@ async function createSpaces(
     }
   };
   await Promise.all(service.tokens.slice(0, writers).map(write));
-  return created / duration;
+  return created / seconds;
 }
