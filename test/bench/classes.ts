@@ -11,7 +11,7 @@ import { type Comparison, type Figure, formatNumber } from './report.ts';
 import { median, quantile } from './statistics.ts';
 
 /** Classes for which PostgreSQL finds fewer results, with the reason. */
-const INCOMPARABLE: { [Name in QueryClass]?: string } = {
+export const INCOMPARABLE: { [Name in QueryClass]?: string } = {
   'other scripts': 'PostgreSQL finds parts of a run without spaces only at its beginning',
   'typing error': 'PostgreSQL does not correct typing errors',
   'typing error among words': 'PostgreSQL does not correct typing errors',

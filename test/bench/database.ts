@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
@@ -48,11 +48,40 @@ export function keepInMemory(file: string): void {
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
 }
 
+/** The same thing for both kinds of databases. */
+export interface Kinds<T> {
+  sqlite: T;
+  postgresql: T;
+}
+
+/** A copy of a data folder that the benchmark writes to. Disposing of it deletes it. */
+export interface DataCopy extends AsyncDisposable {
+  dataDir: string;
+}
+
+export async function copyData(dataDir: string): Promise<DataCopy> {
+  const copy = await mkdtemp(join(dirname(dataDir), 'written-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(copy, { recursive: true }));
+  for (const end of ['', '-wal']) {
+    const file = `space-service.sqlite${end}`;
+    await cp(join(dataDir, file), join(copy, file)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+  }
+  keepInMemory(join(copy, 'space-service.sqlite'));
+  const owned = cleanup.move();
+  return { dataDir: copy, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
 async function importSpaces(dataDir: string, spaces: number): Promise<void> {
   console.log(`  building a service of ${count(spaces)} spaces`);
   const unfinished = `${dataDir}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
-  const { records, seconds } = await importRecords(unfinished, recordsOfService(spaces));
+  const { records, seconds } = await importRecords(
+    { DATA_DIR: unfinished },
+    recordsOfService(spaces),
+  );
   console.log(`  ${count(records)} records in ${Math.round(seconds)} s; merging the index`);
   await using server = await startServer({ DATA_DIR: unfinished });
   await waitUntilIdle(server.child);
@@ -62,15 +91,16 @@ async function importSpaces(dataDir: string, spaces: number): Promise<void> {
 
 /**
  * Runs `npm run import` and generates its input while it reads.
+ * @param settings environment variables that locate the database
  * @returns the number of lines, and the time from the first line to the exit of the command
  */
 export async function importRecords(
-  dataDir: string,
+  settings: { DATA_DIR: string; DATABASE_URL?: string },
   lines: Iterable<string>,
 ): Promise<{ records: number; seconds: number }> {
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(settings.DATA_DIR, { recursive: true });
   const child = spawn(process.execPath, [join(root, 'server/commands/import.ts'), '-'], {
-    env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+    env: { PATH: process.env.PATH, ...settings },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');

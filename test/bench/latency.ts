@@ -3,7 +3,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { currentVersions } from '../../server/search/revision.ts';
-import { searchText } from '../../server/search/text-search.ts';
+import { searchText, type TextPage } from '../../server/search/text-search.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
 import { type Figure, formatNumber } from './report.ts';
@@ -13,8 +13,9 @@ export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 
 /** Runs one query without HTTP, from its text to the results as JSON. */
 export type Search = (query: string) => Promise<unknown>;
+export type PageSearch = (query: string) => Promise<TextPage>;
 
-export function createSearch(engine: Engine): Search {
+export function createSearch(engine: Engine): PageSearch {
   const pending = readDictionary(engine);
   return async (query) => {
     const [dictionary, { revision }] = [await pending, await currentVersions(engine)];
@@ -24,8 +25,8 @@ export function createSearch(engine: Engine): Search {
 }
 
 /** Opens the database of a running server in this process. */
-export function openEngine(dataDir: string): Promise<Engine> {
-  return openDatabase({ dataDir }, { runsMaintenance: false });
+export function openEngine(dataDir: string, databaseUrl: string | null = null): Promise<Engine> {
+  return openDatabase({ dataDir, databaseUrl }, { runsMaintenance: false });
 }
 
 /** Returns the milliseconds of each query. Each runs twice in sequence, and the second time counts. */

@@ -15,7 +15,7 @@ export async function measureImport(effort: Effort): Promise<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-import-'));
   try {
     const lines = mixedRecords(effort.importRecords);
-    const { records, seconds } = await importRecords(folder, lines);
+    const { records, seconds } = await importRecords({ DATA_DIR: folder }, lines);
     return {
       name: `import of ${records.toLocaleString('en')} mixed records`,
       ours: `${formatNumber(seconds)} s`,

@@ -16,7 +16,17 @@ export interface Figure {
 
 /** A table with a number for every column. */
 export interface Comparison {
-  id: 'postgres' | 'engines' | 'growth of medians' | 'growth of tails' | 'writing' | 'pocketbase';
+  id:
+    | 'postgres'
+    | 'engines'
+    | 'growth of medians'
+    | 'growth of tails'
+    | 'writing'
+    | 'pocketbase'
+    | 'kinds, medians'
+    | 'kinds, tails'
+    | 'kinds, size'
+    | 'kinds, creation';
   title: string;
   columns: string[];
   rows: { name: string; values: number[]; note?: string }[];

@@ -8,6 +8,7 @@ import { measureGrowth, measurePostgres } from './classes.ts';
 import { buildDatabase, cacheFolder, waitUntilIdle } from './database.ts';
 import { type Effort, FULL, QUICK } from './effort.ts';
 import { measureEngines } from './engines.ts';
+import { measureKinds } from './kinds.ts';
 import { formatSpaces, measureGrowthOfWords, openEngine } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
@@ -27,6 +28,7 @@ const USAGE = `Measures the service and its references.
   npm run bench -- --growth      only growth of each class of query from 10,000 to a million spaces, and search during writes
   npm run bench -- --spaces N    the figures at N spaces
   npm run bench -- --limits      with the limit of public reads, which none of the requests exceeds
+  npm run bench -- --postgres    only the service on PostgreSQL, compared with SQLite and with PostgreSQL's own search
   npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo, to compare with them
 `;
 
@@ -35,6 +37,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
+    postgres: { type: 'boolean', default: false },
     references: { type: 'boolean', default: false },
     spaces: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
@@ -70,8 +73,12 @@ const results: Results = {
 };
 console.log(`${results.machine}, Node.js ${process.version}\n`);
 if (values.references) await buildEngines();
-if (!values.growth) await measureFigures();
-if (values.growth || !values.quick) await measureSizes();
+if (values.postgres) {
+  await measureKindsOfDatabases();
+} else {
+  if (!values.growth) await measureFigures();
+  if (values.growth || !values.quick) await measureSizes();
+}
 await writeResults();
 
 async function measureFigures(): Promise<void> {
@@ -133,9 +140,17 @@ async function measureSizes(): Promise<void> {
   results.comparisons.push(...comparisons);
 }
 
+async function measureKindsOfDatabases(): Promise<void> {
+  const { version, comparisons } = await measureKinds(spaces, effort);
+  for (const comparison of comparisons) printComparison(comparison);
+  results.comparisons.push(...comparisons);
+  results.versions.postgres = version;
+}
+
 /** Writes the results of a full run to the repository, and those of other runs to the cache folder. */
 async function writeResults(): Promise<void> {
-  const isFull = !values.quick && !values.limits && !values.growth && spaces >= MILLION;
+  const isPart = values.quick || values.limits || values.growth || values.postgres;
+  const isFull = !isPart && spaces >= MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'bench.json'), `${JSON.stringify(results, null, 2)}\n`);

@@ -1,9 +1,7 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Server, startServer } from '../support/server.ts';
 import { spaceOf, writers } from './data.ts';
-import { keepInMemory } from './database.ts';
+import { copyData } from './database.ts';
 import type { Effort } from './effort.ts';
 import { startLoadGenerator } from './load.ts';
 import { signIn } from './profile.ts';
@@ -19,70 +17,51 @@ export async function measureWriting(
   spaces: number,
   { rounds, warmUp, duration }: Effort,
 ): Promise<Comparison> {
-  const copy = await mkdtemp(join(dirname(dataDir), 'written-'));
-  try {
-    for (const end of ['', '-wal']) {
-      const file = `space-service.sqlite${end}`;
-      await cp(join(dataDir, file), join(copy, file)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
+  await using copy = await copyData(dataDir);
+  await using server = await startServer({ DATA_DIR: copy.dataDir });
+  await using generator = await startLoadGenerator();
+  const token = await signIn(server, (writers[0] as { email: string }).email);
+  const queries = newQueries(spaces, 10);
+  const rows = { alone: [] as Float64Array[], writing: [] as Float64Array[] };
+  let written = 0;
+  for (let i = 0; i < rounds; i += 1) {
+    for (const kind of ['alone', 'writing'] as const) {
+      const paths = Array.from({ length: 8_000 * (warmUp + duration) }, () =>
+        searchPath(queries.next().value),
+      );
+      const writing = kind === 'writing' ? startWriting(server, token, spaces + i * 10_000) : null;
+      const { latencies } = await generator.send({
+        url: server.url,
+        paths: [paths],
+        warmUp,
+        duration,
       });
+      rows[kind].push(latencies);
+      written += (await writing?.stop()) ?? 0;
     }
-    keepInMemory(join(copy, 'space-service.sqlite'));
-    await using server = await startServer({ DATA_DIR: copy });
-    await using generator = await startLoadGenerator();
-    const token = await signIn(server, (writers[0] as { email: string }).email);
-    const queries = newQueries(spaces, 10);
-    const rows = { alone: [] as Float64Array[], writing: [] as Float64Array[] };
-    let written = 0;
-    for (let i = 0; i < rounds; i += 1) {
-      for (const kind of ['alone', 'writing'] as const) {
-        const paths = Array.from({ length: 8_000 * (warmUp + duration) }, () =>
-          searchPath(queries.next().value),
-        );
-        const writing =
-          kind === 'writing' ? startWriting(server, token, spaces + i * 10_000) : null;
-        const { latencies } = await generator.send({
-          url: server.url,
-          paths: [paths],
-          warmUp,
-          duration,
-        });
-        rows[kind].push(latencies);
-        written += (await writing?.stop()) ?? 0;
-      }
-    }
-    const of = (kind: 'alone' | 'writing', part: number) =>
-      median(rows[kind].map((latencies) => quantile(latencies, part)));
-    return {
-      id: 'writing',
-      title: `Search over HTTP while ${WRITES_PER_SECOND} spaces a second are created (${written} in all), milliseconds`,
-      columns: ['alone', 'while writing', 'ratio'],
-      rows: [
-        ['median', 0.5],
-        ['p99', 0.99],
-        ['p99.9', 0.999],
-      ].map(([name, part]) => {
-        const [alone, writing] = [of('alone', part as number), of('writing', part as number)];
-        return { name: name as string, values: [alone, writing, writing / alone] };
-      }),
-    };
-  } finally {
-    await rm(copy, { recursive: true });
   }
+  const of = (kind: 'alone' | 'writing', part: number) =>
+    median(rows[kind].map((latencies) => quantile(latencies, part)));
+  return {
+    id: 'writing',
+    title: `Search over HTTP while ${WRITES_PER_SECOND} spaces a second are created (${written} in all), milliseconds`,
+    columns: ['alone', 'while writing', 'ratio'],
+    rows: [
+      ['median', 0.5],
+      ['p99', 0.99],
+      ['p99.9', 0.999],
+    ].map(([name, part]) => {
+      const [alone, writing] = [of('alone', part as number), of('writing', part as number)];
+      return { name: name as string, values: [alone, writing, writing / alone] };
+    }),
+  };
 }
 
-function startWriting({ url }: Server, token: string, firstSpace: number) {
+function startWriting(server: Server, token: string, firstSpace: number) {
   let [isStopping, written] = [false, 0];
-  const write = async () => {
-    const { title, description, tags } = spaceOf(firstSpace + written);
+  const write = () => {
     written += 1;
-    const response = await fetch(`${url}/api/spaces`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify({ title, description, visibility: 'public', tags }),
-    });
-    if (response.status !== 201) throw new Error(`Creating a space returned ${response.status}.`);
-    await response.arrayBuffer();
+    return createSpace(server, token, firstSpace + written - 1);
   };
   const startedAt = performance.now();
   const running = (async () => {
@@ -101,4 +80,16 @@ function startWriting({ url }: Server, token: string, firstSpace: number) {
       return running;
     },
   };
+}
+
+/** Creates a space with the texts and tags of the space with this number. */
+export async function createSpace({ url }: Server, token: string, number: number): Promise<void> {
+  const { title, description, tags } = spaceOf(number);
+  const response = await fetch(`${url}/api/spaces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ title, description, visibility: 'public', tags }),
+  });
+  if (response.status !== 201) throw new Error(`Creating a space returned ${response.status}.`);
+  await response.arrayBuffer();
 }

@@ -8,6 +8,7 @@ import { type Dictionary, documentsWithPrefix } from '../../server/search/dictio
 import { documentKey } from '../../server/search/keys.ts';
 import { sliceTerm } from '../../server/search/slices.ts';
 import { searchText, type TextQuery } from '../../server/search/text-search.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { randomNumbers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
 import { type GeneratedIndex, generateIndex, scaleDictionary } from './generated-index.ts';
@@ -103,7 +104,7 @@ describe('A text search', () => {
         expect(found.ids).toEqual([...expected.typed, ...expected.other]);
         expect(found.answeredQuery).toBe(expected.answeredQuery);
       }),
-      { numRuns: 30 },
+      { numRuns: isPostgresql ? 10 : 30 },
     );
   }, 60_000);
 
@@ -119,7 +120,7 @@ describe('A text search', () => {
           const found = await readPages({ query: text, asTyped: true }, 100, dictionary);
           expect(found.ids).toEqual(typed);
         }),
-        { numRuns: 25 },
+        { numRuns: isPostgresql ? 8 : 25 },
       );
     },
     60_000,
@@ -140,7 +141,7 @@ describe('A text search', () => {
           const isTypedRead = found.answeredQuery === null || found.ids[0] === typed[0];
           if (isTypedRead) expect(found.ids).toEqual(expect.arrayContaining(typed));
         }),
-        { numRuns: 25 },
+        { numRuns: isPostgresql ? 8 : 25 },
       );
     },
     60_000,

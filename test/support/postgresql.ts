@@ -29,14 +29,24 @@ export const POSTGRESQL_URL = 'TEST_POSTGRESQL_URL';
 /** The name of a migrated database without rows. */
 export const TEMPLATE = 'migrated';
 
+export interface PostgresqlOptions {
+  /** Where to create the folder for the data. By default, where the system has temporary files. */
+  parent?: string;
+  /** As in `name=value`. They override those of tests. */
+  settings?: readonly string[];
+}
+
 /** Data is not synchronised to the disk, so only tests may use these. */
-const FLAGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
+const SETTINGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
 
 const USER = 'space-service';
 const PASSWORD = 'secret';
 
-export async function startPostgresql(): Promise<PostgresqlServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'space-service-postgresql-'));
+export async function startPostgresql({
+  parent = tmpdir(),
+  settings = [],
+}: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+  const folder = await mkdtemp(join(parent, 'space-service-postgresql-'));
   const port = await freePort();
   // PostgreSQL does not run as root. Its own user must be able to reach the folder.
   const isRoot = process.getuid?.() === 0;
@@ -51,7 +61,7 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
     createPostgresUser: isRoot,
     // Names and texts of any locale must sort by their bytes, also if the database does not.
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    postgresFlags: FLAGS.flatMap((flag) => ['-c', flag]),
+    postgresFlags: [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]),
     onLog: (line) => log.push(String(line)),
     onError: (error) => log.push(String(error)),
   });

@@ -15,7 +15,7 @@ export interface Postgres extends AsyncDisposable {
 }
 
 /** The fastest settings for this query on the machine of the results. All others are PostgreSQL's defaults. */
-const SETTINGS = ['shared_buffers=1GB', 'work_mem=64MB', 'random_page_cost=1.1', 'jit=off'];
+export const SETTINGS = ['shared_buffers=1GB', 'work_mem=64MB', 'random_page_cost=1.1', 'jit=off'];
 
 /** Starts PostgreSQL with a cluster in `folder`. Creates and fills the cluster the first time. */
 export async function startPostgres(folder: string, spaces: number): Promise<Postgres> {

@@ -1,0 +1,115 @@
+import { type Server, startServer } from '../support/server.ts';
+import { copyData, type Kinds, waitUntilIdle } from './database.ts';
+import type { Effort } from './effort.ts';
+import { formatSpaces } from './latency.ts';
+import type { Comparison } from './report.ts';
+import { alternate, median } from './statistics.ts';
+import { createSpace } from './writing.ts';
+
+/** Numbers of clients that create spaces at the same time, each with its own account. */
+const WRITERS = [1, 4, 8];
+
+/** Longer than PostgreSQL waits before it looks for a deadlock, which is one second. */
+const MIN_SECONDS = 3;
+
+/** So that no quota rejects a space. */
+const QUOTAS = {
+  MAX_SPACES: '1000000000',
+  MAX_PARTICIPATIONS: '1000000000',
+  MAX_TAGS: '1000000000',
+};
+
+/** Compares how many spaces per second clients create over HTTP. Each client sends a request after the other. */
+export async function measureCreation(
+  locations: { sqlite: { dataDir: string }; postgresql: { dataDir: string; databaseUrl: string } },
+  spaces: number,
+  effort: Effort,
+): Promise<Comparison> {
+  await using copy = await copyData(locations.sqlite.dataDir);
+  const { dataDir, databaseUrl } = locations.postgresql;
+  await using sqlite = await startServer({ ...QUOTAS, DATA_DIR: copy.dataDir });
+  await using postgresql = await startServer({
+    ...QUOTAS,
+    DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl,
+  });
+  const services: Kinds<Service> = {
+    sqlite: await openService(sqlite, spaces),
+    postgresql: await openService(postgresql, spaces),
+  };
+  for (const { child } of [sqlite, postgresql]) await waitUntilIdle(child);
+  const rows: Comparison['rows'] = [];
+  for (const writers of WRITERS) {
+    const create = (service: Service) => () => createSpaces(service, writers, effort);
+    const pairs = await alternate(
+      effort.rounds,
+      create(services.sqlite),
+      create(services.postgresql),
+    );
+    rows.push({
+      name: writers === 1 ? '1 client' : `${writers} clients`,
+      values: [
+        median(pairs.map(([own]) => own)),
+        median(pairs.map(([, other]) => other)),
+        median(pairs.map(([own, other]) => other / own)),
+      ],
+    });
+  }
+  for (const server of [sqlite, postgresql]) await server.stop();
+  return {
+    id: 'kinds, creation',
+    title: `Spaces created per second over HTTP at ${formatSpaces(spaces)} spaces, each commit synchronised to the disk`,
+    columns: ['on SQLite', 'on PostgreSQL', 'PostgreSQL / SQLite'],
+    rows,
+  };
+}
+
+interface Service {
+  server: Server;
+  /** Access tokens, one for each client. */
+  tokens: string[];
+  /** The number of the next space to create. */
+  next: number;
+}
+
+async function openService(server: Server, spaces: number): Promise<Service> {
+  const names = Array.from({ length: Math.max(...WRITERS) }, (_, i) => `creator${'abcdefgh'[i]}`);
+  const tokens = await Promise.all(names.map((name) => register(server, name)));
+  return { server, tokens, next: spaces };
+}
+
+async function register({ url }: Server, username: string): Promise<string> {
+  const response = await fetch(`${url}/api/auth/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      username,
+      email: `${username}@example.org`,
+      password: 'correct horse battery',
+    }),
+  });
+  if (response.status !== 201) throw new Error(`The registration returned ${response.status}.`);
+  return ((await response.json()) as { access_token: string }).access_token;
+}
+
+/** Creates spaces with a number of clients. Returns how many per second responses confirmed after the warm-up. */
+async function createSpaces(
+  service: Service,
+  writers: number,
+  { warmUp, duration }: Effort,
+): Promise<number> {
+  const seconds = Math.max(MIN_SECONDS, duration);
+  const from = performance.now() + warmUp * 1000;
+  const to = from + seconds * 1000;
+  let created = 0;
+  const write = async (token: string) => {
+    for (let now = 0; now < to; ) {
+      service.next += 1;
+      await createSpace(service.server, token, service.next - 1);
+      now = performance.now();
+      if (now >= from && now < to) created += 1;
+    }
+  };
+  await Promise.all(service.tokens.slice(0, writers).map(write));
+  return created / seconds;
+}
