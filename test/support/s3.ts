@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { startProcess } from './processes.ts';
 
 const INSTALLATION = 'go install github.com/versity/versitygw/cmd/versitygw@v1.8.0';
 const START_TIMEOUT_MS = 30_000;
+const HOUR_MS = 3_600_000;
 
 /** Versity Gateway, an S3 server, in PATH or where Go installs it. */
 const executable = ['versitygw', join(homedir(), 'go', 'bin', 'versitygw')].find((path) => {
@@ -41,6 +42,8 @@ export interface S3Server extends AsyncDisposable {
   client: S3Client;
   /** Creates an empty bucket and returns the settings to use it. */
   createBucket(): Promise<BucketSettings>;
+  /** Lets all objects of a bucket look two hours old. */
+  makeOld(bucket: string): Promise<void>;
   /** Starts the server again, with the same data and address. */
   start(): Promise<void>;
   /** Kills the server. Its address then refuses connections. */
@@ -80,6 +83,14 @@ export async function startS3Server(): Promise<S3Server> {
       const name = `avatars-${randomUUID()}`;
       await client.send(new CreateBucketCommand({ Bucket: name }));
       return { AVATARS_BUCKET: name, AVATARS_ENDPOINT: url };
+    },
+    async makeOld(bucket) {
+      const twoHoursAgo = new Date(Date.now() - 2 * HOUR_MS);
+      // The server stores each object as a file.
+      const objects = join(folder, 'buckets', bucket);
+      for (const key of await readdir(objects)) {
+        await utimes(join(objects, key), twoHoursAgo, twoHoursAgo);
+      }
     },
     async start() {
       running = run();
