@@ -101,7 +101,7 @@ export async function openAvatarBucket(
         const { Body, LastModified } = await client.send(command, { abortSignal });
         // Until here, the signal stops only the wait for the headers.
         const body = addAbortSignal(abortSignal, Body as Readable);
-        return { bytes: await buffer(body), modifiedAt: LastModified as Date };
+        return { bytes: await buffer(body), modifiedAt: LastModified ?? new Date(0) };
       } catch (error) {
         if (isMissing(error)) return undefined;
         throw error;

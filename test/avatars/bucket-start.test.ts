@@ -18,17 +18,23 @@ beforeAll(async () => {
 afterAll(() => rm(dataDir, { recursive: true }));
 
 test('The service starts if the bucket is unavailable, and logs a warning', async () => {
-  await using server = await startServer({
+  const settings = {
     ...awsEnvironment,
     AVATARS_BUCKET: 'avatars',
     AVATARS_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
-  });
+  };
+  await using server = await startServer(settings);
   expect(server.output()).toContain('until the avatar bucket is available');
   const statusOf = async (path: string) => (await fetch(server.url + path)).status;
   expect(await statusOf('/api/spaces/search?q=tea')).toBe(200);
   expect(await statusOf('/avatars/default.webp')).toBe(200);
   expect(await statusOf('/avatars/AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(503);
   expect(await readdir(server.dataDir)).not.toContain('avatars');
+  const backup = await runCommand('commands/backup', [join(dataDir, 'backup.sqlite')], {
+    ...settings,
+    DATA_DIR: server.dataDir,
+  });
+  expect(backup).toMatchObject({ code: 0, stderr: expect.stringContaining('bucket avatars') });
   expect(await server.stop()).toBe(0);
 });
 
