@@ -51,7 +51,7 @@ export const commands = {
     module: 'commands/backup',
     argument: 'FILE',
     summary: 'Copies the database in DATA_DIR, also while the server runs.',
-    details: 'Avatars are separate files: copy DATA_DIR/avatars, too.',
+    details: 'Avatars are separate files: copy DATA_DIR/avatars or the bucket, too.',
   },
   compact: {
     module: 'commands/compact',

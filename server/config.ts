@@ -13,6 +13,12 @@ export interface Config {
   databaseUrl: string | null;
   /** Base URL of avatars, without a trailing slash. */
   avatarBaseUrl: string;
+  /** A bucket of an S3-compatible storage. Null for the folder `avatars` in `dataDir`. */
+  avatarBucket: {
+    name: string;
+    /** URL of the storage. Null for AWS. */
+    endpoint: string | null;
+  } | null;
   /** Number of processes that serve requests. */
   workers: number;
   /** Drain period: time after a stop signal during which requests are accepted while `/readyz` responds with 503. */
@@ -124,6 +130,19 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     );
   }
 
+  const bucket = text('AVATARS_BUCKET', '');
+  if (!/^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$/.test(bucket)) {
+    throw new ConfigError(
+      'AVATARS_BUCKET',
+      bucket,
+      'must be empty or the name of a bucket: 3 to 63 small letters, digits, dots and hyphens',
+    );
+  }
+  const bucketEndpoint = text('AVATARS_ENDPOINT', '');
+  if (bucketEndpoint !== '' && bucket === '') {
+    throw new ConfigError('AVATARS_ENDPOINT', bucketEndpoint, 'needs AVATARS_BUCKET');
+  }
+
   const host = text('HOST', '127.0.0.1');
   const port = integer('PORT', DEFAULT_PORT, 0, 65_535);
   const hostInUrl = host.includes(':') ? `[${host}]` : host;
@@ -154,6 +173,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     dataDir: resolve(text('DATA_DIR', './data')),
     databaseUrl: databaseUrl || null,
     avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
+    avatarBucket:
+      bucket === ''
+        ? null
+        : { name: bucket, endpoint: bucketEndpoint ? url('AVATARS_ENDPOINT', '') : null },
     workers: integer('WORKERS', 1, 1, 64),
     drainSeconds: integer('DRAIN_SECONDS', 1, 0, 3600),
     trustProxy: list(

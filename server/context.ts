@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
-import { openAvatarFolder } from './avatars/folder-store.ts';
+import { openAvatarStore } from './avatars/open.ts';
 import type { AvatarStore } from './avatars/store.ts';
 import type { Config, Quotas } from './config.ts';
 import type { Engine } from './database/engine.ts';
@@ -34,7 +33,7 @@ export interface Context extends AsyncDisposable {
 /**
  * Opens the database, the avatar store and everything else that handlers use.
  * @param runsMaintenance whether this process maintains the database files; only one process per database should
- * @throws OperatorError if the database cannot be used
+ * @throws OperatorError if the database or the avatar bucket cannot be used
  */
 export async function openContext(
   config: Config,
@@ -49,7 +48,7 @@ export async function openContext(
       : await openDatabase(config, { runsMaintenance, tasksModule }),
   );
   const cursorKey = await readCursorKey(engine);
-  const avatars = await openAvatarFolder(join(config.dataDir, 'avatars'), config.avatarBaseUrl);
+  const avatars = await openAvatars(config, log);
   const rateLimits = opened.adopt(
     await openRateLimits(config, {
       secretKey: await readRateLimitKey(engine),
@@ -78,6 +77,17 @@ export async function openContext(
     cursorKey,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
+}
+
+/**
+ * Opens the avatar store. An unavailable bucket does not prevent the start, because everything except avatars works
+ * without it.
+ * @throws OperatorError if the bucket does not exist or refuses the credentials
+ */
+export function openAvatars(config: Config, log: FastifyBaseLogger): Promise<AvatarStore> {
+  return openAvatarStore(config, (err) =>
+    log.warn({ err }, 'avatars and uploads return 503 until the avatar bucket is available'),
+  );
 }
 
 /**

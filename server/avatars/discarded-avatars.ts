@@ -6,6 +6,12 @@ import type { AvatarStore } from './store.ts';
 /** Maximum number of avatars that one query returns. */
 const BATCH_SIZE = 500;
 
+/**
+ * Maximum time that failed removals of one call may take together. Those of a folder fail at once, but those of an
+ * unreachable bucket only after seconds each, and other work waits for them.
+ */
+const MAX_FAILURES_MS = 3_000;
+
 /** Schedules an avatar's file for deletion after the transaction has committed. */
 export async function discardAvatar(trx: DatabaseTransaction, avatar: string): Promise<void> {
   await trx
@@ -17,11 +23,12 @@ export async function discardAvatar(trx: DatabaseTransaction, avatar: string): P
 /**
  * Removes the files of discarded avatars whose `remove_after` has passed. After an interruption, the next call
  * continues.
- * @throws AggregateError if some files could not be removed; the others have been
+ * @throws AggregateError if some files could not be removed; the others have been, unless the failures took too long
  */
 export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStore): Promise<void> {
   const failures: unknown[] = [];
-  for (let lastAvatar = ''; ; ) {
+  let failuresMs = 0;
+  for (let lastAvatar = ''; failuresMs < MAX_FAILURES_MS; ) {
     const due = await engine.db
       .selectFrom('discarded_avatars')
       .select('avatar')
@@ -35,11 +42,14 @@ export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStor
     lastAvatar = last.avatar;
     const removed: string[] = [];
     for (const { avatar } of due) {
+      if (failuresMs >= MAX_FAILURES_MS) break;
+      const startedAt = performance.now();
       try {
         await avatars.remove(avatar);
         removed.push(avatar);
       } catch (error) {
         failures.push(error);
+        failuresMs += performance.now() - startedAt;
       }
     }
     // SQL has no empty lists.

@@ -7,15 +7,14 @@ import {
   assertAvatarName,
   avatarUrls,
   DEFAULT_AVATAR_NAME,
+  DEFAULT_AVATAR_URL,
   isAvatarName,
+  MIN_UNUSED_AGE_MS,
   newAvatarName,
 } from './store.ts';
 
 /** Minimum age of a leftover temporary file. Other processes may be writing younger ones. */
 const MIN_LEFTOVER_AGE_MS = 10 * 60 * 1000;
-
-/** Minimum age of an unused avatar, so that the operator can copy avatars into the folder before their users. */
-const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
 
 /** Number of files examined at once, and the pause after them. A million files take two minutes. */
 const EXAMINED_FILES = 500;
@@ -36,6 +35,7 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
 
   return {
     ...avatarUrls(baseUrl),
+    source: { folder: path },
 
     async put(name, bytes) {
       assertAvatarName(name);
@@ -61,7 +61,7 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
 
 /** Writes the default avatar unless it is up to date, so that the service also starts on a full disk. */
 async function putDefault(folder: string): Promise<void> {
-  const bytes = await readFile(new URL(DEFAULT_AVATAR_NAME, import.meta.url));
+  const bytes = await readFile(DEFAULT_AVATAR_URL);
   try {
     if (bytes.equals(await readFile(join(folder, DEFAULT_AVATAR_NAME)))) return;
   } catch (error) {

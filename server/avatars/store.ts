@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
+/** Minimum age of an unused avatar, so that the operator can copy avatars into the store before their users. */
+export const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
+
 /** Builds the URLs of avatars. */
 export interface AvatarUrls {
   /** Absolute URL without a trailing slash, under which the store's files are served. */
@@ -14,6 +17,7 @@ export interface AvatarUrls {
  * other name.
  */
 export interface AvatarStore extends AvatarUrls {
+  readonly source: AvatarSource;
   /** Resolves once the avatar is durable, even after a power failure. */
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Resolves once the avatar is deleted. Does nothing if it does not exist. */
@@ -32,8 +36,24 @@ export interface AvatarStore extends AvatarUrls {
   isUnavailable(error: unknown): boolean;
 }
 
+/** Where the content of avatars is read from: files in a folder, or one avatar after the other. */
+export type AvatarSource =
+  | { folder: string }
+  | {
+      /** Returns undefined if the avatar does not exist. Throws a RangeError for the name of the default avatar. */
+      read(name: string): Promise<StoredAvatar | undefined>;
+    };
+
+export interface StoredAvatar {
+  bytes: Buffer;
+  modifiedAt: Date;
+}
+
 /** The avatar of users without one of their own. It ships with the server, and `isAvatarName` is false for it. */
 export const DEFAULT_AVATAR_NAME = 'default.webp';
+
+/** The file of the default avatar in the program. */
+export const DEFAULT_AVATAR_URL = new URL(DEFAULT_AVATAR_NAME, import.meta.url);
 
 /** Returns a new name: 128 random bits in base64url. */
 export function newAvatarName(): string {
@@ -50,6 +70,14 @@ export function isAvatarName(name: string): boolean {
  */
 export function assertAvatarName(name: string): void {
   if (!isAvatarName(name)) throw new RangeError(`Not the name of an avatar: ${name}`);
+}
+
+/** Returns how long caches may store an avatar. */
+export function cacheControlOf(name: string): string {
+  // One day or one year. Only the default avatar can change without a new URL, in a new version of the service.
+  return name === DEFAULT_AVATAR_NAME
+    ? 'public, max-age=86400'
+    : 'public, max-age=31536000, immutable';
 }
 
 /** @param baseUrl absolute URL without a trailing slash, under which avatars are served */

@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import { removeDiscardedAvatars } from '../avatars/discarded-avatars.ts';
-import { openAvatarFolder } from '../avatars/folder-store.ts';
+import { openAvatarStore } from '../avatars/open.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
@@ -11,9 +10,10 @@ import { OperatorError } from '../errors.ts';
  */
 export async function deleteDiscardedFiles(
   engine: Engine,
-  { dataDir, avatarBaseUrl }: Pick<Config, 'dataDir' | 'avatarBaseUrl'>,
+  config: Pick<Config, 'dataDir' | 'avatarBaseUrl' | 'avatarBucket'>,
 ): Promise<void> {
-  const avatars = await openAvatarFolder(join(dataDir, 'avatars'), avatarBaseUrl);
+  // If the bucket is unavailable, the removal below fails with the reason.
+  const avatars = await openAvatarStore(config, () => {});
   try {
     await removeDiscardedAvatars(engine, avatars);
   } catch (error) {

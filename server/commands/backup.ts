@@ -12,7 +12,9 @@ await runProgram(async () => {
   await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
     copyDatabase(config, path),
   );
-  console.error(
-    `The database has been copied to ${file}. Avatars are separate files: copy DATA_DIR/avatars, too.`,
-  );
+  const avatars =
+    config.avatarBucket === null
+      ? 'Avatars are separate files: copy DATA_DIR/avatars, too.'
+      : `Avatars are in the bucket ${config.avatarBucket.name}: copy it, too.`;
+  console.error(`The database has been copied to ${file}. ${avatars}`);
 });

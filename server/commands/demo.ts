@@ -45,7 +45,14 @@ await runProgram(async () => {
 
 /** Returns settings with a temporary data folder, and with a free port if the default port is in use. */
 async function configForDemo(): Promise<Config> {
-  const overrides = { DATA_DIR: dataDir, WORKERS: '1', PUBLIC_RATE_LIMIT: 'off' };
+  const overrides = {
+    DATA_DIR: dataDir,
+    // The service deletes all avatars of a bucket that its users do not have.
+    AVATARS_BUCKET: '',
+    AVATARS_ENDPOINT: '',
+    WORKERS: '1',
+    PUBLIC_RATE_LIMIT: 'off',
+  };
   const config = configFromEnvironment(overrides);
   if (config.port !== DEFAULT_PORT || (await isFree(config))) return config;
   console.log(

@@ -1,31 +1,81 @@
-import { join } from 'node:path';
+import { basename, dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { DEFAULT_AVATAR_NAME, isAvatarName } from '../avatars/store.ts';
+import {
+  cacheControlOf,
+  DEFAULT_AVATAR_NAME,
+  DEFAULT_AVATAR_URL,
+  isAvatarName,
+  type StoredAvatar,
+} from '../avatars/store.ts';
 import type { Context } from '../context.ts';
+import { sendBytes } from './byte-responses.ts';
+import { notFound } from './problems.ts';
 
 /** Serves avatars at `/avatars/…`, also to pages of other sites. */
 export async function serveAvatars(
   app: FastifyInstance,
-  { config }: Pick<Context, 'config'>,
+  { avatars: { source } }: Pick<Context, 'avatars'>,
+): Promise<void> {
+  if ('read' in source) {
+    serveStored(app, source.read);
+    // Not from the store, so that it is served even if the store is unavailable.
+    await serveFiles(app, dirname(fileURLToPath(DEFAULT_AVATAR_URL)), () => false);
+  } else {
+    await serveFiles(app, source.folder, isAvatarName);
+  }
+}
+
+/** Serves the default avatar and the files in the folder whose names are allowed. */
+async function serveFiles(
+  app: FastifyInstance,
+  folder: string,
+  isAllowed: (name: string) => boolean,
 ): Promise<void> {
   await app.register(fastifyStatic, {
-    root: join(config.dataDir, 'avatars'),
+    root: folder,
     prefix: '/avatars/',
     index: false,
     redirect: false,
     cacheControl: false,
-    allowedPath: (path) => isAvatarName(path.slice(1)) || path === `/${DEFAULT_AVATAR_NAME}`,
+    allowedPath: (path) => path === `/${DEFAULT_AVATAR_NAME}` || isAllowed(path.slice(1)),
     setHeaders: (reply, path) => {
-      // Helmet's default, same-origin, would keep other sites from showing avatars.
-      reply.header('cross-origin-resource-policy', 'cross-origin');
-      reply.header(
-        'cache-control',
-        // One day or one year. Only the default avatar can change without a new URL, in a new version of the service.
-        path.endsWith(DEFAULT_AVATAR_NAME)
-          ? 'public, max-age=86400'
-          : 'public, max-age=31536000, immutable',
-      );
+      for (const [name, value] of Object.entries(headersOf(basename(path)))) {
+        reply.header(name, value);
+      }
     },
   });
+}
+
+/** Serves avatars that are read one after the other. Each is in memory until it is sent: some ten kilobytes. */
+function serveStored(
+  app: FastifyInstance,
+  read: (name: string) => Promise<StoredAvatar | undefined>,
+): void {
+  // The pattern of `isAvatarName`. Other names are left to the route of the default avatar.
+  app.get<{ Params: { name: string } }>(
+    '/avatars/:name(^[A-Za-z0-9_-]{22}\\.webp$)',
+    async (request, reply) => {
+      const { name } = request.params;
+      const avatar = await read(name);
+      if (avatar === undefined) throw notFound();
+      return sendBytes(request, reply, {
+        bytes: avatar.bytes,
+        // The content of a name never changes.
+        etag: `"${name}"`,
+        modifiedAt: avatar.modifiedAt,
+        type: 'image/webp',
+        headers: headersOf(name),
+      });
+    },
+  );
+}
+
+function headersOf(name: string): Record<string, string> {
+  return {
+    'cache-control': cacheControlOf(name),
+    // Helmet's default, same-origin, would keep other sites from showing avatars.
+    'cross-origin-resource-policy': 'cross-origin',
+  };
 }

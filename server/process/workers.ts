@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
-import { openMaintainedDatabase } from '../context.ts';
+import { openAvatars, openMaintainedDatabase } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
 import { aggregateMetrics } from '../metrics/cluster.ts';
 import { relayReads } from '../rate-limits/cluster.ts';
@@ -33,11 +33,19 @@ export function notifyReady(): void {
  * Runs the service in several worker processes that share one port and one database, and replaces workers that exit.
  *
  * The supervisor itself migrates the database, updates the search index, runs maintenance and responds to no requests.
- * @throws OperatorError if the database cannot be used or the port is in use
+ * @throws OperatorError if the database or the avatar bucket cannot be used, or the port is in use
  */
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
   logStart(config, log);
-  const engine = await respondWhileStarting(config, () => openMaintainedDatabase(config, log));
+  const engine = await respondWhileStarting(config, async () => {
+    await using opened = new AsyncDisposableStack();
+    const database = opened.use(await openMaintainedDatabase(config, log));
+    // Each worker opens the store, too. Here, a wrong setting is reported once.
+    await openAvatars(config, log);
+    // Keeps the database open.
+    opened.move();
+    return database;
+  });
   // Workers listen on a shared port, so none of them would notice another service on it.
   const port = await resolvePort(config);
   if (config.metricsToken !== null) aggregateMetrics();

@@ -69,6 +69,19 @@ test('Only server/database/ names a database product', () => {
   expect(pathsMatching(/sqlite|postgres|\bpg\b|\bfts5?\b|\bpragma\b/i, others)).toEqual(exceptions);
 });
 
+// It is large, and most services store avatars in a folder.
+test('The AWS SDK is loaded only by the bucket store, which is loaded on demand', () => {
+  const server = sourcesIn('server');
+  const users = server.filter(({ imports }) =>
+    imports.some((each) => /^@(aws-sdk|smithy)\//.test(each)),
+  );
+  expect(users.map(({ path }) => path)).toEqual(['server/avatars/bucket-store.ts']);
+  expect(pathsMatching(/from '[^']*\/bucket-store\.ts'/, server)).toEqual([]);
+  expect(pathsMatching(/await import\('[^']*\/bucket-store\.ts'\)/, server)).toEqual([
+    'server/avatars/open.ts',
+  ]);
+});
+
 test('The client does not depend on Node.js', () => {
   for (const { path } of sourcesIn('client')) {
     expect(importChain(/^(?!client\/|generated\/)/, path)).toBeUndefined();

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { removeDiscardedAvatars } from '../../server/avatars/discarded-avatars.ts';
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
@@ -33,5 +34,28 @@ describe('removeDiscardedAvatars', () => {
     undeletable.clear();
     await removeDiscardedAvatars(engine, avatars);
     expect(await engine.db.selectFrom('discarded_avatars').selectAll().execute()).toEqual([]);
+  });
+
+  test('stops after some slow failures, so that other housekeeping does not wait', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => rm(dataDir, { recursive: true }));
+    const engine = cleanup.use(await openDatabase({ dataDir }, { runsMaintenance: false }));
+    for (let i = 0; i < 100; i += 1) {
+      const values = { avatar: newAvatarName(), remove_after: '2026-01-01T00:00:00.000Z' };
+      await engine.db.insertInto('discarded_avatars').values(values).execute();
+    }
+    let attempts = 0;
+    const avatars = {
+      async remove() {
+        attempts += 1;
+        await sleep(1_000);
+        throw new Error('The bucket does not respond.');
+      },
+    } as Partial<AvatarStore> as AvatarStore;
+    await expect(removeDiscardedAvatars(engine, avatars)).rejects.toBeInstanceOf(AggregateError);
+    expect(attempts).toBeLessThan(5);
+    const remaining = await engine.db.selectFrom('discarded_avatars').select('avatar').execute();
+    expect(remaining).toHaveLength(100);
   });
 });

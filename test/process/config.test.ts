@@ -9,6 +9,7 @@ describe('The settings', () => {
       publicUrl: 'http://127.0.0.1:3000',
       workers: 1,
       avatarBaseUrl: 'http://127.0.0.1:3000/avatars',
+      avatarBucket: null,
       trustProxy: [],
       corsOrigins: '*',
       isRegistrationOpen: true,
@@ -28,6 +29,19 @@ describe('The settings', () => {
     });
     expect(config.publicUrl).toBe('https://s.example.org');
     expect(config.avatarBaseUrl).toBe('https://cdn.example.org/a');
+  });
+
+  test('name a bucket of AWS, or of another endpoint', () => {
+    const bucket = { AVATARS_BUCKET: 'avatars' };
+    expect(readConfig(bucket).avatarBucket).toEqual({ name: 'avatars', endpoint: null });
+    const AVATARS_ENDPOINT = 'http://127.0.0.1:9000/';
+    expect(readConfig({ ...bucket, AVATARS_ENDPOINT }).avatarBucket).toEqual({
+      name: 'avatars',
+      endpoint: 'http://127.0.0.1:9000',
+    });
+    expect(() => readConfig({ ...bucket, AVATARS_ENDPOINT: 's3.example.org' })).toThrow(
+      ConfigError,
+    );
   });
 
   test('ignore spaces in lists, and replace empty values with defaults', () => {
@@ -75,6 +89,8 @@ describe('The settings', () => {
     ['LOG_LEVEL', 'loud'],
     ['SESSION_IDLE_DAYS', 'never'],
     ['DATABASE_URL', 'mysql://localhost/spaces'],
+    ['AVATARS_BUCKET', 'My Bucket'],
+    ['AVATARS_ENDPOINT', 'https://s3.example.org'],
   ])('reject %s=%s in one line with the name, the value and the requirement', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(

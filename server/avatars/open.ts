@@ -1,0 +1,24 @@
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { openAvatarFolder } from './folder-store.ts';
+import type { AvatarStore } from './store.ts';
+
+/**
+ * Opens the configured avatar store: a bucket, or the folder `avatars` in the data folder.
+ * @param onUnavailable called if the bucket is temporarily unavailable; it is then opened all the same
+ * @throws OperatorError if the bucket does not exist or refuses the credentials
+ * @throws the file system's errors
+ */
+export async function openAvatarStore(
+  {
+    dataDir,
+    avatarBaseUrl,
+    avatarBucket,
+  }: Pick<Config, 'dataDir' | 'avatarBaseUrl' | 'avatarBucket'>,
+  onUnavailable: (error: Error) => void,
+): Promise<AvatarStore> {
+  if (avatarBucket === null) return openAvatarFolder(join(dataDir, 'avatars'), avatarBaseUrl);
+  // Loaded only here, because the AWS SDK is large.
+  const { openAvatarBucket } = await import('./bucket-store.ts');
+  return openAvatarBucket(avatarBucket, avatarBaseUrl, onUnavailable);
+}

@@ -1,0 +1,110 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HttpProblem } from './problems.ts';
+
+/** The content of a response, and its validators. */
+export interface Representation {
+  bytes: Buffer;
+  /** The media type. */
+  type: string;
+  /** A strong entity tag with its quotes. */
+  etag: string;
+  modifiedAt: Date;
+  /** Further headers of successful responses and 304. */
+  headers: Record<string, string>;
+}
+
+/**
+ * Sends bytes, a range of them, or 304. Conditional requests and ranges work as with the files of @fastify/static.
+ * @throws HttpProblem 412 for a failed precondition, 416 for a range outside of the bytes
+ */
+export function sendBytes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  representation: Representation,
+): FastifyReply {
+  const { bytes, type, etag, modifiedAt, headers } = representation;
+  assertPreconditions(request, representation);
+  const isUnchanged = isNotModified(request, representation);
+  const range = isUnchanged ? undefined : readRange(request, representation);
+  reply
+    .headers(headers)
+    .header('accept-ranges', 'bytes')
+    .header('etag', etag)
+    .header('last-modified', modifiedAt.toUTCString());
+  if (isUnchanged) return reply.code(304).send();
+  reply.type(type);
+  if (range === undefined) return reply.send(bytes);
+  return reply
+    .code(206)
+    .header('content-range', `bytes ${range.start}-${range.end}/${bytes.length}`)
+    .send(bytes.subarray(range.start, range.end + 1));
+}
+
+/** RFC 9110, sections 13.1.1 and 13.1.4. */
+function assertPreconditions({ headers }: FastifyRequest, content: Representation): void {
+  const ifMatch = headers['if-match'];
+  const since = Date.parse(headers['if-unmodified-since'] ?? '');
+  const isFailed =
+    ifMatch === undefined
+      ? secondsOf(content) > since
+      : ifMatch !== '*' && !tagsIn(ifMatch).includes(content.etag);
+  if (!isFailed) return;
+  throw new HttpProblem(
+    'precondition_failed',
+    'The file does not meet If-Match or If-Unmodified-Since. Request it without them.',
+  );
+}
+
+/** RFC 9110, sections 13.1.2 and 13.1.3. */
+function isNotModified({ headers }: FastifyRequest, content: Representation): boolean {
+  // So that a forced reload in a browser gets the content.
+  if (headers['cache-control']?.includes('no-cache')) return false;
+  const ifNoneMatch = headers['if-none-match'];
+  if (ifNoneMatch === undefined) {
+    return secondsOf(content) <= Date.parse(headers['if-modified-since'] ?? '');
+  }
+  const tags = tagsIn(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''));
+  return ifNoneMatch === '*' || tags.includes(content.etag);
+}
+
+/** Returns undefined for everything: without a range, with several, or if If-Range names other content. */
+function readRange(
+  { headers }: FastifyRequest,
+  content: Representation,
+): { start: number; end: number } | undefined {
+  const ranges = /^ *bytes=(.*)$/.exec(headers.range ?? '')?.[1]?.split(',');
+  const ifRange = headers['if-range']?.toString();
+  const isSame =
+    ifRange === undefined || ifRange === content.etag || Date.parse(ifRange) >= secondsOf(content);
+  if (ranges === undefined || !isSame) return undefined;
+  const { length } = content.bytes;
+  const satisfiable = ranges
+    .map((range) => parseRange(range.trim(), length))
+    .filter((range) => range !== undefined);
+  if (satisfiable.length === 0) {
+    throw new HttpProblem(
+      'range_not_satisfiable',
+      'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
+      { headers: { 'content-range': `bytes */${length}` } },
+    );
+  }
+  return satisfiable.length === 1 ? satisfiable[0] : undefined;
+}
+
+/** Parses `0-9`, `10-` or `-10`, the last ten bytes. */
+function parseRange(range: string, length: number): { start: number; end: number } | undefined {
+  const [, first, last] = /^(\d*)-(\d*)$/.exec(range) ?? [];
+  if (!first && !last) return undefined;
+  const start = first ? Number(first) : Math.max(0, length - Number(last));
+  const end = first && last ? Math.min(Number(last), length - 1) : length - 1;
+  return start <= end ? { start, end } : undefined;
+}
+
+/** HTTP dates have no milliseconds. */
+function secondsOf({ modifiedAt }: Representation): number {
+  return Math.floor(modifiedAt.getTime() / 1000) * 1000;
+}
+
+function tagsIn(list: string): string[] {
+  return list.split(',').map((tag) => tag.trim());
+}

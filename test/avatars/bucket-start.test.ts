@@ -1,0 +1,121 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { avatarFile } from '../support/avatar.ts';
+import { runCommand } from '../support/commands.ts';
+import { freePort } from '../support/ports.ts';
+import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';
+import { startServer } from '../support/server.ts';
+
+const EX_CONFIG = 78;
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'bucket-start-'));
+});
+afterAll(() => rm(dataDir, { recursive: true }));
+
+test('The service starts if the bucket is unavailable, and logs a warning', async () => {
+  const settings = {
+    ...awsEnvironment,
+    AVATARS_BUCKET: 'avatars',
+    AVATARS_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+  };
+  await using server = await startServer(settings);
+  expect(server.output()).toContain('until the avatar bucket is available');
+  const statusOf = async (path: string) => (await fetch(server.url + path)).status;
+  expect(await statusOf('/api/spaces/search?q=tea')).toBe(200);
+  expect(await statusOf('/avatars/default.webp')).toBe(200);
+  expect(await statusOf('/avatars/AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(503);
+  expect(await readdir(server.dataDir)).not.toContain('avatars');
+  const backup = await runCommand('commands/backup', [join(dataDir, 'backup.sqlite')], {
+    ...settings,
+    DATA_DIR: server.dataDir,
+  });
+  expect(backup).toMatchObject({ code: 0, stderr: expect.stringContaining('bucket avatars') });
+  expect(await server.stop()).toBe(0);
+});
+
+describe.skipIf(!hasS3Server)('With an S3 server', () => {
+  let s3: S3Server;
+  beforeAll(async () => {
+    s3 = await startS3Server();
+  });
+  afterAll(() => s3?.[Symbol.asyncDispose]());
+
+  test.each([
+    ['1', { AVATARS_BUCKET: 'missing' }],
+    ['2', { AVATARS_BUCKET: 'missing' }],
+    ['1', { AWS_SECRET_ACCESS_KEY: 'wrong' }],
+  ])('with WORKERS=%s, %j stops the start with one line', async (workers, wrong) => {
+    const settings = await s3.createBucket();
+    const { code, stderr } = await runCommand('main', [], {
+      ...awsEnvironment,
+      ...settings,
+      DATA_DIR: dataDir,
+      PORT: String(await freePort()),
+      WORKERS: workers,
+      LOG_LEVEL: 'silent',
+      ...wrong,
+    });
+    expect(stderr).toMatch(/^The avatar bucket \S+ cannot be used: [^\n]+\n$/);
+    expect(code).toBe(EX_CONFIG);
+  });
+
+  test('the commands for operators remove avatars from the bucket', {
+    timeout: 60_000,
+  }, async () => {
+    const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
+    const bucket = settings.AVATARS_BUCKET;
+    const listObjects = async () => {
+      const { Contents = [] } = await s3.client.send(new ListObjectsV2Command({ Bucket: bucket }));
+      return Contents.map(({ Key }) => Key);
+    };
+    await using server = await startServer({ ...settings, WORKERS: '2' });
+    const run = (command: string) =>
+      runCommand(`commands/${command}`, ['ada@example.com'], {
+        ...settings,
+        DATA_DIR: server.dataDir,
+      });
+    const register = await fetch(`${server.url}/api/auth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        username: 'ada',
+        email: 'ada@example.com',
+        password: 'correct horse battery',
+      }),
+    });
+    const { access_token } = await register.json();
+    const upload = async () => {
+      const body = new FormData();
+      body.set('avatar', await avatarFile(), 'avatar.png');
+      return fetch(`${server.url}/api/profile/picture`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${access_token}` },
+        body,
+      });
+    };
+    await upload();
+    expect(await listObjects()).toHaveLength(2);
+    expect(await run('remove-avatar')).toMatchObject({ code: 0, stderr: '' });
+    expect(await listObjects()).toEqual(['default.webp']);
+
+    const { profile_picture } = await (await upload()).json();
+    expect((await fetch(profile_picture)).status).toBe(200);
+    await run('suspend-account');
+    await s3.kill();
+    const failed = await run('delete-account');
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(/^The account [^\n]+ECONNREFUSED[^\n]+\n$/);
+    await s3.start();
+    expect(await listObjects()).toHaveLength(2);
+    // As after a crash: a server that starts later deletes it.
+    await server.kill();
+    await using other = await startServer({ ...settings, DATA_DIR: server.dataDir });
+    await expect.poll(listObjects, { timeout: 20_000 }).toEqual(['default.webp']);
+    expect((await fetch(`${other.url}${new URL(profile_picture).pathname}`)).status).toBe(404);
+  });
+});
