@@ -47,6 +47,7 @@ await runProgram(async () => {
 async function configForDemo(): Promise<Config> {
   const overrides = {
     DATA_DIR: dataDir,
+    DATABASE_URL: '',
     // The service deletes all avatars of a bucket that its users do not have.
     AVATARS_BUCKET: '',
     AVATARS_ENDPOINT: '',
