@@ -4,7 +4,7 @@ import type { Schema } from './schema.ts';
 export type Database = Kysely<Schema>;
 export type DatabaseTransaction = Transaction<Schema>;
 
-/** The interface to the database. Only this folder depends on the kind of database. */
+/** An open database. Only this folder depends on the kind of database. */
 export interface Engine {
   /** For writes, and for reads that must see every committed write. */
   db: Database;
@@ -16,11 +16,11 @@ export interface Engine {
    * the transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Waits until no transaction excludes others. Called at the beginning of a transaction that does not. */
+  /** Waits for the end of a transaction that has called `excludeWriters`. Called first in all other transactions. */
   shareWriting(trx: DatabaseTransaction): Promise<void>;
-  /** Waits until no other transaction writes. Others wait until this one ends. Called at its beginning. */
+  /** Waits until no other transaction writes, and blocks new ones until this one ends. Called first in it. */
   excludeWriters(trx: DatabaseTransaction): Promise<void>;
-  /** Whether a transaction failed only because of a concurrent one. Nothing of it is committed. */
+  /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;
   /** Returns whether the error means that the database is locked, full or unreachable. A later retry may succeed. */
@@ -93,7 +93,10 @@ export interface WordRange {
   within?: KeyRange;
 }
 
-/** The documents with keys up to `lastKey` and a term that begins with one of the prefixes. Either would suffice. */
+/**
+ * The documents with keys up to `lastKey`. Of the keys after `WordRange.after`, these are the same as the documents with a
+ * term that begins with one of the prefixes, so an index uses one of the two conditions.
+ */
 export interface KeyRange {
   prefixes: readonly string[];
   lastKey: number;

@@ -4,18 +4,21 @@ import type { RateLimitStore } from './rate-limit-store.ts';
 /** The settings that locate the database. */
 export interface Location {
   dataDir: string;
-  /** Null for the SQLite file in the data folder. */
+  /** Null or omitted: the SQLite file in the data folder. */
   databaseUrl?: string | null;
 }
 
 export interface OpenOptions {
-  /** Whether this process runs maintenance. Only one process of a data folder should. */
+  /**
+   * Whether this process runs maintenance. Of the processes that use a SQLite file, only one may. Processes that share a
+   * PostgreSQL database take turns.
+   */
   runsMaintenance?: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL;
   /** How long to wait for another process that has locked the data folder. */
   lockTimeoutMs?: number;
-  /** Called once before waiting for the lock. */
+  /** Called once, before the first wait for the lock. */
   onLockWait?: () => void;
 }
 

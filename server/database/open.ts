@@ -11,7 +11,7 @@ async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
   return (await import('./sqlite/database.ts')).sqlite;
 }
 
-/** Whether the data folder has a database. Always true for a database of another server. */
+/** Whether the data folder has a database. Always true if `databaseUrl` is set. */
 export function hasDatabase(location: Location): boolean {
   return Boolean(location.databaseUrl) || existsSync(databaseFile(location));
 }
@@ -26,15 +26,15 @@ export function isDataFolder(dataDir: string): boolean {
   return existsSync(lockFile({ dataDir }));
 }
 
-/** Whether a file is a copy by `copyDatabase` that no server or import has used since. */
+/** Whether a file was written by `copyDatabase`, and no server or import has used it since. */
 export async function isBackup(file: string): Promise<boolean> {
   return isMarkedAsCopy(file);
 }
 
 /**
  * Opens the configured database. Creates it if it is missing, and applies missing migrations.
- * @throws OperatorError if it cannot be used, belongs to a newer version or another program, or is in use by another
- *   server or an import that does not allow it
+ * @throws OperatorError if it cannot be used, belongs to a newer version or another program, or is locked by another
+ *   server or an import
  */
 export async function openDatabase(location: Location, options: OpenOptions = {}): Promise<Engine> {
   return (await kindOf(location)).open(location, options);
@@ -43,7 +43,7 @@ export async function openDatabase(location: Location, options: OpenOptions = {}
 /**
  * Opens the configured database for an import, like `openDatabase` but without maintenance. Several imports can run at
  * the same time.
- * @throws OperatorError also if a server uses the database and would have to wait for the import
+ * @throws OperatorError also if a server uses the SQLite file
  */
 export async function openDatabaseForImport(location: Location): Promise<Engine> {
   return (await kindOf(location)).openForImport(location);
@@ -60,7 +60,7 @@ export async function openExistingDatabase(location: Location): Promise<Engine> 
 /**
  * Writes a consistent copy of the configured database, also while the service runs.
  * @param target a file that is missing or empty
- * @throws OperatorError if the database is missing or cannot be copied, or if another tool makes its copies
+ * @throws OperatorError if the database is missing, cannot be copied or is on a PostgreSQL server
  */
 export async function copyDatabase(location: Location, target: string): Promise<void> {
   await (await kindOf(location)).copy(location, target);
@@ -68,20 +68,20 @@ export async function copyDatabase(location: Location, target: string): Promise<
 
 /**
  * Rewrites the configured database, so that its files contain no deleted content. Writers wait until it is done.
- * @throws OperatorError if the database is missing or cannot be rewritten, or if another tool rewrites it
+ * @throws OperatorError if the database is missing, cannot be rewritten or is on a PostgreSQL server
  */
 export async function compactDatabase(location: Location): Promise<void> {
   await (await kindOf(location)).compact(location);
 }
 
-/** Converts an error of the configured database to an OperatorError that says what to do, if it is a known one. */
+/** Converts a known database error to an OperatorError that says what to do. Returns other errors unchanged. */
 export async function explainDatabaseError(location: Location, error: unknown): Promise<unknown> {
   return (await kindOf(location)).explainError(location, error);
 }
 
 /**
  * Opens the counters of rate limits. Damaged counters are reset.
- * @param onReset called with the error after damaged counters have been reset, now or later
+ * @param onReset called with the cause when damaged counters were reset, during this call or later
  * @throws OperatorError if the store cannot be used
  */
 export async function openRateLimitStore(

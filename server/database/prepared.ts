@@ -60,8 +60,8 @@ export function prepareReadMany<const T extends Types, Row>(
     for (let next = 0; next < list.length; ) {
       const part = list.slice(next, next + MAX_ROWS_PER_STATEMENT);
       next += part.length;
-      // Padded, so that one statement is enough.
-      const { size, run } = statements.findLast((each) => each.size >= part.length) as Sized<
+      // Padded to the next size, so that one statement reads the whole part.
+      const { size, run } = statements.findLast((each) => each.size >= part.length) as SizedStatement<
         T,
         Row
       >;
@@ -97,14 +97,17 @@ export function prepareWriteMany<const T extends Types, Row>(
 export const MAX_ROWS_PER_STATEMENT = 256;
 
 /** A statement for a fixed number of rows. */
-interface Sized<T extends Types, Row> {
+interface SizedStatement<T extends Types, Row> {
   size: number;
   run: (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]>;
 }
 
-/** Returns statements for powers of two in descending order. They are few, because each is prepared on its own. */
-function prepareSizes<T extends Types, Row>(types: T, build: BuildMany<T, Row>): Sized<T, Row>[] {
-  const statements: Sized<T, Row>[] = [];
+/** Returns a statement for each power of two, in descending order. Only few sizes, because each is compiled separately. */
+function prepareSizes<T extends Types, Row>(
+  types: T,
+  build: BuildMany<T, Row>,
+): SizedStatement<T, Row>[] {
+  const statements: SizedStatement<T, Row>[] = [];
   for (let size = MAX_ROWS_PER_STATEMENT; size >= 1; size /= 2) {
     statements.push({ size, run: prepareRows(types, size, build) });
   }
@@ -118,7 +121,7 @@ function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
   return (engine: Engine, values: Values<T>, db: Database) => run(engine, [values], db);
 }
 
-/** A parameter of a compiled query, replaced by its value when the query runs. */
+/** Marks a parameter of a compiled query. Replaced by its value when the query runs. */
 class NamedParameter {
   readonly row: number;
   readonly name: string;

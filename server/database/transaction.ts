@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database, DatabaseTransaction, Engine } from './engine.ts';
 
-/** After this many attempts, a transaction fails with its last conflict. */
+/** After this many attempts, `transact` throws the last conflict. */
 const MAX_ATTEMPTS = 8;
 
 /** The transaction that the current asynchronous context belongs to. */
@@ -22,7 +22,7 @@ export async function transact<T>(
     try {
       return await begin(engine.db, async (trx) => {
         if (attempt === 1) await engine.shareWriting(trx);
-        // Transactions that fail once would often fail again. Alone, they neither conflict nor wait for each other's rows.
+        // A transaction that conflicts once often conflicts again. Without other writers, it cannot.
         else await engine.excludeWriters(trx);
         return work(trx);
       });
@@ -60,8 +60,9 @@ export function readSnapshot<T>(
 }
 
 /**
- * Every driver calls this when it acquires a connection.
- * @throws if the caller is in a transaction, which already has a connection
+ * Every driver calls this when it acquires a connection. The first call in a transaction acquires the transaction's own
+ * connection.
+ * @throws if the caller is in a transaction that already has a connection
  */
 export function assertOutsideTransaction(): void {
   const transaction = currentTransaction.getStore();

@@ -28,7 +28,7 @@ export class MaintenanceThread {
     this.#running = this.#start();
   }
 
-  /** @throws the error of the task, or that of an unavailable database if the thread stops before the task begins */
+  /** @throws the error of the task or of a crashed thread. If the service stops first: an unavailable database error. */
   runTask(task: TaskName, target: TaskTarget): Promise<void> {
     const requestId = ++this.#lastRequestId;
     const pending = Promise.withResolvers<void>();

@@ -32,7 +32,7 @@ export interface SerializedError {
   code: string | undefined;
 }
 
-/** Copies the properties of an error that callers need, because structured cloning would lose its code. */
+/** Copies the properties of an error that callers need. Structured cloning would drop its code. */
 export function serializeError(error: unknown): SerializedError {
   const { name, message, code } = error as Error & { code?: string };
   return { name, message, code };

@@ -4,15 +4,13 @@ import type { Engine, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
 import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
 
-/**
- * After a refresh of the dictionary, the next one waits for this many times its duration, to leave time for other work.
- */
+/** Pause after a dictionary refresh, as a multiple of the refresh's duration. Leaves time for other work. */
 export const DICTIONARY_PAUSE_FACTOR = 20;
 
-/** How often maintenance checks whether the database has changed. */
+/** Time between two rounds of maintenance. */
 const MAINTENANCE_INTERVAL_MS = 250;
 
-/** The work of maintenance that only domain functions can do. */
+/** The domain functions that maintenance calls. */
 export interface MaintenanceTasks {
   refreshDictionary(): Promise<void>;
   /** Returns whether no rows are left to erase. */
@@ -20,11 +18,11 @@ export interface MaintenanceTasks {
 }
 
 export interface Maintenance {
-  /** Does all pending work. Called again and again. */
+  /** Does pending work. Called repeatedly. */
   runRound(): Promise<void>;
 }
 
-/** What the thread of one kind of database does. */
+/** The parts of the thread that depend on the kind of database. */
 interface ThreadWork {
   engine: Engine;
   createMaintenance(tasks: MaintenanceTasks, stopping: AbortSignal): Maintenance;
@@ -35,7 +33,7 @@ interface ThreadWork {
 /** The settings of the current thread. */
 export const settings = workerData as ThreadSettings;
 
-/** Runs tasks and maintenance in the current thread until it is told to stop. Closes the engine. */
+/** Runs tasks and maintenance in the current thread until a stop request. Then closes the engine. */
 export async function runThread(work: ThreadWork): Promise<void> {
   const { engine, unavailableError } = work;
   const port = parentPort;
