@@ -94,8 +94,8 @@ export interface WordRange {
 }
 
 /**
- * The documents with keys up to `lastKey`. Of the keys after `WordRange.after`, these are the same as the documents with a
- * term that begins with one of the prefixes, so an index uses one of the two conditions.
+ * The documents with keys up to `lastKey`. Of the keys after `WordRange.after`, these are the same as the documents
+ * with a term that begins with one of the prefixes, so an index uses one of the two conditions.
  */
 export interface KeyRange {
   prefixes: readonly string[];

@@ -10,8 +10,8 @@ export interface Location {
 
 export interface OpenOptions {
   /**
-   * Whether this process runs maintenance. Of the processes that use a SQLite file, only one may. Processes that share a
-   * PostgreSQL database take turns.
+   * Whether this process runs maintenance. Of the processes that use a SQLite file, only one may. Processes that share
+   * a PostgreSQL database take turns.
    */
   runsMaintenance?: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */

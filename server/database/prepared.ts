@@ -61,10 +61,9 @@ export function prepareReadMany<const T extends Types, Row>(
       const part = list.slice(next, next + MAX_ROWS_PER_STATEMENT);
       next += part.length;
       // Padded to the next size, so that one statement reads the whole part.
-      const { size, run } = statements.findLast((each) => each.size >= part.length) as SizedStatement<
-        T,
-        Row
-      >;
+      const { size, run } = statements.findLast(
+        (each) => each.size >= part.length,
+      ) as SizedStatement<T, Row>;
       while (part.length < size) part.push(part[0] as Values<T>);
       results.push(await run(engine, part, db));
     }
@@ -102,7 +101,9 @@ interface SizedStatement<T extends Types, Row> {
   run: (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]>;
 }
 
-/** Returns a statement for each power of two, in descending order. Only few sizes, because each is compiled separately. */
+/**
+ * Returns a statement for each power of two, in descending order. Only few sizes, because each is compiled separately.
+ */
 function prepareSizes<T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,

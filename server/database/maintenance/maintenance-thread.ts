@@ -28,7 +28,9 @@ export class MaintenanceThread {
     this.#running = this.#start();
   }
 
-  /** @throws the error of the task or of a crashed thread. If the service stops first: an unavailable database error. */
+  /**
+   * @throws the error of the task or of a crashed thread. If the service stops first: an unavailable database error.
+   */
   runTask(task: TaskName, target: TaskTarget): Promise<void> {
     const requestId = ++this.#lastRequestId;
     const pending = Promise.withResolvers<void>();
