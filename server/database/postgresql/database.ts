@@ -4,10 +4,10 @@ import { explainFailure } from './errors.ts';
 import { openPostgresql } from './open.ts';
 import { openPostgresqlRateLimitStore } from './rate-limit-store.ts';
 
-/** A database of a PostgreSQL server, which any number of processes and machines use. */
+/** A database on a PostgreSQL server. Any number of processes and machines can use it. */
 export const postgresql: DatabaseKind = {
   assertExists() {
-    // Opening it tells.
+    // Opening a missing database throws.
   },
 
   async open(location, { runsMaintenance = true, tasksModule }) {
@@ -16,14 +16,18 @@ export const postgresql: DatabaseKind = {
 
   /** Runs beside servers. Their writers wait until it has ended. */
   async openForImport(location) {
-    return openPostgresql(urlOf(location), { migrate: true, runsMaintenance: false, isLong: true });
+    return openPostgresql(urlOf(location), {
+      migrate: true,
+      runsMaintenance: false,
+      hasTimeouts: false,
+    });
   },
 
   async openExisting(location) {
     return openPostgresql(urlOf(location), {
       migrate: false,
       runsMaintenance: false,
-      isLong: true,
+      hasTimeouts: false,
     });
   },
 

@@ -18,7 +18,7 @@ export function connect(pool: pg.Pool): Database {
   return new Kysely<Schema>({ dialect: postgresqlDialect(pool) });
 }
 
-/** Kysely's dialect, which also detects queries outside of a transaction, and locks migrations without a session. */
+/** Kysely's dialect, with a check that queries inside a transaction use it, and with another lock for migrations. */
 function postgresqlDialect(pool: pg.Pool): Dialect {
   return {
     createAdapter: () => new TransactionLockAdapter(),
@@ -35,13 +35,13 @@ class CheckedDriver extends PostgresDriver {
   }
 }
 
-/** Any number that no other lock uses. */
-const MIGRATION_LOCK = 7_305_829_416;
+/** An arbitrary key. No other advisory lock may use it. */
+const MIGRATION_LOCK_KEY = 7_305_829_416;
 
-/** Kysely's own lock belongs to the session, so it does not work behind a pooler that shares connections. */
+/** Kysely's own lock belongs to a session, so it does not work behind a connection pooler in transaction mode. */
 class TransactionLockAdapter extends PostgresAdapter {
   override async acquireMigrationLock(db: Kysely<unknown>): Promise<void> {
-    await sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)})`.execute(db);
+    await sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(db);
   }
 
   override async releaseMigrationLock(): Promise<void> {

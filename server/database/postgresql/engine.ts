@@ -15,17 +15,19 @@ export function createEngine(db: Database, { runTask, activity, close }: EngineP
     db,
     readDb: db,
     wordIndex,
-    // Autovacuum removes deleted rows at some time, and the write-ahead log, standbys and backups keep them for longer.
+    // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
+    // longer.
     async requestPurge() {},
-    // The lock of this table, which has one row, stands for all tables. LOCK TABLE takes no snapshot, so the transaction
-    // sees what others have committed before it got the lock. Neither lock blocks readers.
+    // All writers lock this one table, whatever tables they write. LOCK TABLE takes no snapshot, so the transaction
+    // sees everything that others committed before it acquired the lock. Neither lock mode blocks readers.
     async shareWriting(trx) {
       await sql`LOCK TABLE search_revision IN ROW SHARE MODE`.execute(trx);
     },
     async excludeWriters(trx) {
       await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
-      // It may fill empty tables. Plans that read a whole small table would be kept for it. Before version 18, scans that
-      // cannot be avoided then seem so expensive that PostgreSQL compiles them.
+      // An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the
+      // tables grow. Before version 18, disabling these scans makes unavoidable ones seem so expensive that JIT
+      // compiles them.
       await sql`SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`.execute(
         trx,
       );

@@ -2,7 +2,7 @@ import { OperatorError } from '../../errors.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 
-/** Returns whether a transaction failed only because of concurrent ones, and nothing of it was committed. */
+/** Returns whether an error is a serialization failure or a deadlock. The transaction is then rolled back. */
 export function isConflict(error: unknown): boolean {
   return /^(40001|40P01)$/.test(codeOf(error));
 }
@@ -12,16 +12,16 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * Connection errors, too many connections, a full disk, timeouts, a server that starts, stops or became a standby, and
- * conflicts that remained after all attempts.
+ * Codes of connection errors, too many connections, a full disk, timeouts, a server that starts, stops or became a
+ * standby, and conflicts that remained after all attempts.
  */
-const UNAVAILABLE = /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E[A-Z]+)$/;
+const UNAVAILABLE_CODES = /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E[A-Z]+)$/;
 
 export function isUnavailable(error: unknown): boolean {
-  return UNAVAILABLE.test(codeOf(error)) || isLostConnection(error);
+  return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error);
 }
 
-/** The errors of `pg` for lost connections and an exhausted pool have no code. */
+/** Compares messages, because the errors of `pg` for lost connections and an exhausted pool have no code. */
 function isLostConnection(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -41,7 +41,7 @@ export function timeoutError(message: string): Error {
   return Object.assign(new Error(message), { code: '57014' });
 }
 
-/** Creates an error like PostgreSQL's own for a server that is shut down. */
+/** Creates an error like PostgreSQL's own for a server that is shutting down. */
 export function stoppingError(message: string): Error {
   return Object.assign(new Error(message), { code: '57P01' });
 }

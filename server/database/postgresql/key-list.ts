@@ -1,6 +1,6 @@
-import { type Block, LAST } from './word-blocks.ts';
+import { type Block, LAST_UPPER } from './word-blocks.ts';
 
-/** Greater than every key; see `documentKey`. Only estimates depend on it. */
+/** 41 popularity steps of 2³² keys each, see `documentKey`. Only estimates depend on it. */
 const END_OF_KEYS = 41 * 2 ** 32;
 
 /** A range of keys that was read, and the keys of the list in it. */
@@ -11,7 +11,7 @@ interface Section {
   keys: number[];
 }
 
-/** The list of a term, as far as a search has read it. */
+/** The posting list of a term, as far as a search has read it. */
 export class KeyList {
   readonly term: string;
   /** Ordered by `from`. They may overlap. */
@@ -22,11 +22,11 @@ export class KeyList {
     this.term = term;
   }
 
-  /** Adds the next blocks from `from` on. Fewer blocks than were requested mean that the list ends. */
+  /** Adds the blocks that `readNextBlocks` returned. Fewer blocks than requested mean that the list ends. */
   addNextBlocks(from: number, blocks: readonly Block[], requested: number): void {
     let begin = from;
     for (const { upper, keys } of blocks) {
-      const through = upper === LAST ? Infinity : upper;
+      const through = upper === LAST_UPPER ? Infinity : upper;
       this.#add({ from: begin, through, keys });
       begin = through + 1;
     }
@@ -38,11 +38,14 @@ export class KeyList {
     this.#density = keys / (Math.min(begin, END_OF_KEYS) - from);
   }
 
-  /** Adds the blocks that can contain one of the keys. */
+  /**
+   * Adds the blocks that `readBlocksOfKeys` returned for `keys`. Other blocks can lie between them, so the section of a
+   * block begins at the first of `keys` that it can contain.
+   */
   addBlocksOf(keys: readonly number[], blocks: readonly Block[]): void {
     let next = 0;
     for (const block of blocks) {
-      const through = block.upper === LAST ? Infinity : block.upper;
+      const through = block.upper === LAST_UPPER ? Infinity : block.upper;
       this.#add({ from: keys[next] as number, through, keys: block.keys });
       while (next < keys.length && (keys[next] as number) <= through) next += 1;
     }
@@ -55,18 +58,18 @@ export class KeyList {
     this.#sections.splice(at, 0, section);
   }
 
-  /** Keys for each possible key, in the part that was read last by `addNextBlocks`. */
+  /** Share of the possible keys that the list contains, in the part that `addNextBlocks` added last. */
   get density(): number {
     return this.#density;
   }
 
-  /** Forgets sections that end before `position`. */
-  forgetBefore(position: number): void {
+  /** Drops sections that end before `position`. */
+  dropBefore(position: number): void {
     this.#sections = this.#sections.filter(({ through }) => through >= position);
   }
 
   /** Returns the first key from `position` on that was not read yet. */
-  unreadAfter(position: number): number {
+  firstUnread(position: number): number {
     let unread = position;
     for (const { from, through } of this.#sections) {
       if (from > unread) break;
@@ -79,7 +82,7 @@ export class KeyList {
     return this.#sectionOf(key) !== undefined;
   }
 
-  /** @throws if the key was not read */
+  /** @throws Error if the key was not read */
   has(key: number): boolean {
     const section = this.#sectionOf(key);
     if (!section) throw new Error('This part of the list was not read.');

@@ -10,12 +10,12 @@ import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 export interface PostgresqlOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
   migrate: boolean;
-  /** Whether this process takes part in maintenance. One of those that do runs it. */
+  /** Whether this process may run maintenance. Only one such process runs it at a time. */
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
-  /** Whether statements and transactions may take longer than those of requests, as for an import from a slow pipe. */
-  isLong?: boolean;
+  /** Whether statements and transactions have the timeouts of requests. An import from a slow pipe takes longer. */
+  hasTimeouts?: boolean;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface PostgresqlOptions {
  */
 export async function openPostgresql(
   url: string,
-  { migrate, runsMaintenance, tasksModule, isLong = false }: PostgresqlOptions,
+  { migrate, runsMaintenance, tasksModule, hasTimeouts = true }: PostgresqlOptions,
 ): Promise<Engine> {
   try {
     await prepare(url, migrate);
@@ -33,7 +33,9 @@ export async function openPostgresql(
   }
   const pool = openPool(
     url,
-    isLong ? { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0, responseTimeoutMs: 0 } : {},
+    hasTimeouts
+      ? {}
+      : { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0, responseTimeoutMs: 0 },
   );
   const db = connect(pool);
   const thread =
@@ -49,7 +51,8 @@ export async function openPostgresql(
       if (!thread) throw missingTask(task);
       await withTimeout(thread.runTask(task, target));
     },
-    // Queries do not block the main thread, and the server knows which transactions wait for a lock.
+    // Queries do not block the main thread. Only the PostgreSQL server knows which writers wait for a lock, so writers
+    // and other queries are counted while they wait for a connection.
     activity: () => ({
       busySeconds: 0,
       waitSeconds: 0,
@@ -63,7 +66,7 @@ export async function openPostgresql(
   });
 }
 
-/** Migrates the database, or checks that it is migrated, without the time limit of other statements. */
+/** Migrates the database, or checks that it is migrated, without the statement timeout of requests. */
 async function prepare(url: string, migrate: boolean): Promise<void> {
   const db = connect(
     openPool(url, { maxConnections: 1, statementTimeoutMs: 0, responseTimeoutMs: 0 }),
@@ -76,7 +79,7 @@ async function prepare(url: string, migrate: boolean): Promise<void> {
   }
 }
 
-/** Rejects after the time limit of requests. The task continues, because only its thread can end it. */
+/** Rejects after the response timeout of requests. The task continues, because only its thread can end it. */
 async function withTimeout(task: Promise<void>): Promise<void> {
   const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(

@@ -1,8 +1,9 @@
-// Ascending keys as bytes: the first key, then the difference of each key to the one before it. Each number has seven
-// bits a byte, the lowest first, and the highest bit of a byte tells that another one follows. Most take one to three
-// bytes. Bitwise operators are not used, because keys have more than 32 bits.
+// Ascending keys with delta encoding: the first key, then the difference of each key to the previous one. Each number
+// is an unsigned LEB128 varint, most of one to three bytes. No bitwise operators, because they truncate keys to 32
+// bits.
 
-const CONTINUES = 128;
+/** Set in all bytes of a varint except the last one. The other seven bits are a digit of base 128. */
+const CONTINUATION_BIT = 128;
 
 /** @param keys non-negative integers in strictly ascending order */
 export function packKeys(keys: readonly number[]): Buffer {
@@ -11,9 +12,9 @@ export function packKeys(keys: readonly number[]): Buffer {
   for (const key of keys) {
     let rest = key - previous;
     previous = key;
-    while (rest >= CONTINUES) {
-      bytes.push((rest % CONTINUES) + CONTINUES);
-      rest = Math.floor(rest / CONTINUES);
+    while (rest >= CONTINUATION_BIT) {
+      bytes.push((rest % CONTINUATION_BIT) + CONTINUATION_BIT);
+      rest = Math.floor(rest / CONTINUATION_BIT);
     }
     bytes.push(rest);
   }
@@ -25,9 +26,9 @@ export function unpackKeys(bytes: Uint8Array): number[] {
   let key = 0;
   let unit = 1;
   for (const byte of bytes) {
-    key += (byte % CONTINUES) * unit;
-    if (byte >= CONTINUES) {
-      unit *= CONTINUES;
+    key += (byte % CONTINUATION_BIT) * unit;
+    if (byte >= CONTINUATION_BIT) {
+      unit *= CONTINUATION_BIT;
     } else {
       keys.push(key);
       unit = 1;

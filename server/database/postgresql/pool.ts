@@ -2,40 +2,42 @@ import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 
-/** Connections of one process. A transaction holds one, and so does each read while it runs. */
+/** Connections of one process for requests. A transaction holds one, and so does each read while it runs. */
 const MAX_CONNECTIONS = 10;
 
-/** How long a request waits for a free connection, or for a new one. */
+/** How long a query waits for a free or new connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Longer than any statement of the service takes, except those of commands and migrations. */
+/** Longer than any statement of a request takes. Commands, migrations and maintenance have no such timeout. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
-/** Longer, because PostgreSQL reports the timeout of a statement itself, unless it hangs or cannot be reached. */
+/** Longer, because PostgreSQL reports a statement timeout itself unless it hangs or cannot be reached. */
 export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
-/** A process that stops in a transaction must not hold its locks for longer. */
+/** A process that hangs in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 
-/** Each connection keeps the plans of its named statements. */
-const MAX_NAMED_STATEMENTS = 500;
+/**
+ * Number of statements whose runs are counted, and so of names in use. Connections keep the plans of named statements.
+ */
+const MAX_COUNTED_STATEMENTS = 500;
 
-/** bigint, bigint[] and numeric. All of our values are safe integers. */
-const NUMBER_TYPES = [20, 1700];
+/** Object identifiers of bigint and numeric. All values of the service are safe integers. */
+const NUMBER_TYPE_OIDS = [20, 1700];
 
 /** Properties of errors that contain rows or statements. Logs must not contain them. */
 const REVEALING_PROPERTIES = ['detail', 'where', 'internalQuery'] as const;
 
 const types = new pg.TypeOverrides();
-for (const type of NUMBER_TYPES) types.setTypeParser(type, Number);
+for (const type of NUMBER_TYPE_OIDS) types.setTypeParser(type, Number);
 
 export interface PoolOptions {
   maxConnections?: number;
-  /** 0 for none. */
+  /** 0 for no timeout. */
   statementTimeoutMs?: number;
-  /** 0 for none. */
+  /** 0 for no timeout. */
   idleInTransactionTimeoutMs?: number;
-  /** How long PostgreSQL may send nothing before a connection counts as lost. 0 for ever. */
+  /** How long PostgreSQL may send nothing before a connection counts as lost. 0 for no timeout. */
   responseTimeoutMs?: number;
 }
 
@@ -64,8 +66,8 @@ export function openPool(
   pool.on('error', () => {});
   pool.on('connect', (client) => {
     client.on('error', () => {});
-    // Fails the query of this connection. The `query_timeout` of pg would return a connection to the pool that still waits
-    // for the response. The pool closes idle connections much earlier.
+    // Fails the query of this connection and closes it. The `query_timeout` of pg would return it to the pool while it
+    // still waits for the response. Does not affect idle connections, which the pool closes much earlier.
     const socket = client.connection.stream as Socket;
     socket.setTimeout(responseTimeoutMs, () => socket.destroy());
     client.connection.prependListener('errorMessage', (error) => {
@@ -77,10 +79,10 @@ export function openPool(
 
 /** How often each statement has run in this process, and its name once it has one. */
 const statements = new LRUCache<string, { runs: number; name?: string }>({
-  max: MAX_NAMED_STATEMENTS,
+  max: MAX_COUNTED_STATEMENTS,
 });
 
-/** A statement gets a name at this run. Many statements with a list of values never run again. */
+/** A statement gets a name at this run. Most statements with a list of values run only once. */
 const NAMED_AT_RUN = 3;
 
 let lastName = 0;

@@ -4,7 +4,7 @@ import { openPool } from './pool.ts';
 
 const MAX_CONNECTIONS = 4;
 
-/** Opens the counters, which migrations create in one table. */
+/** Opens the rate-limit counters. They share one table, which a migration creates. */
 export function openPostgresqlRateLimitStore(url: string): RateLimitStore {
   const pool = openPool(url, { maxConnections: MAX_CONNECTIONS });
   return {

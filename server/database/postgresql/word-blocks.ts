@@ -4,18 +4,18 @@ import type { Database } from '../engine.ts';
 import { packKeys, unpackKeys } from './packed-keys.ts';
 
 /**
- * Part of the list of a term: its keys up to and including `upper`, and after the `upper` of the block before. A key
- * after all blocks goes to a block with the `upper` LAST, so that the row of a block keeps its place when keys are added.
+ * A part of the posting list of a term: its keys greater than the `upper` of the previous block, up to and including
+ * its own `upper`. The last block has LAST_UPPER, so that its primary key does not change when greater keys are added.
  */
 export interface Block {
   upper: number;
   keys: number[];
 }
 
-/** Greater than every key. */
-export const LAST = Number.MAX_SAFE_INTEGER;
+/** `upper` of the last block. Greater than every key. */
+export const LAST_UPPER = Number.MAX_SAFE_INTEGER;
 
-/** A block with more keys is divided. Small enough to be rewritten for every added key. */
+/** A block with more keys is split. Small enough to be rewritten for every added key. */
 const MAX_KEYS_PER_BLOCK = 256;
 
 /** Terms per statement, so that a statement with the words of thousands of documents does not become too large. */
@@ -28,13 +28,13 @@ export interface Change {
 }
 
 interface BlockRow {
-  /** Index in the requested terms, from 0. */
+  /** Index of the term in the request. */
   list: number;
   upper: number;
   keys: Buffer;
 }
 
-/** Reads the next `count` blocks with keys from `from` on of each term. Returns the blocks by term. */
+/** Returns for each term its next `count` blocks with keys from `from` on. */
 export async function readNextBlocks(
   db: Database,
   terms: readonly string[],
@@ -52,8 +52,8 @@ export async function readNextBlocks(
 }
 
 /**
- * Reads the blocks of each term that can contain one of the keys. Each iteration skips to the first key after the block
- * before.
+ * Returns for each term the blocks that can contain one of the keys. Each iteration skips to the first key after the
+ * previous block.
  * @param keys in ascending order
  */
 export async function readBlocksOfKeys(
@@ -87,7 +87,8 @@ function blocksByList(terms: readonly string[], rows: readonly BlockRow[]): Bloc
 }
 
 /**
- * Adds keys to the lists of terms. The caller's transaction must be the only one that changes lists.
+ * Adds keys to the posting lists of terms. The caller's transaction must be the only one that changes lists. It is, if
+ * it has written `public_spaces`: the trigger of this table locks the row of `search_revision`.
  * @param lists new keys by term, in ascending order
  */
 export async function addToLists(
@@ -112,32 +113,32 @@ async function changeLists(
 ): Promise<void> {
   // Sorted, so that neighbours in the index are read and written together.
   const terms = [...lists.keys()].sort();
-  let changed: ChangedBlocks = { inserted: [], updated: [], deleted: [] };
+  let writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
   for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
     const part = terms.slice(i, i + TERMS_PER_STATEMENT);
     const changes = part.map((term) => changeOf(lists.get(term) as readonly number[]));
-    const change = async () => {
+    const computeWrites = async () => {
       const blocks = await readChangingBlocks(db, part, changes);
-      // Lets the connection send the next statement, so that PostgreSQL writes while this process computes.
+      // Lets the connection send the previous part's writes, so that PostgreSQL runs them while this process computes.
       if (i > 0) await yieldToEventLoop();
-      return changedBlocks(part, blocks, changes);
+      return collectWrites(part, blocks, changes);
     };
-    [changed] = await Promise.all([change(), writeBlocks(db, changed)]);
+    [writes] = await Promise.all([computeWrites(), writeBlocks(db, writes)]);
   }
-  await writeBlocks(db, changed);
+  await writeBlocks(db, writes);
 }
 
-/** Reads the blocks that contain the range of each change. */
+/** Returns for each term the blocks whose ranges contain the keys of its change. */
 async function readChangingBlocks(
   db: Database,
   terms: readonly string[],
   changes: readonly Change[],
 ): Promise<Block[][]> {
   const ranges = changes.map(({ added, removed }) => {
-    const first = Math.min(added[0] ?? LAST, removed[0] ?? LAST);
+    const first = Math.min(added[0] ?? LAST_UPPER, removed[0] ?? LAST_UPPER);
     return { first, last: Math.max(added.at(-1) ?? first, removed.at(-1) ?? first) };
   });
-  // Most new documents contain words without a list, so the first condition only looks for one.
+  // The first condition quickly skips terms without a list. Most new documents contain some.
   const { rows } = await sql<BlockRow>`
     SELECT lists.number::int - 1 AS list, block.upper, block.keys
     FROM unnest(${terms}::text[], ${ranges.map(({ first }) => first)}::bigint[],
@@ -147,41 +148,41 @@ async function readChangingBlocks(
       WHERE (SELECT true FROM word_blocks WHERE word_blocks.term = lists.term LIMIT 1)
         AND word_blocks.term = lists.term AND upper >= lists.first AND upper <= coalesce((
         SELECT min(upper) FROM word_blocks WHERE word_blocks.term = lists.term AND upper >= lists.last),
-        ${LAST}::bigint)) AS block
+        ${LAST_UPPER}::bigint)) AS block
     ORDER BY list, block.upper`.execute(db);
   return blocksByList(terms, rows);
 }
 
-interface ChangedBlocks {
+interface BlockWrites {
   inserted: WrittenBlock[];
   updated: WrittenBlock[];
   deleted: { term: string; upper: number }[];
 }
 
-function changedBlocks(
+function collectWrites(
   terms: readonly string[],
   lists: readonly Block[][],
   changes: readonly Change[],
-): ChangedBlocks {
-  const changed: ChangedBlocks = { inserted: [], updated: [], deleted: [] };
+): BlockWrites {
+  const writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
   for (const [list, blocks] of lists.entries()) {
     const term = terms[list] as string;
     for (const { upper, keys } of changeBlocks(blocks, changes[list] as Change)) {
       if (keys.length === 0) {
-        changed.deleted.push({ term, upper });
+        writes.deleted.push({ term, upper });
         continue;
       }
       const exists = blocks.some((each) => each.upper === upper);
-      const target = exists ? changed.updated : changed.inserted;
+      const target = exists ? writes.updated : writes.inserted;
       target.push({ term, upper, size: keys.length, keys: packKeys(keys) });
     }
   }
-  return changed;
+  return writes;
 }
 
 async function writeBlocks(
   db: Database,
-  { inserted, updated, deleted }: ChangedBlocks,
+  { inserted, updated, deleted }: BlockWrites,
 ): Promise<void> {
   if (inserted.length > 0) {
     await sql`
@@ -221,19 +222,19 @@ function unnestBlocks(blocks: readonly WrittenBlock[]): RawBuilder<unknown> {
  * @param blocks consecutive blocks whose ranges contain all keys of the change; empty if the term has no list
  */
 export function changeBlocks(blocks: readonly Block[], { added, removed }: Change): Block[] {
-  // The list of a new word, as most are.
-  if (blocks.length === 0) return added.length === 0 ? [] : divide(LAST, added);
-  const isRemoved = new Set(removed);
+  // Most changed terms are new and have no list.
+  if (blocks.length === 0) return added.length === 0 ? [] : split(LAST_UPPER, added);
+  const removedKeys = new Set(removed);
   const changed: Block[] = [];
-  const lastBlock = blocks.at(-1)?.upper === LAST ? [] : [{ upper: LAST, keys: [] }];
+  const lastBlock = blocks.at(-1)?.upper === LAST_UPPER ? [] : [{ upper: LAST_UPPER, keys: [] }];
   let next = 0;
   for (const block of [...blocks, ...lastBlock]) {
     const begin = next;
     while (next < added.length && (added[next] as number) <= block.upper) next += 1;
     const kept =
-      removed.length === 0 ? block.keys : block.keys.filter((key) => !isRemoved.has(key));
+      removed.length === 0 ? block.keys : block.keys.filter((key) => !removedKeys.has(key));
     const isChanged = kept.length < block.keys.length || next > begin;
-    if (isChanged) changed.push(...divide(block.upper, mergeKeys(kept, added.slice(begin, next))));
+    if (isChanged) changed.push(...split(block.upper, mergeKeys(kept, added.slice(begin, next))));
   }
   return changed;
 }
@@ -244,8 +245,8 @@ function mergeKeys(keys: readonly number[], added: readonly number[]): readonly 
   return isAfterAll ? [...keys, ...added] : [...new Set([...keys, ...added])].sort((a, b) => a - b);
 }
 
-/** Divides keys into blocks of about equal size. The last one keeps `upper`. */
-function divide(upper: number, keys: readonly number[]): Block[] {
+/** Splits keys into blocks of about equal size. The last one keeps `upper`. */
+function split(upper: number, keys: readonly number[]): Block[] {
   const parts = Math.max(1, Math.ceil(keys.length / MAX_KEYS_PER_BLOCK));
   return Array.from({ length: parts }, (_, part) => {
     const partKeys = keys.slice(

@@ -4,7 +4,12 @@ import { addToLists, removeFromLists } from './word-blocks.ts';
 import { findKeys } from './word-search.ts';
 import { PREFIX_MARK, TITLE_MARK, termsOfWord } from './word-terms.ts';
 
-/** Lists of keys, one for each word and for most prefixes of words, so that each list is in the order of results. */
+const ROWS_PER_FETCH = 10_000;
+
+/**
+ * An inverted index: a posting list for each word and for most prefixes of words. The keys of a list are in the order
+ * of search results.
+ */
 export const wordIndex: WordIndex = {
   async add(db, documents) {
     await addToLists(db, keysByTerm(documents));
@@ -14,7 +19,7 @@ export const wordIndex: WordIndex = {
     await removeFromLists(db, keysByTerm(documents));
   },
 
-  /** Does nothing: the index is never in a state that searches slowly. */
+  /** Does nothing, because this index has no segments to merge. */
   async optimize() {},
 
   async clear(db) {
@@ -36,8 +41,6 @@ export const wordIndex: WordIndex = {
   },
 };
 
-const ROWS_PER_FETCH = 10_000;
-
 /** Returns the keys of the documents with each term, in ascending order. */
 function keysByTerm(documents: readonly IndexedDocument[]): Map<string, number[]> {
   const lists = new Map<string, number[]>();
@@ -47,7 +50,7 @@ function keysByTerm(documents: readonly IndexedDocument[]): Map<string, number[]
     return list;
   };
   for (const scope of ['all', 'title'] as const) {
-    // Words repeat, and each has up to a dozen lists.
+    // Cached, because words repeat and each has up to a dozen lists.
     const listsOfWords = new Map<string, number[][]>();
     for (const { key, words } of documents.toSorted((a, b) => a.key - b.key)) {
       for (const word of words[scope]) {

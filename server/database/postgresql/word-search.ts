@@ -4,19 +4,20 @@ import { KeyList } from './key-list.ts';
 import { readBlocksOfKeys, readNextBlocks } from './word-blocks.ts';
 import { PREFIX_MARK, prefixLength, prefixTerm, wordTerm } from './word-terms.ts';
 
-/** Number of candidates of the first step. Each step doubles it. */
+/** Maximum number of candidates in the first step. It doubles with each step, up to MAX_CANDIDATES. */
 const FIRST_CANDIDATES = 128;
 const MAX_CANDIDATES = 2_048;
 
 /** Bounds the cost of a prefix for which someone has made up many words. */
 const MAX_TERMS_OF_PREFIX = 1_000;
 
-/** A pattern whose terms are replaced by lists. */
+/** A `WordPattern` with the posting lists of its terms. */
 type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] };
 
 /**
- * Returns the keys of matching documents in ascending order. Reads the lists in steps. A step takes candidates from the
- * lists of the rarest part of the pattern, and reads only those blocks of the other lists that can contain one.
+ * Returns the keys of matching documents in ascending order. Reads the posting lists in steps. The candidates of a step
+ * are keys of the rarest part of the pattern. Of the other lists, it reads only the blocks that can contain a
+ * candidate.
  */
 export async function findKeys(
   db: Database,
@@ -27,25 +28,25 @@ export async function findKeys(
   const last = within?.lastKey ?? Infinity;
   const found: number[] = [];
   let position = after + 1;
-  let blocks = 1;
+  let blockCount = 1;
   let maxCandidates = FIRST_CANDIDATES;
-  await readOn(db, lists, position, blocks);
+  await readNext(db, lists, position, blockCount);
   while (position <= last) {
     const sources = rarestLists(pattern, position);
-    const unread = Math.min(...sources.map((list) => list.unreadAfter(position)));
+    const unread = Math.min(...sources.map((list) => list.firstUnread(position)));
     if (unread === position) {
-      blocks *= 4;
-      await readOn(
+      blockCount *= 4;
+      await readNext(
         db,
         sources.filter((list) => !list.hasRead(position)),
         position,
-        blocks,
+        blockCount,
       );
       continue;
     }
     const before = Math.min(unread, last + 1);
     const candidates = unionOf(sources, position, before).slice(0, maxCandidates);
-    await readAt(db, lists, candidates);
+    await readContaining(db, lists, candidates);
     for (const key of candidates) {
       if (!matches(pattern, key) || except.some((each) => matches(each, key))) continue;
       found.push(key);
@@ -53,7 +54,7 @@ export async function findKeys(
     }
     position = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
     if (position === Infinity) return found;
-    for (const list of lists) list.forgetBefore(position);
+    for (const list of lists) list.dropBefore(position);
     maxCandidates = Math.min(2 * maxCandidates, MAX_CANDIDATES);
   }
   return found;
@@ -95,8 +96,9 @@ async function openLists(db: Database, query: WordQuery): Promise<OpenedQuery> {
 }
 
 /**
- * Returns terms that together have the documents of a prefix without a list: shorter words, and longer prefixes with a
- * list. Each iteration finds the next word, and skips words with the same longer prefix.
+ * Returns the terms that replace a prefix without a list: shorter words, and longer prefixes with a list. Each
+ * iteration finds the next word and skips words with the same longer prefix. `chr(1114111)` sorts after every other
+ * character.
  */
 async function readTermsOfPrefix(
   db: Database,
@@ -104,7 +106,7 @@ async function readTermsOfPrefix(
   scope: WordScope,
 ): Promise<string[]> {
   const begin = wordTerm(prefix, scope);
-  // Longer than any term if longer prefixes have no list.
+  // 1,000 is longer than any term. It replaces Infinity if no longer prefix has a list.
   const length = Math.min(1_000, prefixLength([...prefix].length) + begin.length - prefix.length);
   const { rows } = await sql<{ term: string }>`
     WITH RECURSIVE words AS (
@@ -123,7 +125,8 @@ async function readTermsOfPrefix(
   return rows.map(({ term }) => term);
 }
 
-async function readOn(
+/** Reads the next `count` blocks of each list. */
+async function readNext(
   db: Database,
   lists: readonly KeyList[],
   from: number,
@@ -137,7 +140,7 @@ async function readOn(
 }
 
 /** Reads the blocks that can contain one of the keys and were not read yet. */
-async function readAt(
+async function readContaining(
   db: Database,
   lists: readonly KeyList[],
   keys: readonly number[],

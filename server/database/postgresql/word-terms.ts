@@ -1,8 +1,8 @@
 import type { WordScope } from '../engine.ts';
 
 /**
- * Numbers of letters for which each prefix of a word has a list. Lists for all prefixes would take twice the space. A
- * prefix of another length is searched as the next longer prefixes that exist, of which there are few.
+ * Lengths in letters of the prefixes that have a list. Lists for all prefixes would take twice the space. A prefix of
+ * another length is searched as the next longer prefixes with a list. There are usually few of them.
  */
 const PREFIX_LENGTHS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20];
 
@@ -14,7 +14,7 @@ export function wordTerm(word: string, scope: WordScope): string {
   return scope === 'title' ? TITLE_MARK + word : word;
 }
 
-/** Returns the least number of letters, at least `letters`, for which prefixes have a list; Infinity if there is none. */
+/** Returns the smallest of PREFIX_LENGTHS that is at least `letters`, or Infinity. */
 export function prefixLength(letters: number): number {
   return PREFIX_LENGTHS.find((length) => length >= letters) ?? Infinity;
 }
@@ -41,7 +41,7 @@ export function termsOfWord(word: string, scope: WordScope): string[] {
   return terms;
 }
 
-/** Slices are ranges of keys here, so their terms are only counted. */
+/** This index finds slices by their range of keys. Their terms are never searched, so they need no prefixes. */
 function isSliceTerm(word: string): boolean {
   return word.startsWith('#');
 }

@@ -8,18 +8,18 @@ import {
 } from '../../maintenance/thread.ts';
 import { isUnavailable } from '../errors.ts';
 
-/** How long a process runs the maintenance before another one may take over. Longer than a refresh takes. */
+/** If a process does not renew its lease for this long, another one takes over. Longer than a round takes. */
 const LEASE_SECONDS = 120;
 
 /**
- * Erases deleted rows and refreshes the dictionary, in one of the processes that share the database. PostgreSQL does
- * everything else.
+ * Erases deleted rows and refreshes the dictionary, in one of the processes that share the database. PostgreSQL itself
+ * runs vacuum and checkpoints.
  */
 export class PostgresqlMaintenance implements Maintenance {
   readonly #db: Database;
   readonly #tasks: MaintenanceTasks;
   readonly #holder = randomUUID();
-  #pausesUntil = 0;
+  #dictionaryPausesUntil = 0;
 
   constructor(db: Database, tasks: MaintenanceTasks) {
     this.#db = db;
@@ -28,7 +28,7 @@ export class PostgresqlMaintenance implements Maintenance {
 
   async runRound(): Promise<void> {
     try {
-      if (!(await this.#holdsLease())) return;
+      if (!(await this.#acquireLease())) return;
       await this.#tasks.eraseDeletedRows();
       await this.#refreshDictionary();
     } catch (error) {
@@ -37,15 +37,18 @@ export class PostgresqlMaintenance implements Maintenance {
   }
 
   async #refreshDictionary(): Promise<void> {
-    if (performance.now() < this.#pausesUntil) return;
+    if (performance.now() < this.#dictionaryPausesUntil) return;
     const startedAt = performance.now();
     await this.#tasks.refreshDictionary();
     const durationMs = performance.now() - startedAt;
-    this.#pausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
+    this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
   }
 
-  /** Acquires or renews the lease. A row instead of a lock, because a lock would keep a connection. */
-  async #holdsLease(): Promise<boolean> {
+  /**
+   * Acquires or renews the lease. A row instead of a lock, because a lock would occupy a connection.
+   * @returns false if another process holds it
+   */
+  async #acquireLease(): Promise<boolean> {
     const { numAffectedRows } = await sql`
       UPDATE maintenance_lease
       SET holder = ${this.#holder}, expires_at = now() + make_interval(secs => ${LEASE_SECONDS}::int)

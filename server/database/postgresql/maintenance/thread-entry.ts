@@ -6,7 +6,7 @@ import { stoppingError } from '../errors.ts';
 import { openPool } from '../pool.ts';
 import { PostgresqlMaintenance } from './maintenance.ts';
 
-/** One for a task, one for maintenance, and one for a snapshot with its own transaction. */
+/** One for a task, one for maintenance, and one for the snapshot of a dictionary refresh. */
 const MAX_CONNECTIONS = 3;
 
 /** Longer than any statement of maintenance takes until its first row. */
