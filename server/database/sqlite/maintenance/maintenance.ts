@@ -17,7 +17,7 @@ export class SqliteMaintenance implements Maintenance {
   readonly #purger: Purger;
   readonly #tasks: MaintenanceTasks;
   #dictionaryPausesUntil = 0;
-  /** The data version at which no work was left. */
+  /** The last data version for which all work is done. */
   #handledVersion: number | undefined;
 
   constructor(db: Database, file: string, stopping: AbortSignal, tasks: MaintenanceTasks) {
@@ -27,7 +27,7 @@ export class SqliteMaintenance implements Maintenance {
     this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping);
   }
 
-  /** Does all pending work. The next round retries it if the disk is full or the file is locked. */
+  /** Does pending work. If the disk is full or the file is locked, the next round retries it. */
   async runRound(): Promise<void> {
     try {
       await this.#runRound();
@@ -40,9 +40,9 @@ export class SqliteMaintenance implements Maintenance {
     // Read before the work, so that a write during this round causes another round.
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
-    const isErased = await this.#tasks.eraseDeletedRows();
+    const hasErasedAll = await this.#tasks.eraseDeletedRows();
     const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
-    const isPurgePostponed = requests.length > 0 && (!isErased || this.#purger.isPausing);
+    const isPurgePostponed = requests.length > 0 && (!hasErasedAll || this.#purger.isPausing);
     if (requests.length > 0 && !isPurgePostponed) {
       await this.#purger.purge(requests.map(({ id }) => id));
     } else {
@@ -52,11 +52,11 @@ export class SqliteMaintenance implements Maintenance {
     if (!isDictionaryPostponed && !this.#stopping.aborted) {
       const startedAt = performance.now();
       await this.#tasks.refreshDictionary();
-      const duration = performance.now() - startedAt;
-      this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * duration;
+      const durationMs = performance.now() - startedAt;
+      this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
     }
     await checkpointWal(this.#db);
-    const isPostponed = !isErased || isPurgePostponed || isDictionaryPostponed;
+    const isPostponed = !hasErasedAll || isPurgePostponed || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
 }

@@ -7,8 +7,8 @@ import { rewriteWordIndex } from './word-index-merge.ts';
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
- * After a purge, the next one waits for this many times its duration. Otherwise, someone who creates and deletes accounts
- * could keep maintenance from all other work.
+ * Pause after a purge, as a multiple of the purge's duration. Otherwise, a client that repeatedly creates and deletes
+ * accounts could keep maintenance from all other work.
  */
 const PAUSE_FACTOR = 3;
 
@@ -43,16 +43,16 @@ export class Purger {
   }
 
   async purge(requestIds: number[]): Promise<void> {
-    // First, so that the time until then does not count.
+    // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
     const startedAt = performance.now();
     await rewriteWordIndex(this.#db, this.#stopping);
     // After the word index, because the dictionary is built from it.
     await this.#refreshDictionary();
     if (this.#stopping.aborted) return;
-    // In case the next step fails. Otherwise it is replaced below.
+    // In case the next step throws. After a success, it is replaced below.
     this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
-    // After the steps above, because they delete rows, too, and can leave copies of them in unused space.
+    // After the steps above, because they also delete rows and can leave copies of them in unused space.
     await runScrubProcess(this.#file, this.#stopping);
     if (this.#stopping.aborted) return;
     await this.#db.deleteFrom('pending_purges').where('id', 'in', requestIds).execute();

@@ -6,10 +6,10 @@ const [, , file = ''] = process.argv;
 
 const stopping = new AbortController();
 process.once('message', () => stopping.abort());
-// The service was killed.
+// The service has exited without a stop request, for example because it was killed.
 process.once('disconnect', () => stopping.abort());
 if (!process.connected) stopping.abort();
-// Ctrl+C sends signals to this process, too. The service stops it when it stops itself.
+// Ignored, because Ctrl+C also sends signals to this process. The service sends it a stop request.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 try {
   await scrubFile(file, stopping.signal);
@@ -19,7 +19,7 @@ try {
 }
 if (process.connected) process.disconnect();
 
-/** Whether reading or writing the file failed without SQLite. */
+/** Whether Node.js could not read or write the file. SQLite's errors have no `syscall`. */
 function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
 }

@@ -4,9 +4,9 @@ import { deserializeError, type SerializedError } from '../../maintenance/thread
 import { ioError } from '../errors.ts';
 
 /**
- * Runs `scrubFile` in a process of its own.
+ * Runs `scrubFile` in a process of its own, as it requires.
  * @param signal stops the process
- * @throws the error of `scrubFile`, or that of an unavailable database if the process could not start or was killed
+ * @throws the error of `scrubFile`, or an unavailable database error if the process could not start or was killed
  */
 export async function runScrubProcess(file: string, signal: AbortSignal): Promise<void> {
   const child = fork(new URL('./scrub-entry.ts', import.meta.url), [file], {

@@ -12,8 +12,8 @@ import { findUnusedSpace } from './unused-space.ts';
 //
 // This module writes into the file itself. This cannot damage the database:
 // - It changes only unused space, whose content SQLite never reads. A crash between two writes therefore has no effect.
-// - It holds the write lock, and the write-ahead log is empty. So no page changes meanwhile, there is no newer version
-//   of a page in the log, and no checkpoint writes to the file.
+// - It holds the write lock, and the write-ahead log is empty. So no page changes meanwhile, the log contains no newer
+//   version of a page, and no checkpoint writes to the file.
 // - Its transaction changes a row, so that other connections discard the pages in their caches. Otherwise, their next
 //   write could restore the old bytes.
 
@@ -22,16 +22,21 @@ const CHUNK_BYTES = 4 * 2 ** 20;
 
 const LOCK_RETRY_INTERVAL_MS = 1;
 
-/** Time between two transactions, for waiting writers to acquire the write lock. Or longer, if a transaction was. */
+/**
+ * Minimum pause after a transaction, for waiting writers. After a longer transaction, the pause is as long as it was.
+ */
 const MIN_PAUSE_MS = 5;
 
-/** With more pages, the first bytes of other pages could look like those of b-tree pages. With 4 KiB pages: 128 GiB. */
+/**
+ * 128 GiB with pages of 4 KiB. Overflow pages and freelist trunk pages begin with a page number of four bytes. In a
+ * larger file, its first byte could be the same as that of a b-tree page.
+ */
 const MAX_PAGES = 2 ** 25;
 
-/** Byte of the file header with the number of bytes at the end of each page that SQLite does not use. */
+/** Offset in the file header of the number of reserved bytes at the end of each page. */
 const RESERVED_BYTES_OFFSET = 20;
 
-/** A range of bytes of the database file. */
+/** A range of the database file that is unused and contains old bytes. */
 interface Remains {
   position: number;
   length: number;
@@ -40,15 +45,16 @@ interface Remains {
 /**
  * Overwrites the unused space of all pages with zeros, in short transactions. Then truncates the write-ahead log.
  *
- * Call it only in a process that does nothing else with the file: when a process closes a file, it loses all its locks
- * on it, including those of SQLite. See https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
- * @param signal stops it after the current transaction
+ * Call it only in a process that does nothing else with the file. When a process closes a file, it loses all its locks
+ * on it, including those of SQLite. See
+ * https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+ * @param signal stops the scrub after the current transaction
  */
 export async function scrubFile(file: string, signal: AbortSignal): Promise<void> {
   const sqlite = openFile(file);
   const fd = openSync(file, 'r+');
   try {
-    // From now on, the file contains all pages with deleted content. Pages that are added later have none.
+    // Now all pages with deleted content are in the file. Pages that are added later contain none.
     await truncateWal(sqlite, signal);
     const { size } = fstatSync(fd);
     const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
@@ -60,7 +66,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
     }
     const chunk = Buffer.alloc(CHUNK_BYTES);
     for (let start = 0; start < size && !signal.aborted; start += CHUNK_BYTES) {
-      // Most chunks have nothing to overwrite if the file was scrubbed before, and reading needs no lock.
+      // Checked without a lock first, because most chunks have nothing to overwrite if the file was scrubbed before.
       if (findRemains(fd, start, chunk, pageBytes).length === 0) continue;
       if (!(await beginWithEmptyWal(sqlite, file, signal))) break;
       const startedAt = performance.now();
@@ -78,7 +84,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
       fsyncSync(fd);
       await sleep(Math.max(MIN_PAUSE_MS, performance.now() - startedAt));
     }
-    // The log contains earlier versions of pages that others changed meanwhile.
+    // The log contains earlier versions of pages that others changed meanwhile. They can contain deleted content.
     await truncateWal(sqlite, signal);
   } finally {
     // In this order, because closing the file removes SQLite's locks.
@@ -87,7 +93,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
   }
 }
 
-/** Finds unused space that contains anything but zeros. */
+/** Finds unused space with bytes other than zero in a chunk of the file. Reads it into `chunk`. */
 function findRemains(fd: number, start: number, chunk: Buffer, pageBytes: number): Remains[] {
   const bytes = readSync(fd, chunk, 0, chunk.length, start);
   const usableBytes = pageBytes - reservedBytes(fd);
@@ -119,8 +125,8 @@ function writeAll(fd: number, bytes: Buffer, position: number): void {
 }
 
 /**
- * Begins a transaction when the write-ahead log has no pages.
- * @returns false if `signal` was aborted before
+ * Waits until the write-ahead log is empty, and begins a transaction.
+ * @returns false if `signal` was aborted first
  */
 async function beginWithEmptyWal(
   sqlite: Sqlite.Database,
@@ -148,7 +154,7 @@ function tryBegin(sqlite: Sqlite.Database): boolean {
   }
 }
 
-/** An update could leave the page unchanged, and then SQLite would write nothing. */
+/** Inserts and deletes a row. An update could leave the page unchanged, and SQLite would then write nothing. */
 function changeRow(sqlite: Sqlite.Database): void {
   const { lastInsertRowid } = sqlite
     .prepare('INSERT INTO pending_purges (requested_at) VALUES (?)')

@@ -1,4 +1,4 @@
-/** A range of bytes, without the byte at `end`. */
+/** A range of bytes. `end` is exclusive. */
 export interface ByteRange {
   start: number;
   end: number;
@@ -6,7 +6,10 @@ export interface ByteRange {
 
 const FILE_HEADER_BYTES = 100;
 
-/** Size of the header of a b-tree page by its first byte. Other pages never begin with these bytes. */
+/**
+ * Size of the header of a b-tree page by its first byte. Up to `MAX_PAGES` of `scrub.ts`, overflow pages and freelist
+ * trunk pages do not begin with these bytes.
+ */
 const HEADER_BYTES: Readonly<Record<number, number>> = {
   2: 12, // interior page of an index
   5: 12, // interior page of a table
@@ -19,19 +22,19 @@ const CELL_COUNT_OFFSET = 3;
 const CONTENT_START_OFFSET = 5;
 const CELL_POINTER_BYTES = 2;
 
-/** A freeblock begins with the offset of the next one and its own size, of two bytes each. */
+/** A freeblock begins with the offset of the next one and its own size. Both have two bytes. */
 const FREEBLOCK_HEADER_BYTES = 4;
 
-/** The content area of an empty page begins here, but the field has only two bytes. */
+/** On an empty page of 64 KiB, the content area begins here. The field of two bytes then contains 0. */
 const MAX_CONTENT_START = 65_536;
 
 /**
  * Finds the unused space of a b-tree page: between the cell pointers and the cells, and in freeblocks. See
  * https://sqlite.org/fileformat.html#b_tree_pages
  *
- * Between cells, there can also be fragments of up to three bytes. They are too small for a copy of anything.
+ * Not included: fragments of up to three bytes between cells. They are too small to reveal deleted content.
  * @param usableBytes the size of the page without the reserved space at its end
- * @returns an empty array for other pages, and for pages that do not have this format
+ * @returns an empty array if the page is not a valid b-tree page
  */
 export function findUnusedSpace(
   page: Buffer,
