@@ -13,7 +13,7 @@ import type {
 } from './records.ts';
 
 /** Number of spaces read at once. */
-const BATCH_SIZE = 500;
+const SPACES_PER_BATCH = 500;
 
 /**
  * Passes all records of a snapshot of the database to `write`, in an order that can be imported. Does not export
@@ -24,13 +24,13 @@ export async function exportRecords(
   write: (record: ExchangeRecord) => Promise<void>,
 ): Promise<void> {
   await readSnapshot(engine.db, async (snapshot) => {
-    for (const records of [users, spaces, participants, messages, appreciations]) {
-      for await (const record of records(snapshot)) await write(record);
+    for (const read of [readUsers, readSpaces, readParticipants, readMessages, readAppreciations]) {
+      for await (const record of read(snapshot)) await write(record);
     }
   });
 }
 
-async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
+async function* readUsers(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   const rows = db
     .selectFrom('users')
     .select([
@@ -60,15 +60,15 @@ async function* users(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       bio: row.bio,
       picture: row.avatar ?? undefined,
       is_verified: row.is_verified === 1,
-      created_at: writableTime(row.created_at),
-      updated_at: writableTime(row.updated_at),
+      created_at: importableTime(row.created_at),
+      updated_at: importableTime(row.updated_at),
       suspended_at: row.suspended_at ?? undefined,
     };
   }
 }
 
 /** Reads batches instead of a stream, because a connection with an open stream cannot query the tags. */
-async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
+async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
   for (let lastPk = 0; ; ) {
     const rows = await db
       .selectFrom('spaces')
@@ -86,7 +86,7 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
       .where('spaces.pk', '>', lastPk)
       .where(isLiveSpace('spaces.pk'))
       .orderBy('spaces.pk')
-      .limit(BATCH_SIZE)
+      .limit(SPACES_PER_BATCH)
       .execute();
     const last = rows.at(-1);
     if (!last) return;
@@ -107,13 +107,13 @@ async function* spaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
         invitation_code: row.invitation_code ?? undefined,
         tags: spaceTags.map(({ tag_name }) => tag_name),
         tag_ids: spaceTags.map(({ tag_id }) => tag_id),
-        created_at: writableTime(row.created_at),
+        created_at: importableTime(row.created_at),
       };
     }
   }
 }
 
-async function* participants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
+async function* readParticipants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
   const rows = db
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
@@ -134,14 +134,14 @@ async function* participants(db: DatabaseTransaction): AsyncIterable<Participant
       type: 'participant',
       space_id,
       user_id,
-      joined_at: writableTime(joined_at),
-      left_at: left_at === null ? null : writableTime(left_at),
-      removed_at: removed_at === null ? null : writableTime(removed_at),
+      joined_at: importableTime(joined_at),
+      left_at: left_at === null ? null : importableTime(left_at),
+      removed_at: removed_at === null ? null : importableTime(removed_at),
     };
   }
 }
 
-async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
+async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
   const rows = db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
@@ -164,12 +164,12 @@ async function* messages(db: DatabaseTransaction): AsyncIterable<MessageRecord> 
       space_id,
       author_id,
       text,
-      created_at: writableTime(created_at),
+      created_at: importableTime(created_at),
     };
   }
 }
 
-async function* appreciations(db: DatabaseTransaction): AsyncIterable<AppreciationRecord> {
+async function* readAppreciations(db: DatabaseTransaction): AsyncIterable<AppreciationRecord> {
   const rows = db
     .selectFrom('appreciations')
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
@@ -182,15 +182,15 @@ async function* appreciations(db: DatabaseTransaction): AsyncIterable<Appreciati
     .orderBy('appreciations.user_pk')
     .stream();
   for await (const { message_id, user_id, created_at } of rows) {
-    yield { type: 'appreciation', message_id, user_id, created_at: writableTime(created_at) };
+    yield { type: 'appreciation', message_id, user_id, created_at: importableTime(created_at) };
   }
 }
 
 /**
- * Returns a time that can be imported. Older versions imported times with other years, such as `+010000`. They become
- * the nearest time that can be written with four digits.
+ * Returns a time that can be imported. Older versions imported years with more than four digits, such as `+010000`, and
+ * negative years. They become the nearest time with a year of four digits.
  */
-function writableTime(stored: string): string {
+function importableTime(stored: string): string {
   if (stored.startsWith('+')) return '9999-12-31T23:59:59.999Z';
   if (stored.startsWith('-')) return '0000-01-01T00:00:00.000Z';
   return stored;

@@ -7,14 +7,14 @@ export interface Batch {
   /** The type of all records; undefined if there are only bad lines. */
   type: ExchangeRecord['type'] | undefined;
   records: Line<ExchangeRecord>[];
-  /** The lines between them that contain no record. */
+  /** The lines among them without a valid record. */
   bad: BadLine[];
 }
 
-/** Most statements then run once for each batch. */
+/** With this size, most statements run once for each batch. */
 const MAX_LINES = MAX_ROWS_PER_STATEMENT;
 
-/** A progress report is made after this many lines. */
+/** `onLine` is called after this many lines. */
 const LINES_PER_REPORT = 1_000;
 
 /**
@@ -26,7 +26,7 @@ export async function* readBatches(
   lines: AsyncIterable<string>,
   onLine: (lines: number) => void,
 ): AsyncGenerator<Batch, void> {
-  let batch: Batch = { type: undefined, records: [], bad: [] };
+  let batch = emptyBatch();
   let number = 0;
   for await (const line of lines) {
     number += 1;
@@ -38,18 +38,22 @@ export async function* readBatches(
     } else {
       if (batch.type !== undefined && record.type !== batch.type) {
         yield batch;
-        batch = { type: undefined, records: [], bad: [] };
+        batch = emptyBatch();
       }
       batch.type = record.type;
       batch.records.push({ number, content: record });
     }
     if (batch.records.length + batch.bad.length === MAX_LINES) {
       yield batch;
-      batch = { type: undefined, records: [], bad: [] };
+      batch = emptyBatch();
     }
   }
   onLine(number);
   yield batch;
+}
+
+function emptyBatch(): Batch {
+  return { type: undefined, records: [], bad: [] };
 }
 
 function parseLine(line: string): ExchangeRecord | BadLineError {

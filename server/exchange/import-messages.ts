@@ -2,7 +2,7 @@ import { prepareWriteMany } from '../database/prepared.ts';
 import { assertMessageText } from '../messages/messages.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
-import { findMembers } from './import-participants.ts';
+import { findParticipations } from './import-participants.ts';
 import { findMessages, findSpaces, findUsers, requireKnown } from './import-references.ts';
 import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
 import { type AppreciationRecord, BadLineError, type MessageRecord } from './records.ts';
@@ -45,12 +45,12 @@ export async function addMessages(
       user_pk: requireKnown(users, record.author_id, 'author_id'),
     };
   });
-  const members = await findMembers(
+  const participations = await findParticipations(
     run,
     resolved.map(({ content }) => content),
   );
   const valid = convertLines(report, resolved, ({ record, space_pk, user_pk }) => {
-    if (!members.has({ space_pk, user_pk })) {
+    if (!participations.has({ space_pk, user_pk })) {
       throw new BadLineError('has an author who never joined the space');
     }
     return {

@@ -75,18 +75,18 @@ const selectParticipations = prepareReadMany(
   },
 );
 
-/** The users who are or were participants of spaces. */
-export interface Members {
-  has(member: { space_pk: number; user_pk: number }): boolean;
+/** Pairs of a space and a user who is or was its participant. */
+export interface Participations {
+  has(pair: { space_pk: number; user_pk: number }): boolean;
 }
 
-/** Finds out which of the given users are or were participants. */
-export async function findMembers(
+/** Returns those of the given pairs that exist as participations. */
+export async function findParticipations(
   { engine, trx }: ImportRun,
   wanted: readonly { space_pk: number; user_pk: number }[],
-): Promise<Members> {
+): Promise<Participations> {
   const keyOf = (each: { space_pk: number; user_pk: number }) => `${each.space_pk} ${each.user_pk}`;
   const rows = await selectParticipations(engine, wanted, trx);
-  const members = new Set(rows.map(keyOf));
-  return { has: (member) => members.has(keyOf(member)) };
+  const found = new Set(rows.map(keyOf));
+  return { has: (pair) => found.has(keyOf(pair)) };
 }

@@ -2,7 +2,7 @@ import { prepareReadMany } from '../database/prepared.ts';
 import type { ImportRun } from './import-run.ts';
 import { BadLineError } from './records.ts';
 
-// The rows that the records of a batch refer to, by their public ids.
+// Finds the rows that the records of a batch refer to by their public ids.
 
 const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
   db

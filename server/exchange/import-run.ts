@@ -22,7 +22,7 @@ export interface ImportRun {
   report: ImportReport;
 }
 
-/** A record with its line number, or what the import has made of it so far. */
+/** A record, or a row made from it, with its line number. */
 export interface Line<Content> {
   number: number;
   content: Content;
@@ -49,7 +49,7 @@ export function convertLines<From, To>(
   return converted;
 }
 
-/** Counts records of which the database has added some, because the others existed or occurred twice. */
+/** Counts valid records. Those that were not added existed before or occurred twice. */
 export function countRecords(report: ImportReport, records: number, added: number): void {
   report.added += added;
   report.unchanged += records - added;

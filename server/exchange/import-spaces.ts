@@ -106,14 +106,14 @@ function spaceOf(record: SpaceRecord, creatorPk: number) {
   return { row, tags };
 }
 
-function tagsOf({ tags: names = [], tag_ids: ids }: SpaceRecord): ImportedTags {
-  const tags = parseTags(names);
-  if (ids && ids.length !== names.length) {
+function tagsOf({ tags = [], tag_ids: ids }: SpaceRecord): ImportedTags {
+  const names = parseTags(tags);
+  if (ids && ids.length !== tags.length) {
     throw new BadLineError('tag_ids must have one id for each tag');
   }
-  // Parsed one by one, because `parseTags` drops duplicates, so `tags` can be shorter than `ids`.
+  // Parsed one by one, because `parseTags` drops duplicates, so `names` can be shorter than `ids`.
   const requestedIds = (ids ?? []).flatMap((tag_id, i) =>
-    parseTags(names.slice(i, i + 1)).map(({ key }) => ({ tag_id, tag_key: key })),
+    parseTags(tags.slice(i, i + 1)).map(({ key }) => ({ tag_id, tag_key: key })),
   );
-  return { names: tags, requestedIds };
+  return { names, requestedIds };
 }

@@ -5,7 +5,7 @@ import type { ImportRun } from './import-run.ts';
 /** The tags of a space. */
 export interface ImportedTags {
   names: readonly TagName[];
-  /** A tag that exists keeps its id, and an id that belongs to another tag is not used. */
+  /** Ids for new tags. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
   requestedIds: readonly { tag_id: number; tag_key: string }[];
 }
 
@@ -77,13 +77,13 @@ async function addMissingTags(
   const wantedIds = spaces
     .flatMap(({ requestedIds }) => requestedIds)
     .filter(({ tag_key }) => !ids.has(tag_key));
-  const taken = await selectTagsById(engine, wantedIds, trx);
-  const takenIds = new Set(taken.map(({ tag_id }) => tag_id));
+  const takenTags = await selectTagsById(engine, wantedIds, trx);
+  const takenIds = new Set(takenTags.map(({ tag_id }) => tag_id));
 
   let withId: { tag_id: number; tag_key: string }[] = [];
-  /** Later than all of `withId`. */
+  // All of these tags come after those of `withId`, so that they are inserted in order.
   const withoutId = new Set<string>();
-  const insert = async () => {
+  const flush = async () => {
     await insertTagsWithIds(engine, withId, trx);
     withId = [];
     const newKeys = Array.from(withoutId, (tag_key) => ({ tag_key }));
@@ -97,8 +97,8 @@ async function addMissingTags(
   for (const { names, requestedIds } of spaces) {
     for (const { tag_id, tag_key } of requestedIds) {
       if (ids.has(tag_key)) continue;
-      // The database may assign the requested id to a tag before this one.
-      if (withoutId.size > 0) await insert();
+      // The database may assign the requested id to one of the earlier tags.
+      if (withoutId.size > 0) await flush();
       if (ids.has(tag_key) || takenIds.has(tag_id)) continue;
       withId.push({ tag_id, tag_key });
       ids.set(tag_key, tag_id);
@@ -108,6 +108,6 @@ async function addMissingTags(
       if (!ids.has(key)) withoutId.add(key);
     }
   }
-  await insert();
+  await flush();
   return ids;
 }

@@ -69,12 +69,12 @@ export async function addUsers(
     if (isOld && existing.hasSkeleton(row.username_skeleton)) {
       row.username_skeleton = distinctSkeleton(row.username_skeleton, row.user_id);
     }
-    if (existing.conflictWith(row)) {
+    if (existing.conflictsWith(row)) {
       throw new BadLineError(
         'has a username, an email address or a picture that belongs to another user',
       );
     }
-    // The lines after this one may conflict with it.
+    // Later lines may conflict with this one.
     existing.add(row);
     return row;
   });
@@ -83,7 +83,7 @@ export async function addUsers(
   countRecords(report, valid.length, added.length);
 }
 
-/** The row of a user, as if there were no other users. */
+/** Returns the row of a user, before it is compared with other users. */
 function userOf(record: UserRecord) {
   const isOld = record.has_old_username ?? false;
   const { name, key, skeleton } = parseUsername(record.username, { isOld });
@@ -118,7 +118,10 @@ interface UniqueKeys {
   avatar: string | null;
 }
 
-/** The unique keys of the users that a batch may conflict with. Looked up because a violated constraint ends a transaction. */
+/**
+ * The unique keys of the users that a batch may conflict with. Compared here, because on PostgreSQL a violated
+ * constraint aborts the transaction.
+ */
 class ExistingUsers {
   readonly #ids = new Set<string>();
   readonly #usernameKeys = new Set<string>();
@@ -146,7 +149,7 @@ class ExistingUsers {
     return this.#skeletons.has(skeleton);
   }
 
-  conflictWith({ username_key, username_skeleton, email_key, avatar }: UniqueKeys): boolean {
+  conflictsWith({ username_key, username_skeleton, email_key, avatar }: UniqueKeys): boolean {
     return (
       this.#usernameKeys.has(username_key) ||
       this.#skeletons.has(username_skeleton) ||

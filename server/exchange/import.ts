@@ -56,12 +56,12 @@ export async function importRecords(
   // So that the records of a deleted account can be imported again.
   while (!(await eraseDeletedRows(engine)));
   await using batches = readBatches(lines, onLine);
-  // Read before the transaction begins, because an export writes the first line to a pipe only when it is complete.
+  // Before the transaction, because an export into a pipe writes its first line only after it has read everything.
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = { engine, trx, report };
     for (let next = first; !next.done; ) {
-      // A database in another process adds this batch while the next one is parsed.
+      // PostgreSQL can add this batch while the next one is parsed.
       [, next] = await Promise.all([addBatch(run, next.value), batches.next()]);
       if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
         report.bad.length = MAX_BAD_LINES;
@@ -80,6 +80,7 @@ export async function importRecords(
 /** Adds the records of a batch unless they exist. Adds its bad lines to the report in line order. */
 async function addBatch(run: ImportRun, { type, records, bad }: Batch): Promise<void> {
   const { report } = run;
+  // Collected separately, because only the bad lines of this batch must be sorted.
   const earlier = report.bad;
   report.bad = bad;
   switch (type) {
@@ -104,7 +105,7 @@ async function addBatch(run: ImportRun, { type, records, bad }: Batch): Promise<
   report.bad = earlier;
 }
 
-/** Sets the participant counts of all queued spaces. */
+/** Sets the participant counts of all spaces that the import has enqueued for indexing. */
 async function countParticipants(trx: DatabaseTransaction): Promise<void> {
   await trx
     .updateTable('spaces')

@@ -5,8 +5,8 @@ import { findUnstorable } from '../text/storable.ts';
 /**
  * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
  * the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
- * line again adds nothing. A missing time is the time of the import, except `updated_at` (then `created_at`) and
- * `left_at` (then the user is still a participant).
+ * line again adds nothing. A missing time is the time of the import, with exceptions: `updated_at` is then
+ * `created_at`. Without `left_at`, the user is still a participant. `removed_at` and `suspended_at` are then not set.
  */
 export type ExchangeRecord =
   | UserRecord
@@ -25,7 +25,7 @@ export interface UserRecord {
   /** Argon2 in PHC form, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
   bio?: string;
-  /** The name of the avatar's file in the avatars folder. The files are not part of the format. */
+  /** The name of the avatar's file. The files are not part of the format. */
   picture?: string;
   is_verified?: boolean;
   created_at?: string;
@@ -86,7 +86,7 @@ function textSchema(schema: string, property: string): object {
   return { type: 'string', maxLength };
 }
 
-/** Half of the ids stay free for tags that are added later. They must be safe integers. */
+/** Ids must be safe integers. This maximum leaves half of them for tags that are added later. */
 const MAX_TAG_ID = 2 ** 52;
 
 /** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
@@ -163,7 +163,7 @@ const schemas = {
 
 const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });
 
-/** Whether a text is an RFC 3339 time. In UTC, too, it must have a year of four digits, because times sort as text. */
+/** Whether a text is an RFC 3339 time whose year in UTC also has four digits. Stored times sort as text. */
 function isTime(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text)) return false;
   const time = new Date(text);
@@ -193,7 +193,7 @@ export function parseRecord(line: string): ExchangeRecord {
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra = error?.params.additionalProperty;
-    // The only format.
+    // `date-time` is the only format.
     const message =
       error?.keyword === 'format'
         ? 'must be an RFC 3339 time from year 0000 to 9999 in UTC'
