@@ -5,7 +5,7 @@ import { indexSpace } from '../../server/search/documents.ts';
 
 /**
  * Compares counters with the rows that they count, and the search index with a full rebuild from the same rows. Writers
- * wait meanwhile.
+ * wait meanwhile. On PostgreSQL, searches wait, too.
  * @throws AssertionError
  */
 export async function assertConsistent(engine: Engine): Promise<void> {
@@ -63,7 +63,7 @@ async function readIndex({ wordIndex }: Engine, db: Database) {
   };
   const terms: { term: string; documents: number }[] = [];
   for await (const term of wordIndex.terms(db)) terms.push(term);
-  // Terms of slices cannot be searched everywhere.
+  // Without the terms of slices, which the index on PostgreSQL does not search.
   for (const { term } of terms.filter((each) => !each.term.startsWith('#'))) {
     for (const scope of ['all', 'title'] as const) {
       await read(term, false, scope);

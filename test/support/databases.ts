@@ -6,11 +6,11 @@ import type { Engine } from '../../server/database/engine.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { createDatabase, dropDatabase, execute, POSTGRESQL_URL, TEMPLATE } from './postgresql.ts';
 
-/** An empty database for a test. */
+/** An empty database for a test. Disposing deletes it. */
 export interface TestDatabase extends AsyncDisposable {
-  /** The settings to use it. */
+  /** Environment variables of a service that uses it. */
   settings: Record<string, string>;
-  /** Where to open it, except for the data folder. */
+  /** Its location for `openDatabase`, without the data folder. */
   location: { databaseUrl?: string };
 }
 
@@ -19,7 +19,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   if (!url) return { settings: {}, location: {}, async [Symbol.asyncDispose]() {} };
   const name = `test ${randomUUID()}`;
   const databaseUrl = await createDatabase(url, name, TEMPLATE);
-  // Each database has secrets of its own. A copy has those of the template.
+  // Each database needs its own secrets. This copy has those of the template.
   await execute(databaseUrl, 'UPDATE secrets SET value = sha256(gen_random_uuid()::text::bytea)');
   return {
     settings: { DATABASE_URL: databaseUrl },
@@ -31,21 +31,21 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 /** Whether tests use PostgreSQL. A test for one kind of database is skipped on the other one. */
 export const isPostgresql = process.env[POSTGRESQL_URL] !== undefined;
 
-/** Codes of errors after which a later attempt may succeed. */
+/** Codes of errors for which `Engine.isUnavailable` returns true. */
 export const UNAVAILABLE_CODES: readonly [string, ...string[]] = isPostgresql
   ? ['53100', '55P03', '57P01', '58030', '25006']
   : ['SQLITE_FULL', 'SQLITE_BUSY', 'SQLITE_IOERR_READ', 'SQLITE_IOERR_WRITE', 'SQLITE_READONLY'];
 
-/** The code of an error that only a mistake in the service causes. */
+/** The code of an error that only a bug in the service causes. */
 export const UNEXPECTED_CODE = isPostgresql ? '42703' : 'SQLITE_ERROR';
 
-/** Returns an error as the driver of the database throws it. */
+/** Returns an error like those of the database driver. */
 export function databaseError(message: string, code: string): Error {
   if (!isPostgresql) return new Sqlite.SqliteError(message, code);
   return Object.assign(new pg.DatabaseError(message, message.length, 'error'), { code });
 }
 
-/** Lets only reads succeed, like a full disk or a standby. */
+/** Makes all writes fail, like a full disk or a standby. */
 export async function makeReadOnly(engine: Engine): Promise<void> {
   if (!isPostgresql) {
     await transact(engine, (trx) => sql`PRAGMA query_only = ON`.execute(trx));
@@ -55,7 +55,7 @@ export async function makeReadOnly(engine: Engine): Promise<void> {
   const { rows } = await sql<{ name: string }>`SELECT current_database() AS name`.execute(db);
   const name = rows[0]?.name as string;
   await sql`ALTER DATABASE ${sql.id(name)} SET default_transaction_read_only = on`.execute(db);
-  // Open connections have the old setting.
+  // Open connections keep the old setting.
   await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = ${name} AND pid <> pg_backend_pid()`.execute(db);
   await sql`SET default_transaction_read_only = on`.execute(db);

@@ -13,7 +13,7 @@ export interface PostgresqlServer extends AsyncDisposable {
   url: string;
   /** Creates an empty database and returns its URL. */
   createDatabase(name: string): Promise<string>;
-  /** Ends the server, as its operator would. Open connections are lost. */
+  /** Stops the server normally. Open connections are lost. */
   stop(): Promise<void>;
   /** Starts the server again, with its data. */
   start(): Promise<void>;
@@ -23,20 +23,23 @@ export interface PostgresqlServer extends AsyncDisposable {
   resume(): Promise<void>;
 }
 
-/** Environment variable: the URL of a PostgreSQL server with the database TEMPLATE. Without it, tests use SQLite. */
+/**
+ * Environment variable with the URL of a PostgreSQL server that has the database TEMPLATE. Without it, tests use
+ * SQLite.
+ */
 export const POSTGRESQL_URL = 'TEST_POSTGRESQL_URL';
 
 /** The name of a migrated database without rows. */
 export const TEMPLATE = 'migrated';
 
 export interface PostgresqlOptions {
-  /** Where to create the folder for the data. By default, where the system has temporary files. */
+  /** Where to create the data folder. By default, the system's folder for temporary files. */
   parent?: string;
-  /** As in `name=value`. They override those of tests. */
+  /** Server settings as `name=value`. They override those for tests. */
   settings?: readonly string[];
 }
 
-/** Data is not synchronised to the disk, so only tests may use these. */
+/** Only for tests, because data is not synchronised to the disk. */
 const SETTINGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
 
 const USER = 'space-service';
@@ -59,7 +62,7 @@ export async function startPostgresql({
     password: PASSWORD,
     persistent: true,
     createPostgresUser: isRoot,
-    // Names and texts of any locale must sort by their bytes, also if the database does not.
+    // Without a locale, so that the database uses that of the machine. Text must sort by its bytes in any locale.
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
     postgresFlags: [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]),
     onLog: (line) => log.push(String(line)),
@@ -86,7 +89,7 @@ export async function startPostgresql({
   };
 }
 
-/** Sends a signal to the main process of a server, and then to those that it has started. */
+/** Sends a signal to the main process of a server, and then to its child processes. */
 async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<void> {
   const [pid = ''] = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n');
   process.kill(Number(pid), signal);
@@ -95,16 +98,16 @@ async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<vo
 }
 
 /**
- * Creates a database, empty or as a copy of another one that nobody is connected to.
+ * Creates a database: an empty one, or a copy of a template without connections.
  * @param url of any database of the server
  * @returns the URL of the new database
  */
 export async function createDatabase(url: string, name: string, template = 'template0') {
   await execute(url, `CREATE DATABASE "${name}" TEMPLATE "${template}" STRATEGY FILE_COPY`);
-  return urlOf(url, name);
+  return databaseUrlOf(url, name);
 }
 
-/** Deletes a database, also if there are connections to it. */
+/** Deletes a database. Closes its open connections. */
 export async function dropDatabase(url: string, name: string): Promise<void> {
   await execute(url, `DROP DATABASE "${name}" WITH (FORCE)`);
 }
@@ -120,7 +123,7 @@ export async function execute(url: string, statement: string): Promise<void> {
   }
 }
 
-function urlOf(url: string, name: string): string {
+function databaseUrlOf(url: string, name: string): string {
   const other = new URL(url);
   other.pathname = `/${name}`;
   return other.href;
