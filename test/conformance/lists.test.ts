@@ -20,10 +20,10 @@ const tags = [
 /** Creators, participants, and users who left or were removed. */
 const callers = [...userIds.slice(0, 4), ...userIds.slice(-2)];
 
-/** All generated spaces, and some of the sample. */
+/** The 30 generated spaces, and some of the sample. */
 const listedSpaces = spaceIds.filter((_, i) => i < 30 || i % 8 === 0);
 
-const SESSIONS = 45;
+const SESSIONS_PER_CALLER = 45;
 
 let services: Services;
 /** The access token of each caller. */
@@ -32,9 +32,12 @@ const tokens = new Map<string, string>();
 beforeAll(async () => {
   services = await startServices(records);
   for (const userId of callers) {
-    tokens.set(userId, await openSessions(services, userId, { count: SESSIONS, time: now }));
+    tokens.set(
+      userId,
+      await openSessions(services, userId, { count: SESSIONS_PER_CALLER, time: now }),
+    );
   }
-  // PostgreSQL stores a changed row in another place, and may read rows in this order.
+  // PostgreSQL moves a changed row to another place, and may read rows in the order of their places.
   for (const { client } of [services.sqlite, services.postgresql]) {
     for (const space of records) {
       if (space.type !== 'space' || !tokens.has(space.creator_id)) continue;

@@ -2,17 +2,17 @@ import { expect } from 'vitest';
 import type { TestApp } from '../support/app.ts';
 import type { Services } from './services.ts';
 
-/** A response, without the cursor, which each database encrypts with its own key. */
+/** The compared parts of a response. Without the cursor, which each database encrypts with its own key. */
 export interface Page {
   status: number;
-  /** As sent; the code of a problem. */
+  /** The body as sent, or only the code of a problem. */
   body: string;
   answeredQuery: string | undefined;
 }
 
 type Response = Awaited<ReturnType<TestApp['app']['inject']>>;
 
-/** Requests all pages of a list from one service, or the only response of another operation. */
+/** Requests all pages of a list from one service. For another operation, requests its only response. */
 export async function readPages(
   { app }: TestApp,
   path: string,

@@ -6,7 +6,9 @@ import { mistype } from '../bench/vocabulary.ts';
 import { type Random, randomNumbers } from '../support/random.ts';
 import { pick } from './records.ts';
 
-/** Joins, separators and characters with a meaning in the query languages of databases. */
+/**
+ * Separators of words, and characters with a meaning in the query languages of databases. Spaces are the most frequent.
+ */
 const SEPARATORS = [
   ' ',
   ' ',
@@ -100,7 +102,7 @@ function drawWord(random: Random, { title, description = '' }: SpaceRecord): str
   }
 }
 
-/** Returns spellings of tags that spaces have, and tags that no space has. */
+/** Returns tags of spaces in several spellings, and tags without a space. */
 export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: number): string[] {
   const random = randomNumbers(seed);
   const known = [...new Set(spaces.flatMap(({ tags = [] }) => tags))];
@@ -121,7 +123,10 @@ export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: 
   });
 }
 
-/** Returns the queries of `test/finding`, whose own spaces are not in the repository, and those of `test/search/finding`. */
+/**
+ * Returns the queries of `test/finding`, without its spaces, which are not in the repository, and of
+ * `test/search/finding`.
+ */
 export function queriesOfFinding(): string[] {
   const packages = read<Record<string, { query: string }[]>>('../finding/queries.yaml');
   const groups = ['queries.yaml', 'other-queries.yaml'].flatMap((file) =>

@@ -7,7 +7,7 @@ import { type Random, randomNumbers } from '../support/random.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Users of the generated spaces. */
+/** Number of users of the generated spaces. */
 const USERS = 400;
 
 /** Returns spaces with participants, without messages: generated ones, the sample, and those of `test/search/finding`. */
@@ -26,13 +26,13 @@ export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
       ...[...joined].map((user_id) => participantRecord(space_id, user_id, created_at)),
     ];
   });
-  const sample = [...sampleRecords('', now)].filter(
+  const samples = [...sampleRecords('', now)].filter(
     ({ type }) => type !== 'message' && type !== 'appreciation',
   );
-  return complete([...users, ...generated.flat(), ...sample, ...findingRecords(time(0))]);
+  return complete([...users, ...generated.flat(), ...samples, ...findingRecords(time(0))]);
 }
 
-/** Returns few spaces with every kind of record, in which many times are equal. */
+/** Returns records of all types for a few spaces. Many of their times are equal. */
 export function recordsToList(now: Date): ExchangeRecord[] {
   const random = randomNumbers(5);
   const time = () => new Date(now.getTime() - random(40) * MINUTE_MS).toISOString();
@@ -45,7 +45,7 @@ export function recordsToList(now: Date): ExchangeRecord[] {
     const creator_id = `u${i % 6}`;
     const visibility = i % 5 === 4 ? 'private' : 'public';
     records.push({ type: 'space', space_id, creator_id, title, description, visibility, tags });
-    const others = sample(
+    const others = pickDistinct(
       random,
       users.filter((user_id) => user_id !== creator_id),
       random(50),
@@ -62,7 +62,7 @@ export function recordsToList(now: Date): ExchangeRecord[] {
       const author_id = pick(random, people);
       const text = `${title} ${random(1_000)}\n東京 🍞`;
       records.push({ type: 'message', message_id, space_id, author_id, text, created_at: time() });
-      for (const user_id of sample(random, people, random(3))) {
+      for (const user_id of pickDistinct(random, people, random(3))) {
         if (user_id !== author_id) records.push({ type: 'appreciation', message_id, user_id });
       }
     }
@@ -95,18 +95,19 @@ function findingRecords(created_at: string): ExchangeRecord[] {
   );
 }
 
-/** Adds what an import would otherwise generate differently for each database. */
+/** Adds ids, times and codes that an import would otherwise generate differently for each database. */
 function complete(records: ExchangeRecord[], time?: string): ExchangeRecord[] {
   const tagIds = new Map<string, number>();
   const tagIdOf = (tag: string) => {
     const key = tag.toLowerCase();
-    // Descending, so that the ids do not sort like the tags were added.
+    // Descending, so that the ids are not in the order in which the tags were added.
     const id = tagIds.get(key) ?? 1_000_000 - tagIds.size;
     tagIds.set(key, id);
     return id;
   };
   return records.map((record) => {
     if (record.type === 'user') {
+      // The sample's hash is empty, and imports reject that.
       const { password_hash: _, ...user } = record;
       return user;
     }
@@ -136,8 +137,8 @@ export function pick<T>(random: Random, list: readonly T[]): T {
   return list[random(list.length)] as T;
 }
 
-/** Returns some different elements, in any order. */
-function sample<T>(random: Random, list: readonly T[], count: number): T[] {
+/** Returns distinct random elements of a list. */
+function pickDistinct<T>(random: Random, list: readonly T[], count: number): T[] {
   const rest = [...list];
   return Array.from({ length: Math.min(count, list.length) }, () =>
     rest.splice(random(rest.length), 1),

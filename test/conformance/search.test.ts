@@ -11,7 +11,7 @@ import { spacesToSearch } from './records.ts';
 import { openSessions, type Services, startServices, waitForDictionaries } from './services.ts';
 
 const SPACES = 3_000;
-const QUERIES_OF_CLASS = 25;
+const QUERIES_PER_CLASS = 25;
 const FUZZED_QUERIES = 500;
 
 const now = new Date();
@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => services[Symbol.asyncDispose]());
 
-/** Numbers of results for each query, to see that the queries are of all kinds. */
+/** What a query has found. Tests check that their queries find enough for the comparison to mean something. */
 interface Results {
   items: number;
   pages: number;
@@ -85,7 +85,7 @@ describe('SQLite and PostgreSQL return the same pages', () => {
   test.each(Object.entries(makeQueries(SPACES)))(
     'for queries of the class: %s',
     async (_, queries) => {
-      await compareQueries(queries.slice(0, QUERIES_OF_CLASS));
+      await compareQueries(queries.slice(0, QUERIES_PER_CLASS));
     },
     60_000,
   );

@@ -10,7 +10,7 @@ export interface Services extends AsyncDisposable {
   postgresql: TestApp;
 }
 
-/** Without it, the URLs of avatars would contain the port. */
+/** The same for both services, because otherwise the URLs of avatars would contain their ports. */
 const SETTINGS = { PUBLIC_URL: 'https://spaces.example' };
 
 /** Starts both services, and imports the records into both. */
@@ -18,8 +18,9 @@ export async function startServices(records: readonly ExchangeRecord[]): Promise
   const sqlite = await startApp({ ...SETTINGS, DATABASE_URL: '' });
   const postgresql = await startApp(SETTINGS);
   if (!postgresql.context.config.databaseUrl) throw new Error('This test needs PostgreSQL.');
-  for (const { context } of [sqlite, postgresql])
+  for (const { context } of [sqlite, postgresql]) {
     await importRecords(context.engine, lines(records));
+  }
   const services = {
     sqlite,
     postgresql,
