@@ -43,7 +43,7 @@ export const commands = {
     module: 'commands/export',
     argument: '[FILE.ndjson]',
     summary:
-      'Writes all data of the database in DATA_DIR, except sessions, reports and avatar files.',
+      'Writes all data of the database, except sessions, reports and avatar files.',
     details: isPackaged
       ? 'Without a file, it writes to standard output.'
       : 'Without a file, it writes to standard output: npm run --silent export > FILE.ndjson',
