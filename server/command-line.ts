@@ -42,7 +42,7 @@ export const commands = {
   export: {
     module: 'commands/export',
     argument: '[FILE.ndjson]',
-    summary: 'Writes all data of the database in DATA_DIR, except sessions and avatar files.',
+    summary: 'Writes all data of the database, except sessions, reports and avatar files.',
     details: isPackaged
       ? 'Without a file, it writes to standard output.'
       : 'Without a file, it writes to standard output: npm run --silent export > FILE.ndjson',

@@ -18,7 +18,7 @@ export interface Check {
   request?: string | undefined;
   /** Its response: status, content type and body; undefined if there was none. */
   response?: string | undefined;
-  /** The operation that the server must implement for the data of the check. The request is one to this operation. */
+  /** The unimplemented operation that prevented the check. `request` and `response` are those of this operation. */
   missingOperation?: string;
 }
 

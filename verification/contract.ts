@@ -56,7 +56,7 @@ export interface Response {
   content: Record<string, Media>;
 }
 
-/** A body. Only problem documents have a `code`. */
+/** The example of a body. Only problem documents have a `code`. */
 interface Example {
   code?: string;
 }
@@ -64,7 +64,7 @@ interface Example {
 export interface Media {
   schema: object;
   example: Example;
-  /** Instead of `example`. */
+  /** Replaces `example` if there are several. */
   examples?: Record<string, { value: Example }>;
 }
 

@@ -1,10 +1,10 @@
 import { isNotImplemented, operationOf } from './missing-operations.ts';
 import { shorten } from './text.ts';
 
-/** Maximum length of a request or a response in results. Some requests are too large on purpose. */
+/** Maximum length of the text of a request or response in a check. Some requests are too large on purpose. */
 export const MAX_TEXT_LENGTH = 2_000;
 
-/** The longest wait for a response. */
+/** Maximum time until a response. */
 export const REQUEST_TIMEOUT_MS = 30_000;
 
 /** The result of a function of the generated client. */

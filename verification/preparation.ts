@@ -25,7 +25,7 @@ const changesByStatus: Record<string, Change> = {
   401: (t) => setToken(t, 'unknown'),
   413: (t) => setBody(t, { padding: 'x'.repeat(32_768) }),
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
-  431: (t) => setPath(t, '?', `?${'x'.repeat(16_384)}=&`),
+  431: (t) => replaceInPath(t, '?', `?${'x'.repeat(16_384)}=&`),
 };
 
 /** Replaces every id in a path whose response is 404. */
@@ -35,7 +35,7 @@ const UNKNOWN_ID = 'nothing';
 const asCreator: Change = () => {};
 const asOther: Change = (t, { other }) => setToken(t, other.token);
 const inPrivateSpace: Change = (t, { space, privateSpace }) =>
-  setPath(t, space.space_id, privateSpace.space_id);
+  replaceInPath(t, space.space_id, privateSpace.space_id);
 const takenUsername: Change = (t, { other }) => setBody(t, { username: other.username });
 const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the right one' });
 const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
@@ -48,13 +48,13 @@ const takenRegistration: Change = (t, world) =>
 const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an image.']));
 
 /**
- * Changes by the id of the declared response. They take precedence over the changes by status. For 429, the request must
- * count against the limit.
+ * Changes by the id of the declared response. They take precedence over the changes by status. For 429, the request
+ * must count against the limit.
  */
 const changes: Record<string, Change> = {
   // The other query has no stop word, and the response returns it in Answered-Query.
-  'searchSpaces 200': (t) => setPath(t, 'q=sourdough', 'q=what%20sourdough'),
-  'searchSpacesByTag 404': (t) => setPath(t, '/tag/baking', '/tag/'),
+  'searchSpaces 200': (t) => replaceInPath(t, 'q=sourdough', 'q=what%20sourdough'),
+  'searchSpacesByTag 404': (t) => replaceInPath(t, '/tag/baking', '/tag/'),
 
   'changeUsername 200': (t) => setBody(t, { username: newUsername() }),
   'changeUsername 409': takenUsername,
@@ -92,8 +92,9 @@ const changes: Record<string, Change> = {
   'login 401': unknownAddress,
   'login 429': unknownAddress,
   'logout 200': async (t, world) => setToken(t, await world.logIn(world.creator)),
-  'logout 400': (t) => setPath(t, 'everywhere=false', 'everywhere=perhaps'),
-  'endSession 200': async (t, world) => setPath(t, world.sessionId, await world.openSession()),
+  'logout 400': (t) => replaceInPath(t, 'everywhere=false', 'everywhere=perhaps'),
+  'endSession 200': async (t, world) =>
+    replaceInPath(t, world.sessionId, await world.openSession()),
 
   'createSpace 409': asCreator,
   'createSpace 429': asCreator,
@@ -104,7 +105,7 @@ const changes: Record<string, Change> = {
   },
   'updateSpace 429': asCreator,
   'deleteSpace 200': async (t, world) =>
-    setPath(t, world.space.space_id, (await world.createSpace()).space_id),
+    replaceInPath(t, world.space.space_id, (await world.createSpace()).space_id),
   'deleteSpace 403': asOther,
   'renewInvitationCode 200': inPrivateSpace,
   'renewInvitationCode 403': asOther,
@@ -112,23 +113,26 @@ const changes: Record<string, Change> = {
   'renewInvitationCode 429': inPrivateSpace,
   'joinSpace 200': asOther,
   'joinSpace 403': (t, { removed }) => setToken(t, removed.token),
-  'joinSpace 409': (t, { space, otherSpace }) => setPath(t, space.space_id, otherSpace.space_id),
+  'joinSpace 409': (t, { space, otherSpace }) =>
+    replaceInPath(t, space.space_id, otherSpace.space_id),
   'joinSpace 429': asCreator,
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
   'listRemovals 403': asOther,
   // Has no effect, because the user has already been removed.
-  'removeParticipant 200': (t, { creator, removed }) => setPath(t, creator.userId, removed.userId),
+  'removeParticipant 200': (t, { creator, removed }) =>
+    replaceInPath(t, creator.userId, removed.userId),
   'removeParticipant 403': asOther,
-  'removeParticipant 404': (t, { space }) => setPath(t, UNKNOWN_ID, space.space_id),
+  'removeParticipant 404': (t, { space }) => replaceInPath(t, UNKNOWN_ID, space.space_id),
   'removeParticipant 409': asCreator,
-  'removeParticipant 429': (t, { creator, removed }) => setPath(t, creator.userId, removed.userId),
+  'removeParticipant 429': (t, { creator, removed }) =>
+    replaceInPath(t, creator.userId, removed.userId),
   'undoRemoval 403': asOther,
 
   'sendMessage 429': asCreator,
   'sendMessage 403': (t, { otherSpace }) => setBody(t, { space_id: otherSpace.space_id }),
   'deleteMessage 200': async (t, world) =>
-    setPath(t, world.message.message_id, (await world.sendMessage()).message_id),
+    replaceInPath(t, world.message.message_id, (await world.sendMessage()).message_id),
   'deleteMessage 403': asOther,
   'appreciateMessage 200': asOther,
   'appreciateMessage 403': asCreator,
@@ -249,7 +253,10 @@ function findDeclaredResponse({ request, expected, origin }: Transaction): Decla
   return response;
 }
 
-/** Replaces example ids with existing, unknown or malformed ones, depending on the status. Sets `limit` to 1, or to 0. */
+/**
+ * Replaces example ids with existing, unknown or malformed ones, depending on the status. Sets `limit` to 1, or to 0
+ * for a 400.
+ */
 function replaceIds(transaction: Transaction, { status }: DeclaredResponse, world: World): void {
   const { request } = transaction;
   const isPathInvalid = status === '400' && request.body === '';
@@ -260,11 +267,11 @@ function replaceIds(transaction: Transaction, { status }: DeclaredResponse, worl
     // Creating the data of other ids may have failed.
     if (!transaction.fullPath.includes(example) && !body.includes(example)) continue;
     const id = status === '404' ? UNKNOWN_ID : isPathInvalid ? '~' : idIn(world);
-    setPath(transaction, example, id);
+    replaceInPath(transaction, example, id);
     request.body = body.replace(example, id);
   }
   // Each list has two items and therefore a link to a next page.
-  setPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');
+  replaceInPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');
 }
 
 /** Returns whether all callers with the same IP address share the operation's rate limit. */
@@ -293,7 +300,8 @@ async function reachLimit(
   return false;
 }
 
-function setPath(transaction: Transaction, part: string, replacement: string): void {
+/** Replaces a part of the path and query. */
+function replaceInPath(transaction: Transaction, part: string, replacement: string): void {
   transaction.fullPath = transaction.fullPath.replace(part, replacement);
 }
 

@@ -9,7 +9,8 @@ const MAX_EXAMPLES = 2;
 const MAX_TEXT_LENGTH = 300;
 
 /**
- * Formats a verification for a terminal: each cause of failures with the checks that it affects, checks that could not run, then the totals.
+ * Formats a verification for a terminal: each cause of failures with the checks that it affects, checks that could not
+ * run, then the totals.
  * @param isVerbose whether to show every failed check with request and response, and the omitted responses
  */
 export function formatReport(

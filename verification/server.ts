@@ -5,7 +5,7 @@ import { shorten, toOneLine } from './text.ts';
 import type { Servers } from './verify.ts';
 import { type Credentials, openWorld } from './world.ts';
 
-/** Maximum length of a message with a response. */
+/** Maximum length of the text of a response in a message. */
 const MAX_MESSAGE_LENGTH = 400;
 
 /** Prevents the verification. Its message says what to do. */

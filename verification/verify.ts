@@ -26,8 +26,8 @@ export interface Verification {
 }
 
 /**
- * Checks every declared response that requests can provoke, and behaviour that the contract describes. An operation that
- * the server does not implement is one failed check.
+ * Checks every declared response that requests can provoke, and behaviour that the contract describes. An operation
+ * that the server does not implement is one failed check.
  * @param cleanup deletes the test data, or stops the servers
  * @param isSelected returns whether to check an operation
  */
@@ -58,7 +58,7 @@ export async function verify(
     const { name, missingOperation } = check;
     if (missingOperation === undefined) continue;
     blocked.set(name, missingOperation);
-    // If it is not selected, it has no results.
+    // An operation that is not selected has no results, so this check shows that it is missing.
     if (!missing.has(missingOperation)) missing.set(missingOperation, check);
   }
   const checks = [

@@ -31,8 +31,8 @@ const CONNECTION_TIMEOUT_MS = 2_000;
 
 const MAX_ATTEMPTS = 2;
 
-/** The pause after each page of objects. A page has up to 1,000. */
-const EXAMINATION_PAUSE_MS = 50;
+/** The pause of a scan after each page of up to 1,000 objects. */
+const SCAN_PAUSE_MS = 50;
 
 /** A bucket of an S3-compatible storage. */
 export interface BucketLocation {
@@ -65,7 +65,7 @@ export async function openAvatarBucket(
   onUnavailable: (error: BucketError) => void,
 ): Promise<AvatarStore> {
   const client = new S3Client({
-    // Other storages than AWS rarely have a host name for each bucket.
+    // Storages other than AWS rarely have a host name for each bucket.
     ...(endpoint !== null && { endpoint, forcePathStyle: true }),
     maxAttempts: MAX_ATTEMPTS,
     requestHandler: { connectionTimeout: CONNECTION_TIMEOUT_MS },
@@ -99,7 +99,7 @@ export async function openAvatarBucket(
       try {
         const command = new GetObjectCommand({ Bucket: bucket, Key: key });
         const { Body, LastModified } = await client.send(command, { abortSignal });
-        // Until here, the signal stops only the wait for the headers.
+        // The command aborts only the wait for the headers, so the body needs the signal, too.
         const body = addAbortSignal(abortSignal, Body as Readable);
         return { bytes: await buffer(body), modifiedAt: LastModified ?? new Date(0) };
       } catch (error) {
@@ -185,7 +185,7 @@ export async function openAvatarBucket(
         }
         lastKey = objects.at(-1)?.Key;
         if (!hasMore || lastKey === undefined) return;
-        await sleep(EXAMINATION_PAUSE_MS);
+        await sleep(SCAN_PAUSE_MS);
       }
     },
 
@@ -204,7 +204,7 @@ function isMissing(error: unknown): boolean {
   return (error as ServiceError).name === 'NoSuchKey';
 }
 
-/** Whether an error can end without a change of the settings: no response in time, or an overloaded storage. */
+/** Whether a retry may succeed with the same settings: there was no response in time, or the storage is overloaded. */
 function isTemporary(error: unknown): boolean {
   const { name = '', code, $metadata } = error as ServiceError;
   const status = $metadata?.httpStatusCode;
@@ -216,7 +216,7 @@ function explain({ message }: BucketError): string {
   return `${message} Check AVATARS_BUCKET, AVATARS_ENDPOINT, AWS_REGION and the credentials of the AWS SDK.`;
 }
 
-/** Returns one sentence. Network errors of several addresses have no message, and others have several lines. */
+/** Returns one sentence. An error can have no message (a connection to several addresses), or one of several lines. */
 function reasonOf(error: unknown): string {
   const { name = 'Error', code, message } = error as ServiceError;
   const [line] = (message || code || '').split('\n');

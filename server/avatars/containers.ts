@@ -1,7 +1,7 @@
 /**
- * Removes everything except pixels and colours from an uploaded JPEG, PNG or WebP before it is decoded. Reading malicious
- * metadata can take seconds, and no timeout applies. Measured: 9 s for a 65 kB JPEG with an EXIF directory that refers to itself
- * 5,400 times, and 28 s for a 630 kB progressive JPEG with 2,646 scans.
+ * Removes everything except pixels and colours from an uploaded JPEG, PNG or WebP before it is decoded. Reading
+ * malicious metadata can take seconds, and no timeout applies. Measured: 9 s for a 65 kB JPEG with an EXIF directory
+ * that refers to itself 5,400 times, and 28 s for a 630 kB progressive JPEG with 2,646 scans.
  */
 
 /** An image file to decode. A GIF is unchanged: it has no EXIF, and the decoder does not read its other metadata. */

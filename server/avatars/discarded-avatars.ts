@@ -7,8 +7,8 @@ import type { AvatarStore } from './store.ts';
 const BATCH_SIZE = 500;
 
 /**
- * Maximum time that failed removals of one call may take together. Those of a folder fail at once, but those of an
- * unreachable bucket only after seconds each, and other work waits for them.
+ * Maximum time that failed removals of one call may take together, because other work waits for them. Each removal from
+ * an unreachable bucket fails only after seconds.
  */
 const MAX_FAILURES_MS = 3_000;
 

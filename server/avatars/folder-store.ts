@@ -16,14 +16,13 @@ import {
 /** Minimum age of a leftover temporary file. Other processes may be writing younger ones. */
 const MIN_LEFTOVER_AGE_MS = 10 * 60 * 1000;
 
-/** Number of files examined at once, and the pause after them. A million files take two minutes. */
-const EXAMINED_FILES = 500;
-const EXAMINATION_PAUSE_MS = 50;
+/** Number of files in a batch of a scan, and the pause after each batch. A million files take two minutes. */
+const SCAN_BATCH_SIZE = 500;
+const SCAN_PAUSE_MS = 50;
 
 /**
  * Opens an avatar store in a folder, and creates the folder if it is missing. The folder also contains the default
  * avatar, so that a web server of the folder can serve every avatar URL. Several processes may share the folder.
- *
  * @param baseUrl absolute URL without a trailing slash, under which the folder is served
  * @throws the file system's errors
  */
@@ -89,7 +88,7 @@ async function removeUnused(
   findUsed: (names: string[]) => Promise<Set<string>>,
   signal: AbortSignal,
 ): Promise<void> {
-  const examine = async (names: string[]) => {
+  const scanBatch = async (names: string[]) => {
     const avatars = names.filter(isAvatarName);
     const used = await findUsed(avatars);
     for (const name of avatars) {
@@ -100,15 +99,15 @@ async function removeUnused(
     }
   };
   let names: string[] = [];
-  for await (const { name } of await opendir(folder, { bufferSize: EXAMINED_FILES })) {
+  for await (const { name } of await opendir(folder, { bufferSize: SCAN_BATCH_SIZE })) {
     if (signal.aborted) return;
     names.push(name);
-    if (names.length < EXAMINED_FILES) continue;
-    await examine(names);
+    if (names.length < SCAN_BATCH_SIZE) continue;
+    await scanBatch(names);
     names = [];
-    await sleep(EXAMINATION_PAUSE_MS);
+    await sleep(SCAN_PAUSE_MS);
   }
-  await examine(names);
+  await scanBatch(names);
   await syncFolder(folder);
 }
 

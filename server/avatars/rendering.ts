@@ -102,7 +102,7 @@ const CORRECTIONS: Record<number, { isMirrored: boolean; degrees: number }> = {
   8: { isMirrored: false, degrees: 270 },
 };
 
-/** Rotates a square upright and encodes it as WebP. Rotating the whole image would cost more, for the same result. */
+/** Rotates a square upright and encodes it as WebP. Rotating the whole image first would be slower. */
 async function encode({ data, info }: Pixels, orientation: number): Promise<Buffer> {
   const { width, height, channels } = info;
   const image = sharp(data, { raw: { width, height, channels } });

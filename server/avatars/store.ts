@@ -7,7 +7,7 @@ export const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
 export interface AvatarUrls {
   /** Absolute URL without a trailing slash, under which the store's files are served. */
   readonly baseUrl: string;
-  /** Returns the URL of an avatar; of the default avatar for null. */
+  /** Returns the URL of an avatar, or of the default avatar for null. */
   url(name: string | null): string;
 }
 
@@ -23,10 +23,10 @@ export interface AvatarStore extends AvatarUrls {
   /** Resolves once the avatar is deleted. Does nothing if it does not exist. */
   remove(name: string): Promise<void>;
   /**
-   * Examines everything in the store slowly, and deletes temporary files of interrupted uploads, and avatars that are
-   * more than an hour old and unused.
+   * Scans the whole store slowly. Deletes temporary files of interrupted uploads, and unused avatars that are more than
+   * an hour old.
    * @param findUsed returns those of the names that are in use or may soon be
-   * @param signal stops the examination
+   * @param signal stops the scan
    */
   removeUnused(
     findUsed: (names: string[]) => Promise<Set<string>>,
@@ -36,7 +36,7 @@ export interface AvatarStore extends AvatarUrls {
   isUnavailable(error: unknown): boolean;
 }
 
-/** Where the content of avatars is read from: files in a folder, or one avatar after the other. */
+/** Where the content of avatars is read from: files in a folder, or a function that reads one avatar. */
 export type AvatarSource =
   | { folder: string }
   | {

@@ -2,9 +2,9 @@ import type { Engine } from '../database/engine.ts';
 import type { AvatarStore } from './store.ts';
 
 /**
- * Deletes stored avatars that no user has: leftovers of interrupted uploads, and files that a restore has copied
- * although the restored database does not have them. Does nothing for a database without users, because it may be a new
- * one that the service has created beside the avatars of another by mistake.
+ * Deletes stored avatars that no user has: leftovers of interrupted uploads, and files that a restore has copied back
+ * although no user in the restored database has them. Does nothing if the database has no users, because it may have
+ * been created by mistake next to the avatars of another one.
  */
 export async function removeUnusedAvatars(
   engine: Engine,

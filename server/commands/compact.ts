@@ -13,7 +13,7 @@ await runProgram(async () => {
   console.error('The database has been compacted. Its files contain no deleted data.');
 });
 
-/** In case the service stopped before it had deleted all rows of a deleted account. */
+/** Deletes rows of deleted accounts that the service had not deleted when it stopped. */
 async function eraseRemainingRows(config: Config): Promise<void> {
   await using engine = await openExistingDatabase(config);
   while (!(await eraseDeletedRows(engine)));

@@ -16,7 +16,7 @@ const INTRODUCTION = `**This is a demo.** To try the operations that need an acc
 the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
 response, press *Authorize* and paste it. The ids in the examples exist.`;
 
-/** Retries, because threads of this process can still create files while the folder is being deleted. */
+/** Retries, because threads of this process can still create files during the deletion. */
 const REMOVAL_OPTIONS = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
 
 readArguments('demo');
@@ -48,7 +48,7 @@ async function configForDemo(): Promise<Config> {
   const overrides = {
     DATA_DIR: dataDir,
     DATABASE_URL: '',
-    // The service deletes all avatars of a bucket that its users do not have.
+    // Otherwise, the demo would delete the avatars in the bucket, because none of its users has them.
     AVATARS_BUCKET: '',
     AVATARS_ENDPOINT: '',
     WORKERS: '1',

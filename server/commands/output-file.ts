@@ -51,9 +51,9 @@ async function assertOutsideDataFolders(file: string, dataDir: string): Promise<
 }
 
 async function assertReplaceable(file: string, kind: OutputKind): Promise<void> {
-  const log = `${file}-wal`;
-  if (kind === 'backup' && (await lstat(log).catch(() => undefined))) {
-    throw new OperatorError(`${log} exists and belongs to another database. Choose another name.`);
+  const wal = `${file}-wal`;
+  if (kind === 'backup' && (await lstat(wal).catch(() => undefined))) {
+    throw new OperatorError(`${wal} exists and belongs to another database. Choose another name.`);
   }
   const existing = await lstat(file).catch(() => undefined);
   if (!existing) return;

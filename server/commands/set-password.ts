@@ -24,16 +24,16 @@ await runProgram(async () => {
 /** Reads one line of standard input without showing it. */
 async function readPassword(): Promise<string> {
   if (process.stdin.isTTY) process.stderr.write('New password (not shown): ');
-  const terminal = createInterface({
+  const reader = createInterface({
     input: process.stdin,
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: process.stdin.isTTY,
   });
   // Empty input counts as an empty password, which is rejected as too short.
   const line = await new Promise<string>((resolve) => {
-    terminal.once('line', resolve).once('close', () => resolve(''));
+    reader.once('line', resolve).once('close', () => resolve(''));
   });
-  terminal.close();
+  reader.close();
   if (process.stdin.isTTY) process.stderr.write('\n');
   return line;
 }

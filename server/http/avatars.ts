@@ -48,12 +48,12 @@ async function serveFiles(
   });
 }
 
-/** Serves avatars that are read one after the other. Each is in memory until it is sent: some ten kilobytes. */
+/** Serves avatars that `read` returns. Each is in memory until it is sent, which is some tens of kilobytes. */
 function serveStored(
   app: FastifyInstance,
   read: (name: string) => Promise<StoredAvatar | undefined>,
 ): void {
-  // The pattern of `isAvatarName`. Other names are left to the route of the default avatar.
+  // The pattern of `isAvatarName`. Other names go to the route of the default avatar.
   app.get<{ Params: { name: string } }>(
     '/avatars/:name(^[A-Za-z0-9_-]{22}\\.webp$)',
     async (request, reply) => {

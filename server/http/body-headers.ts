@@ -7,7 +7,7 @@ import { HttpProblem } from './problems.ts';
 /** Fits the longest texts that the contract allows, even with every character escaped as `\uXXXX`. */
 export const MAX_BODY_BYTES = 32_768;
 
-/** Returns the error of a request without a required body, with a body of an unsupported type, or with a too large one. */
+/** Returns the error of a request whose body is missing, has an unsupported type or is too large. */
 export function findBodyProblem(
   headers: IncomingHttpHeaders,
   { bodyType, isBodyRequired }: Operation,

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { HttpProblem } from './problems.ts';
+import { preconditionFailed, rangeNotSatisfiable } from './problems.ts';
 
 /** The content of a response, and its validators. */
 export interface Representation {
@@ -46,28 +46,24 @@ function assertPreconditions({ headers }: FastifyRequest, content: Representatio
   const since = Date.parse(headers['if-unmodified-since'] ?? '');
   const isFailed =
     ifMatch === undefined
-      ? secondsOf(content) > since
-      : ifMatch !== '*' && !tagsIn(ifMatch).includes(content.etag);
-  if (!isFailed) return;
-  throw new HttpProblem(
-    'precondition_failed',
-    'The file does not meet If-Match or If-Unmodified-Since. Request it without them.',
-  );
+      ? lastModifiedMs(content) > since
+      : ifMatch !== '*' && !entityTagsIn(ifMatch).includes(content.etag);
+  if (isFailed) throw preconditionFailed();
 }
 
 /** RFC 9110, sections 13.1.2 and 13.1.3. */
 function isNotModified({ headers }: FastifyRequest, content: Representation): boolean {
-  // So that a forced reload in a browser gets the content.
+  // A forced reload in a browser must get the content.
   if (headers['cache-control']?.includes('no-cache')) return false;
   const ifNoneMatch = headers['if-none-match'];
   if (ifNoneMatch === undefined) {
-    return secondsOf(content) <= Date.parse(headers['if-modified-since'] ?? '');
+    return lastModifiedMs(content) <= Date.parse(headers['if-modified-since'] ?? '');
   }
-  const tags = tagsIn(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''));
+  const tags = entityTagsIn(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''));
   return ifNoneMatch === '*' || tags.includes(content.etag);
 }
 
-/** Returns undefined for everything: without a range, with several, or if If-Range names other content. */
+/** Returns undefined if all bytes must be sent: without a range, with several, or if If-Range does not match. */
 function readRange(
   { headers }: FastifyRequest,
   content: Representation,
@@ -75,18 +71,16 @@ function readRange(
   const ranges = /^ *bytes=(.*)$/.exec(headers.range ?? '')?.[1]?.split(',');
   const ifRange = headers['if-range']?.toString();
   const isSame =
-    ifRange === undefined || ifRange === content.etag || Date.parse(ifRange) >= secondsOf(content);
+    ifRange === undefined ||
+    ifRange === content.etag ||
+    Date.parse(ifRange) >= lastModifiedMs(content);
   if (ranges === undefined || !isSame) return undefined;
   const { length } = content.bytes;
   const satisfiable = ranges
     .map((range) => parseRange(range.trim(), length))
     .filter((range) => range !== undefined);
   if (satisfiable.length === 0) {
-    throw new HttpProblem(
-      'range_not_satisfiable',
-      'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
-      { headers: { 'content-range': `bytes */${length}` } },
-    );
+    throw rangeNotSatisfiable({ 'content-range': `bytes */${length}` });
   }
   return satisfiable.length === 1 ? satisfiable[0] : undefined;
 }
@@ -100,11 +94,11 @@ function parseRange(range: string, length: number): { start: number; end: number
   return start <= end ? { start, end } : undefined;
 }
 
-/** HTTP dates have no milliseconds. */
-function secondsOf({ modifiedAt }: Representation): number {
+/** Returns the time in milliseconds, rounded down to a second, because HTTP dates have no milliseconds. */
+function lastModifiedMs({ modifiedAt }: Representation): number {
   return Math.floor(modifiedAt.getTime() / 1000) * 1000;
 }
 
-function tagsIn(list: string): string[] {
+function entityTagsIn(list: string): string[] {
   return list.split(',').map((tag) => tag.trim());
 }

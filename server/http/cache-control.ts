@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Forbids caches to store responses for one caller, such as profiles and tokens. */
+/** Prevents caches from storing responses for one caller, such as profiles and tokens. */
 export function preventCaching(app: FastifyInstance): void {
   app.addHook('onSend', async (request, reply) => {
     const { operation } = request.routeOptions.config;

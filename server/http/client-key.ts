@@ -24,7 +24,7 @@ export function networkKey(connection: Connection): string {
   return readSender(connection).network;
 }
 
-/** By address, because parsing one takes several microseconds. */
+/** Cached by address, because parsing an address takes several microseconds. */
 const senders = new LRUCache<string, Sender>({ max: 10_000 });
 
 export function readSender({ ip, socket }: Connection): Sender {

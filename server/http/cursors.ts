@@ -3,12 +3,12 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Position } from '../pagination.ts';
 import { HttpProblem } from './problems.ts';
 
-/** Increase it when the parts of any position change their meaning. Cursors of older versions are then rejected. */
+/** Increase it when the meaning of a position changes. Cursors of older versions are then rejected. */
 const VERSION = 2;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const AUTH_TAG_BYTES = 16;
-/** Otherwise, the length of a cursor would reveal the number of digits of internal keys, and so how many rows exist. */
+/** Content is padded, because the length of a cursor would otherwise reveal the number of digits of internal keys. */
 const CONTENT_BLOCK_BYTES = 64;
 
 /**

@@ -11,7 +11,7 @@ const draining = new WeakSet<Socket>();
 /** Limits the number of bytes that the server reads of a request after it has responded. */
 export function drainUnreadBodies(app: FastifyInstance): void {
   app.addHook('onSend', async ({ raw }, reply) => {
-    // Without this, Node.js would read the rest without any limit.
+    // Otherwise, Node.js would read the rest without any limit.
     if (!raw.complete) drain(raw);
     // Fastify closes the connection after it rejects a body. The client could then lose the response.
     reply.removeHeader('connection');

@@ -6,8 +6,10 @@ import {
   HttpProblem,
   notFound,
   PROBLEM_STATUSES,
+  preconditionFailed,
   problemDocument,
   RETRY_AFTER_SECONDS,
+  rangeNotSatisfiable,
   unavailable,
 } from './problems.ts';
 import { explainValidation } from './validation.ts';
@@ -105,18 +107,11 @@ function explainFrameworkError({
   switch (statusCode) {
     case 400:
       return new HttpProblem('invalid_request', 'The request is malformed.');
-    // @fastify/static throws these for files. With 416, the header Content-Range states the size of the file.
+    // @fastify/static throws these for files.
     case 412:
-      return new HttpProblem(
-        'precondition_failed',
-        'The file does not meet If-Match or If-Unmodified-Since. Request it without them.',
-      );
+      return preconditionFailed();
     case 416:
-      return new HttpProblem(
-        'range_not_satisfiable',
-        'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
-        { ...(headers && { headers }) },
-      );
+      return rangeNotSatisfiable(headers);
   }
   return undefined;
 }

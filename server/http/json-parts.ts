@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
-/** A shorter text is sent at once. Of a longer one, this much is read before the client has received earlier parts. */
+/** Shorter texts are sent without a stream. Of longer ones, this much is read ahead of the client. */
 const BUFFER_BYTES = 65_536;
 
 /**
- * Sends a JSON text whose parts are read while it is sent. If reading fails after the response has begun, the connection
- * is closed, so that the client does not mistake the beginning for the whole.
+ * Sends a JSON text whose parts are read while it is sent. If reading fails after the response has begun, the
+ * connection is closed, so that the client does not mistake the beginning for the whole.
  * @throws the error of reading the first parts
  */
 export async function sendJsonParts(

@@ -61,6 +61,7 @@ function pathOfPage(
   const path = (routeOptions.url ?? '').replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(values[name] ?? ''),
   );
+  // Like the router, also ends the path at a `#`.
   const [, query] = /^[^?#]*.?(.*)$/s.exec(url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('cursor', cursor);

@@ -112,6 +112,23 @@ export function notFound(): HttpProblem {
   return new HttpProblem('not_found', 'The path does not exist.');
 }
 
+/** The response to a failed `If-Match` or `If-Unmodified-Since`. */
+export function preconditionFailed(): HttpProblem {
+  return new HttpProblem(
+    'precondition_failed',
+    'The file does not meet If-Match or If-Unmodified-Since. Request it without them.',
+  );
+}
+
+/** @param headers with the Content-Range, which states the size of the file */
+export function rangeNotSatisfiable(headers?: Record<string, string>): HttpProblem {
+  return new HttpProblem(
+    'range_not_satisfiable',
+    'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
+    { ...(headers && { headers }) },
+  );
+}
+
 /** @param cause is logged, but not sent */
 export function unavailable(cause?: unknown): HttpProblem {
   const detail = 'The service is temporarily unavailable. Try again in a few seconds.';

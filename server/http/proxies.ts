@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
-/** Logs one warning if a proxy is not in TRUST_PROXY: all of its clients would share one rate limit. */
+/** Logs one warning if a proxy forwards requests but TRUST_PROXY is empty: its clients would share one rate limit. */
 export function warnAboutUntrustedProxy(
   app: FastifyInstance,
   { trustProxy }: Pick<Config, 'trustProxy'>,

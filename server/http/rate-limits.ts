@@ -30,8 +30,8 @@ export async function withRateLimit<T>(
 }
 
 /**
- * Like `withRateLimit`, but sets no headers. For limits on top of another one, such as those of a whole network, which
- * would not tell a client how much it can still do.
+ * Like `withRateLimit`, but sets no headers. For limits on top of another one, such as those of a whole network, whose
+ * numbers would not tell a client how much it can still do.
  * @throws RateExceededError
  */
 export async function withFurtherLimit<T>(
@@ -68,7 +68,7 @@ async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<
   return result;
 }
 
-/** Another limit has rejected an attempt with 429, so it was not made. */
+/** Whether the work was rejected as invalid, by another limit or because of overload. */
 function isUncounted(error: unknown): boolean {
   return error instanceof DomainError && [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }

@@ -1,7 +1,7 @@
 import helmet from '@fastify/helmet';
 import type { FastifyInstance } from 'fastify';
 
-/** Sets headers that forbid browsers to guess content types, to frame responses and to run scripts in them. */
+/** Sets headers that prevent browsers from guessing content types, framing responses and running scripts in them. */
 export async function setSecurityHeaders(app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {

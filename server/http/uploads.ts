@@ -65,7 +65,7 @@ async function readAvatarPart(parts: AsyncIterable<Multipart>): Promise<Buffer> 
   return avatar;
 }
 
-/** Whether the bytes are those of a form field instead of a file. All files of accepted types have other bytes. */
+/** Whether the bytes are a form field instead of a file. No file of an accepted type is valid UTF-8 without NUL. */
 function isText(bytes: Buffer): boolean {
   return isUtf8(bytes) && !bytes.includes(0);
 }

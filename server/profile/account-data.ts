@@ -28,8 +28,8 @@ const BATCH_SIZE = 50;
  *
  * The parts are read while the text is sent. They are not one snapshot, because a slow client would keep it open, and
  * until it is closed, deleted content cannot be overwritten.
- * @throws DomainError `unauthenticated` if the account has been deleted; also while the parts are read, so that the text
- *   of a deleted account is never complete
+ * @throws DomainError `unauthenticated` if the account has been deleted; also while the parts are read, so that the
+ *   text of a deleted account is never complete
  */
 export async function readAccountData(
   stores: Stores,
@@ -121,8 +121,8 @@ async function listAllParticipations(
 }
 
 /**
- * In the order of the index by author: space, word count, `pk`. Two queries, because the database cannot find the start of
- * a page with one comparison of all three columns.
+ * In the order of the index by author: space, word count, `pk`. Two queries, because the database cannot find the start
+ * of a page with one comparison of all three columns.
  */
 async function listOwnMessages(
   engine: Engine,

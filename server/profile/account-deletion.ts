@@ -34,8 +34,8 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
  * Deletes an account: sessions, appreciations given and received, messages, participations, reports, and the spaces
  * it created with everything in them.
  *
- * One transaction removes all of this from every response, and deletes the rows as far as there is time.
- * `eraseDeletedRows` deletes the rest. Then maintenance overwrites the deleted text, and housekeeping deletes the
+ * One transaction removes all of this from every response, and deletes rows for up to `maxMs`. `eraseDeletedRows`
+ * deletes the rest. Then maintenance overwrites the deleted text, and housekeeping deletes the
  * avatar's file.
  * @throws DomainError `unauthenticated` if the session has ended meanwhile
  */

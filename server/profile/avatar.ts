@@ -45,7 +45,7 @@ export async function changeAvatar(
       await replaceAvatar(trx, caller, avatar);
     });
   } catch (error) {
-    // For example, the account has been deleted meanwhile. The new file is no longer needed and can be removed at once.
+    // For example, the account has been deleted meanwhile. Housekeeping can remove the new file at once.
     await engine.db
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })

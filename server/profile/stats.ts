@@ -6,10 +6,10 @@ import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 /**
  * Returns a user's statistics. One statement counts the rows, so all numbers are of the same snapshot.
  *
- * Each subquery reads one index. Rows that are being erased are subtracted, because comparing every row with the empty
- * queues would take longer than counting. `spaces_participated`, the number of spaces that the user ever joined and that
- * have a message of theirs, looks up each joined space in a second index. This is much faster than grouping the messages
- * by space.
+ * Each subquery reads one index. Words and appreciations that are being erased are counted separately and subtracted,
+ * because looking up every row in the erasure queues would take longer than counting. `spaces_participated`, the number
+ * of spaces that the user ever joined and that have a message of theirs, looks up each joined space in a second index.
+ * This is much faster than grouping the messages by space.
  */
 export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
   const { rows } = await sql<ProfileStats>`

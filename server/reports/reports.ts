@@ -16,8 +16,7 @@ const MAX_OPEN_REPORTS = 20;
 
 /**
  * Reports a space to the operator. If the caller has an open report about it, replaces its reason.
- * @throws DomainError `invalid_request`, `space_not_found`, `too_many_reports`,
- *   `too_many_requests`
+ * @throws DomainError `invalid_request`, `space_not_found`, `too_many_reports`, `too_many_requests`
  */
 export async function reportSpace(
   { engine, quotas }: Writing,
@@ -36,8 +35,7 @@ export async function reportSpace(
 
 /**
  * Reports a message to the operator. If the caller has an open report about it, replaces its reason.
- * @throws DomainError `invalid_request`, `message_not_found`, `too_many_reports`,
- *   `too_many_requests`
+ * @throws DomainError `invalid_request`, `message_not_found`, `too_many_reports`, `too_many_requests`
  */
 export async function reportMessage(
   { engine, quotas }: Writing,

@@ -151,7 +151,7 @@ export async function listParticipations(
 }
 
 /**
- * Returns a page of the current participants in a space that the caller may see, the last joined first.
+ * Returns a page of the current participants in a space that the caller may see, the most recently joined first.
  * @throws DomainError `space_not_found`
  */
 export async function listParticipants(

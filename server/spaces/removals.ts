@@ -12,8 +12,8 @@ import { changeParticipantCount, creatorCannotLeave } from './participations.ts'
 import { findOwnSpace } from './spaces.ts';
 
 /**
- * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does nothing
- * if the user has already been removed.
+ * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does
+ * nothing if the user has already been removed.
  * @throws DomainError `space_not_found`, `not_space_creator`, `participant_not_found`, `creator_cannot_leave`,
  *   `too_many_requests`
  */
@@ -82,7 +82,7 @@ export async function undoRemoval(
 }
 
 /**
- * Returns a page of the users removed from a space that the caller created, the last removed first.
+ * Returns a page of the users removed from a space that the caller created, the most recently removed first.
  * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function listRemovals(

@@ -14,8 +14,8 @@ const ROWS_PER_STATEMENT = 500;
 const SPACES_PER_BATCH = 50;
 
 /**
- * How long the transaction of a deletion may delete rows. Small spaces and accounts are deleted completely. Others are
- * only removed from every response, and maintenance deletes the remaining rows.
+ * How long the transaction of a deletion may delete rows. It deletes small spaces and accounts completely. Larger ones
+ * disappear from every response, and maintenance deletes their remaining rows.
  */
 export const MAX_FIRST_ERASURE_MS = 150;
 
@@ -29,8 +29,8 @@ export async function deleteSpace(engine: Engine, caller: Caller, spaceId: strin
 }
 
 /**
- * Removes a space with its messages, appreciations, participations and tags from every response, and deletes its rows
- * as far as there is time.
+ * Removes a space with its messages, appreciations, participations and tags from every response, and deletes rows for
+ * up to `maxMs`.
  * @throws DomainError `unauthenticated` if the session has ended
  */
 export async function eraseSpace(
@@ -157,7 +157,10 @@ async function unindexSome(engine: Engine, trx: Database): Promise<boolean> {
   return true;
 }
 
-/** Deletes some of the messages that meet a condition, with their reports and appreciations. Returns false if there are none. */
+/**
+ * Deletes some of the messages that meet a condition, with their reports and appreciations.
+ * @returns false if there are none
+ */
 export async function eraseSomeMessages(
   trx: Database,
   condition: RawBuilder<unknown>,
@@ -193,7 +196,10 @@ async function eraseSomeSpaces(trx: Database): Promise<boolean> {
   return numAffectedRows !== 0n;
 }
 
-/** Moves some spaces in the search order whose participant count a deletion has changed. Returns false if there are none. */
+/**
+ * Moves some spaces in the search order whose participant count a deletion has changed.
+ * @returns false if there are none
+ */
 export async function moveSomeSpaces(engine: Engine, trx: Database): Promise<boolean> {
   const batch = await trx
     .selectFrom('spaces_to_move')

@@ -105,7 +105,7 @@ export async function updateSpace(
       if (tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
     }
     await indexSpace(engine, trx, pk);
-    // Only now, because the index referred to the former tags, too.
+    // After `indexSpace`, because the index referred to the former tags until then.
     await deleteUnusedTags(trx, formerTags);
     return describeSpace(trx, avatars, pk, caller);
   });
@@ -135,7 +135,7 @@ async function updateRow(
 }
 
 /**
- * Rejects the publication of what other users have written in private. Former participants count as well.
+ * Rejects the publication of messages that other users have written in private, even if they have left.
  * @throws DomainError `space_cannot_become_public`
  */
 async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): Promise<void> {

@@ -26,7 +26,7 @@ test.each([
   },
   { reason: 'every 404 is about the path', responses: [[404, notFound('not_found')]] },
   { reason: 'every response is 405', responses: [[405], [405]] },
-  { reason: 'the other responses precede routing', responses: [[401], [413], [415], [404]] },
+  { reason: 'all other responses precede routing', responses: [[401], [413], [415], [404]] },
   { reason: 'a response is 501', responses: [[400], [401], [501]] },
 ] as { reason: string; responses: [number, string?][] }[])(
   'an operation is missing if $reason',
@@ -39,7 +39,7 @@ test.each([
   { reason: 'a response is not an error', responses: [[200], [404]] },
   { reason: 'a 404 names the resource', responses: [[404], [404, notFound('user_not_found')]] },
   { reason: 'it rejects malformed requests', responses: [[400], [404]] },
-  { reason: 'all that is known is that it requires a token', responses: [[401], [401]] },
+  { reason: 'every response is 401', responses: [[401], [401]] },
 ] as { reason: string; responses: [number, string?][] }[])(
   'an operation is not missing if $reason',
   ({ responses }) => {

@@ -19,7 +19,7 @@ export interface Proxy extends AsyncDisposable {
   url: string;
 }
 
-/** Headers of one connection, which a proxy does not forward. */
+/** Headers that apply to one connection only, so the proxy does not forward them. */
 const CONNECTION_HEADERS = [
   'connection',
   'content-length',

@@ -4,10 +4,10 @@ import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
 
-/** The data of `openWorld` uses up these quotas of `creator`. */
+/** Quotas that the data of `openWorld` uses up for `creator`. */
 const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3' };
 
-/** Sufficient for the data of `openWorld`, and reached by a few requests. */
+/** Quotas that the data of `openWorld` does not use up, but that a few more requests do. */
 const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_HOUR: '10' };
 
 /** Starts servers with temporary data. Disposing of `cleanup` stops them. */

@@ -172,7 +172,7 @@ async function assertSameResults(url: string, dataDir: string, folder: string) {
   return { requests, spaces };
 }
 
-/** Returns the results without tag IDs, which differ between databases. */
+/** Returns the results without tag ids, which differ between databases. */
 async function search(url: string, path: string): Promise<unknown[]> {
   const response = await fetch(url + path);
   assert.equal(response.status, 200);

@@ -24,7 +24,7 @@ const TAGS = ['baking', 'chess', 'C++', '東京', 'node.js'];
 const WORDS = 'tea bread jazz river stone cloud harbour lantern'.split(' ');
 const PASSWORDS = ['correct horse battery', 'staple of the north wind'];
 
-/** Number of requests at a time. Each account has several. */
+/** Number of concurrent requests. It exceeds the number of accounts, so that an account has several. */
 const CONCURRENCY = 40;
 
 const ERASURE_TIMEOUT_MS = 60_000;
@@ -35,7 +35,8 @@ interface World {
   /** Spaces and messages that may have been deleted. */
   spaces: Item[];
   messages: Item[];
-  registered: number;
+  /** Number of accounts registered in place of deleted ones. */
+  replacements: number;
 }
 
 /** A space or message with its creator or author. */
@@ -192,8 +193,8 @@ const operations: Record<string, [number, Operation]> = {
       for (const space of world.spaces.filter(({ owner }) => owner === person)) {
         forget(world.spaces, space);
       }
-      world.registered += 1;
-      const replacement = await register(draw(world.urls), `later-${world.registered}`);
+      world.replacements += 1;
+      const replacement = await register(draw(world.urls), `later-${world.replacements}`);
       world.people[world.people.indexOf(person)] = replacement;
       return result;
     },
@@ -221,11 +222,11 @@ export const concurrency: Trial = {
       const [{ location }] = servers.started;
       const urls = servers.started.map(({ url }) => url);
       const people = await registerAll(urls[0] as string, ACCOUNTS);
-      const world: World = { urls, people, spaces: [], messages: [], registered: 0 };
+      const world: World = { urls, people, spaces: [], messages: [], replacements: 0 };
 
       const successes = new Map<string, number>();
-      const unavailable = new Map<string, number>();
       let sent = 0;
+      let rejected = 0;
       const startedAt = performance.now();
       const sendOperations = async () => {
         while (sent < count) {
@@ -235,10 +236,10 @@ export const concurrency: Trial = {
           if (!result) continue;
           sent += 1;
           const { status, headers } = result.response ?? {};
-          const text = `${name} returned ${status}: ${JSON.stringify(result.error)}`;
+          const context = `${name} returned ${status}: ${JSON.stringify(result.error)}`;
           const isUnavailable = status === 503 && Number(headers?.get('retry-after')) > 0;
-          assert(status !== undefined && (status < 500 || isUnavailable), text);
-          if (isUnavailable) unavailable.set(name, (unavailable.get(name) ?? 0) + 1);
+          assert(status !== undefined && (status < 500 || isUnavailable), context);
+          if (isUnavailable) rejected += 1;
           if (result.response?.ok) successes.set(name, (successes.get(name) ?? 0) + 1);
         }
       };
@@ -246,18 +247,17 @@ export const concurrency: Trial = {
       const seconds = (performance.now() - startedAt) / 1000;
 
       const unsuccessful = Object.keys(operations).filter((name) => !successes.has(name));
-      // Few operations may not include each kind.
+      // The quick scale may not include every operation.
       if (scale === 'full') assert.deepEqual(unsuccessful, [], 'these never succeeded');
       await using engine = await openExistingDatabase(location);
       await waitForErasure(engine);
       await assertSound(location);
       await assertRebuildMatches(location);
       const logs = servers.started.map((server) => server.output()).join('\n');
-      const rejected = [...unavailable.values()].reduce((sum, each) => sum + each, 0);
-      const failures = [...logs.matchAll(/"code":"(\w+)".*"msg":"unavailable"/g)];
+      const failures = logs.matchAll(/"code":"(\w+)".*"msg":"unavailable"/g);
       const codes = Map.groupBy(failures, ([, code]) => code);
       const causes = [...codes].map(([code, { length }]) => `${code} x ${length}`).join(', ');
-      return `${sent} operations of ${ACCOUNTS} accounts, ${CONCURRENCY} at a time, ${Math.round(sent / seconds)} per second; ${rejected} got 503 (errors of the database: ${causes || 'none'}), no other 5xx; ${await countRollbacks(engine)}; rows, counters, avatars and index are consistent`;
+      return `${sent} operations of ${ACCOUNTS} accounts, ${CONCURRENCY} at a time, ${Math.round(sent / seconds)} per second; ${rejected} got 503 (errors of the database: ${causes || 'none'}), no other 5xx; ${await describeTransactions(engine)}; rows, counters, avatars and index are consistent`;
     } finally {
       await rm(dataDir, { recursive: true, force: true });
     }
@@ -293,7 +293,8 @@ async function waitForErasure({ db }: Engine): Promise<void> {
   }
 }
 
-async function countRollbacks({ db }: Engine): Promise<string> {
+/** Returns the numbers of committed and rolled back transactions as text. */
+async function describeTransactions({ db }: Engine): Promise<string> {
   if (!isPostgresql) return 'one writer at a time';
   const { rows } = await sql<{ commits: number; rollbacks: number; deadlocks: number }>`
     SELECT xact_commit AS commits, xact_rollback AS rollbacks, deadlocks
@@ -323,7 +324,7 @@ function remember(items: Item[], item: Item, max: number): void {
   if (items.length > max) items.shift();
 }
 
-/** Removes an item in half of all cases, so that later requests meet a deletion sometimes. */
+/** Removes an item in half of all cases, so that some later requests are for a deleted item. */
 function forget(items: Item[], item: Item): void {
   if (Math.random() < 0.5) items.splice(items.indexOf(item), 1);
 }

@@ -55,7 +55,7 @@ export const disk: Trial = {
   },
 };
 
-/** Runs with a subfolder of the temporary folder on a small file system that another file fills. */
+/** Runs with a subfolder on a small file system, which a ballast file fills. */
 async function runOnSmallDisk(subfolder: string, rounds: number, writes: number): Promise<string> {
   await using folder = await mountSmallDisk(subfolder);
   const ballast = openSync(join(folder.path, subfolder, 'ballast'), 'w');
@@ -110,7 +110,7 @@ async function mountSmallDisk(subfolder: string): Promise<AsyncDisposable & { pa
   };
 }
 
-/** Runs with failing system calls of the server. */
+/** Runs while strace makes system calls of the server fail. */
 async function runOnFailingDisk(failure: string, rounds: number, writes: number): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-failing-'));
   try {

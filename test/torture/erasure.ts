@@ -30,8 +30,8 @@ import {
 import { assertSound } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
-const OTHERS = 20;
-const FOREIGN_SPACES = 20;
+const OTHER_USERS = 20;
+const SPACES_OF_OTHERS = 20;
 const PASSWORD = 'correct horse battery';
 
 /** Maximum time until erased bytes are overwritten. */
@@ -181,14 +181,14 @@ export async function importAccount(
     created_at: time('created_at of the user', 1971),
     updated_at: time('former updated_at of the user', 1972),
   });
-  const other = (i: number) => `other-${i % OTHERS}`;
-  for (let i = 0; i < OTHERS; i += 1) {
+  const other = (i: number) => `other-${i % OTHER_USERS}`;
+  for (let i = 0; i < OTHER_USERS; i += 1) {
     const email = `other-${i}@example.org`;
     lines.push({ type: 'user', user_id: other(i), username: other(i), email, ...anyTime });
   }
 
-  const foreign = (i: number) => `foreign-${i % FOREIGN_SPACES}`;
-  for (let i = 0; i < FOREIGN_SPACES; i += 1) {
+  const foreign = (i: number) => `foreign-${i % SPACES_OF_OTHERS}`;
+  for (let i = 0; i < SPACES_OF_OTHERS; i += 1) {
     lines.push({
       type: 'space',
       space_id: foreign(i),
@@ -571,7 +571,7 @@ async function raceDeletions(rounds: number): Promise<string> {
   const bad = outcomes.filter(({ status = 0 }) => ![200, 201, 401, 403].includes(status));
   assert.deepEqual(bad, [], tally(outcomes));
 
-  // The deletion itself removes the files, because the next housekeeping run is minutes later.
+  // The requests to delete the accounts must remove the files. The next run of housekeeping is minutes later.
   const folder = join(server.dataDir, 'avatars');
   const countRows = () =>
     Object.fromEntries(

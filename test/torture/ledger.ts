@@ -3,8 +3,8 @@ import type { Database } from '../../server/database/engine.ts';
 import { readSnapshot } from '../../server/database/transaction.ts';
 
 /**
- * The expected content of the database, by key. A key consists of a kind and a mark. The stored texts contain the marks,
- * so that a row is recognized even if the response with its id was lost:
+ * The content of the database, by key. A key consists of a kind and a mark. The stored texts contain the marks, so that
+ * a row is recognized even if the response with its id was lost:
  *
  *     user u1            exists             space u1.s2                    its texts and tags
  *     username u1        the name           participation u1.s2>u3         joined, left or removed
@@ -72,8 +72,8 @@ export function openLedger(): Ledger {
           );
           own.pending = changes;
         },
-        acknowledge(learnt = {}) {
-          const changes = { ...own.pending, ...learnt };
+        acknowledge(fromResponse = {}) {
+          const changes = { ...own.pending, ...fromResponse };
           own.writes.push(changes);
           own.pending = undefined;
           apply(changes, facts);
@@ -138,12 +138,12 @@ function apply(changes: Changes, facts: Facts): void {
 function differencesOf(keys: ReadonlySet<string>, expected: Facts, actual: Facts): string[] {
   const faults: string[] = [];
   for (const key of keys) {
-    const should = parentsOf(key).every((parent) => actual.has(parent))
+    const expectedValue = parentsOf(key).every((parent) => actual.has(parent))
       ? expected.get(key)
       : undefined;
-    const is = actual.get(key);
-    if (is === should || (should === ANY && is !== undefined)) continue;
-    faults.push(`${key}: ${is ?? 'missing'}, not ${should ?? 'missing'}`);
+    const value = actual.get(key);
+    if (value === expectedValue || (expectedValue === ANY && value !== undefined)) continue;
+    faults.push(`${key}: ${value ?? 'missing'}, not ${expectedValue ?? 'missing'}`);
   }
   return faults;
 }

@@ -18,6 +18,7 @@ const MAX_CONCURRENT_ATTEMPTS = 4;
 /** Number of wrong passwords that a session may send before it must wait between them. */
 const BURST = 100;
 
+/** Maximum Retry-After of a session that has sent too many wrong passwords. */
 const MAX_WAIT_SECONDS = 5;
 
 /** The longest delay of a login, and time for the login itself on a busy machine. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { median } from '../bench/statistics.ts';
 import { assertIndexed, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { assertSound, readData } from './soundness.ts';
@@ -107,9 +108,4 @@ function measureUsage(pid: number, dataDir: string): ResourceUsage {
     log: statSync(log, { throwIfNoEntry: false })?.size ?? 0,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

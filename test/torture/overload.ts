@@ -19,6 +19,9 @@ import type { Trial } from './trial.ts';
 /** Maximum p99 of accepted requests: cheap ones, and those that hash a password or decode an avatar. */
 const MAX_P99_MS = { cheap: 2_500, expensive: 8_000 };
 
+/** Names of the requests that hash a password or decode an avatar. */
+const EXPENSIVE = ['login', 'upload'];
+
 const MAX_MEMORY_MIB = 768;
 
 const MAX_RECOVERY_MS = 5_000;
@@ -70,8 +73,6 @@ export const overload: Trial = {
     return `of ${Math.round(mixed.length / seconds)}/s offered for ${seconds} s, five times the capacity of ${Math.round(capacity)}/s, ${Math.round(accepted.length / seconds)}/s were accepted and the others got 503; p99 of accepted reads ${format(cheap)}, of logins and uploads ${format(expensive)}; of ${reads.responses} searches on 1,000 connections ${reads.shed} were shed, p99 ${format(reads.p99)}; /healthz p99 ${format(quantile(health.map(duration), 0.99))}, ${health.length} requests, none failed; ${Math.max(...memory)} MiB at most; recovered after ${format(afterMixed)} and ${format(afterReads)}`;
   },
 };
-
-const EXPENSIVE = ['login', 'upload'];
 
 /** Returns a random request: 55 % searches, 25 % profiles, and writes, logins and uploads. */
 function drawCall({ search, profile, bio, login, upload }: AccountRequests): Call {

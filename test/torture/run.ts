@@ -6,9 +6,10 @@ const USAGE = `Tries to break the promises of the service, and prints measuremen
 
   npm run torture [-- NAME…]             run all trials, or the named ones, at full scale (hours)
   npm run torture -- --quick [NAME…]     run the same trials with fewer attempts (minutes)
-  npm run torture -- --postgresql …      run the trials on a temporary PostgreSQL server, with either scale
+  npm run torture -- --postgresql …      run the trials on a temporary PostgreSQL server, at either scale
 
-Only on SQLite: power, disk, backup, long-run and erasure, which are about its files, and avatars, which is about images.
+With --postgresql, these trials are skipped: power, disk, backup, long-run and erasure, which are about SQLite's files,
+and avatars, which does not depend on the database.
 `;
 
 /** The trials by name, in the order in which they run. */
@@ -52,7 +53,7 @@ if (values.help || unknown.length > 0) {
 // The exit handler stops the servers. A signal does not run it without this.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-// The trials import `databases.ts` only after this.
+// The trials are imported later, because `databases.ts` reads the URL of the server that this starts.
 const tearDown = values.postgresql ? await setUpPostgresql() : async () => {};
 
 const counts = { passed: 0, failed: 0, skipped: 0 };

@@ -24,7 +24,7 @@ const cache = fileOf('../../node_modules/.cache/space-service-torture');
 
 const METRICS_TOKEN = 'metrics-token';
 
-/** Longer than any run needs. */
+/** Longer than any run takes. */
 const RUN_TIMEOUT_MS = 40 * 60_000;
 
 /** A run of Schemathesis. Its documentation explains the phases. */

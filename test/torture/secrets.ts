@@ -320,7 +320,7 @@ async function provokeFailures({ url, location }: Server, record: ExchangeRecord
   assert.equal(await send('/api/profile/me', { headers }), 500);
   await run(sql`ALTER TABLE users RENAME COLUMN biography TO bio`);
 
-  // An unknown trigger. Its error message contains SQL.
+  // A trigger that rejects changes. On PostgreSQL, its error contains the whole row.
   await createTrigger(db);
   assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);
   const newPassword = secret('a password');

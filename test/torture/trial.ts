@@ -5,7 +5,7 @@ export type Scale = 'quick' | 'full';
 export interface Trial {
   /** The promise, as a sentence. */
   promise: string;
-  /** Whether the trial also runs on PostgreSQL. The others are about files, or do not depend on the database. */
+  /** Whether the trial also runs on PostgreSQL. False if it is about SQLite's files, or independent of the database. */
   runsOnPostgresql: boolean;
   /**
    * Tries to break the promise. Returns the measurements in one line.

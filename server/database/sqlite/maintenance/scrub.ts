@@ -58,9 +58,12 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
     await truncateWal(sqlite, signal);
     const { size } = fstatSync(fd);
     const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
-    if (size / pageBytes > MAX_PAGES) {
+    // With auto_vacuum, pages of another kind can begin like b-tree pages. The service does not turn it on.
+    const hasAutoVacuum = sqlite.pragma('auto_vacuum', { simple: true }) !== 0;
+    if (size / pageBytes >= MAX_PAGES || hasAutoVacuum) {
+      const reason = hasAutoVacuum ? 'uses auto_vacuum' : 'is too large';
       process.emitWarning(
-        `${file} is too large to overwrite its unused space. Parts of deleted accounts may remain in it. Run npm run compact.`,
+        `${file} ${reason}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run npm run compact.`,
       );
       return;
     }
