@@ -32,7 +32,7 @@ export interface Context extends AsyncDisposable {
 
 /**
  * Opens the database, the avatar store and everything else that handlers use.
- * @param runsMaintenance whether this process maintains the database files; only one process on a SQLite database should
+ * @param runsMaintenance whether this process takes part in maintenance; only one process of a data folder should
  * @throws OperatorError if the database or the avatar bucket cannot be used
  */
 export async function openContext(

@@ -44,7 +44,7 @@ async function exportTo(file: string, config: Config): Promise<number> {
  * deleted data from being overwritten, and the write-ahead log would grow.
  */
 async function exportToPipe(config: Config): Promise<number> {
-  // With a PostgreSQL database, a machine without a server may not have a data folder yet.
+  // With a database on another machine, this one may not have a data folder yet.
   await mkdir(config.dataDir, { recursive: true });
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await writeTemporaryFile(copy, config);

@@ -119,8 +119,8 @@ interface UniqueKeys {
 }
 
 /**
- * The unique keys of the users that a batch may conflict with. Compared here, because on PostgreSQL a violated
- * constraint aborts the transaction.
+ * The unique keys of the users that a batch may conflict with. Compared here, because a violated constraint can abort
+ * the transaction.
  */
 class ExistingUsers {
   readonly #ids = new Set<string>();

@@ -61,7 +61,7 @@ export async function importRecords(
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = { engine, trx, report };
     for (let next = first; !next.done; ) {
-      // PostgreSQL can add this batch while the next one is parsed.
+      // A database in another process adds this batch while the next one is parsed.
       [, next] = await Promise.all([addBatch(run, next.value), batches.next()]);
       if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
         report.bad.length = MAX_BAD_LINES;
