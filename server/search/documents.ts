@@ -256,11 +256,7 @@ const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ d
     .where(sql<boolean>`(tag_id, key) IN (VALUES ${sql.join(pairs)})`);
 });
 
-/** Removes a space from the search index. Does nothing if it is not indexed. */
-export async function unindexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  await unindexSpaces(engine, db, [spacePk]);
-}
-
+/** Removes spaces from the search index. Skips those that are not indexed. */
 async function unindexSpaces(
   engine: Engine,
   db: Database,

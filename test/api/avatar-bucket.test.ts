@@ -218,7 +218,7 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     expect(await upload(user)).not.toBe(avatar);
   });
 
-  test('are deleted by housekeeping if nobody has them', async () => {
+  test('are deleted by housekeeping if no account has them', async () => {
     const avatar = await upload(await app.register());
     await app.context.avatars.put('AAAAAAAAAAAAAAAAAAAAAA.webp', Buffer.from('unused'));
     await app.context.housekeeping.run();

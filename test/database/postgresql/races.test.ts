@@ -66,7 +66,7 @@ async function waitForWaiting(count: number): Promise<void> {
     .toBe(count);
 }
 
-/** Runs `work` while nobody else can write to a table. */
+/** Locks a table against other writers, and runs `work` meanwhile. */
 async function blockWrites(table: string, work: () => Promise<void>): Promise<void> {
   await blocker.query('BEGIN');
   try {
