@@ -16,7 +16,7 @@ import {
 } from './errors.ts';
 import { openPool } from './pool.ts';
 
-/** Each read holds one connection until it ends. */
+/** For each process. A read holds one connection until it ends. */
 const MAX_CONNECTIONS = 10;
 
 /** Maximum time of a read on the replica, including the wait for a connection. */
