@@ -8,15 +8,22 @@ import pg from 'pg';
 import { freePort } from './ports.ts';
 
 /** A PostgreSQL server with temporary data. */
-export interface PostgresqlServer extends AsyncDisposable {
-  /** URL of its database `postgres`. */
-  url: string;
+export interface PostgresqlServer extends ServerProcesses, AsyncDisposable {
   /** Creates an empty database and returns its URL. */
   createDatabase(name: string): Promise<string>;
-  /** Stops the server normally. Open connections are lost. */
-  stop(): Promise<void>;
-  /** Starts the server again, with its data. */
+}
+
+/** The processes of a server on 127.0.0.1. */
+export interface ServerProcesses {
+  /** URL of its database `postgres`. */
+  url: string;
+  port: number;
+  /** Starts the server, also again with its data. Resolves when it accepts connections. */
   start(): Promise<void>;
+  /** Stops the server normally, also while it is suspended. Open connections are lost. */
+  stop(): Promise<void>;
+  /** Kills all processes of the server at once, as a crash of its machine would. */
+  kill(): Promise<void>;
   /** Suspends all processes of the server. Connections stay open, and nothing responds. */
   suspend(): Promise<void>;
   /** Continues the suspended processes. */
@@ -42,21 +49,52 @@ export interface PostgresqlOptions {
 /** Only for tests, because data is not synchronised to the disk. */
 const SETTINGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
 
-const USER = 'space-service';
-const PASSWORD = 'secret';
+export const USER = 'space-service';
+export const PASSWORD = 'secret';
 
 export async function startPostgresql({
   parent = tmpdir(),
   settings = [],
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+  const folder = await createServerFolder(parent);
+  const { initialise, ...processes } = await prepareServer(join(folder, 'data'), settings);
+  await initialise();
+  await processes.start();
+  return {
+    ...processes,
+    createDatabase: (name) => createDatabase(processes.url, name),
+    async [Symbol.asyncDispose]() {
+      await processes.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Creates a temporary folder for the data of servers. */
+export async function createServerFolder(parent: string): Promise<string> {
   const folder = await mkdtemp(join(parent, 'space-service-postgresql-'));
-  const port = await freePort();
-  // PostgreSQL does not run as root. Its own user must be able to reach the folder.
-  const isRoot = process.getuid?.() === 0;
+  // The user of the servers must be able to reach the folder.
   if (isRoot) await chmod(folder, 0o755);
+  return folder;
+}
+
+/** PostgreSQL does not run as root, so it gets a user of its own. */
+const isRoot = process.getuid?.() === 0;
+
+/**
+ * Prepares a server on a free port. Starts nothing.
+ * @param dataDir an existing data folder, or a missing one that `initialise` creates
+ * @param settings as `name=value`. They override those for tests.
+ */
+export async function prepareServer(
+  dataDir: string,
+  settings: readonly string[],
+): Promise<ServerProcesses & { initialise(): Promise<void> }> {
+  const port = await freePort();
   const log: string[] = [];
+  let onReady = () => {};
   const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
+    databaseDir: dataDir,
     port,
     user: USER,
     password: PASSWORD,
@@ -65,36 +103,63 @@ export async function startPostgresql({
     // Without a locale, so that the database uses that of the machine. Text must sort by its bytes in any locale.
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
     postgresFlags: [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]),
-    onLog: (line) => log.push(String(line)),
+    onLog: (line) => {
+      log.push(String(line));
+      if (/ready to accept (read-only )?connections/.test(String(line))) onReady();
+    },
     onError: (error) => log.push(String(error)),
   });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (error) {
-    throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause: error });
-  }
-  const url = `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  const explained = async (step: Promise<void>) => {
+    try {
+      await step;
+    } catch (error) {
+      throw new Error(`PostgreSQL did not start:\n${log.join('\n')}`, { cause: error });
+    }
+  };
+  let isSuspended = false;
+  const resume = async () => {
+    isSuspended = false;
+    await signalServer(dataDir, 'SIGCONT');
+  };
   return {
-    url,
-    createDatabase: (name) => createDatabase(url, name),
-    stop: () => server.stop(),
-    start: () => server.start(),
-    suspend: () => signalServer(join(folder, 'data'), 'SIGSTOP'),
-    resume: () => signalServer(join(folder, 'data'), 'SIGCONT'),
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      await rm(folder, { recursive: true, force: true });
+    url: `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    port,
+    initialise: () => explained(server.initialise()),
+    start() {
+      // The package does not recognise that a standby has started.
+      const ready = new Promise<void>((resolve) => {
+        onReady = resolve;
+      });
+      return explained(Promise.race([server.start(), ready]));
     },
+    async stop() {
+      if (isSuspended) await resume();
+      await server.stop();
+    },
+    async kill() {
+      await signalServer(dataDir, 'SIGKILL');
+      isSuspended = false;
+      // Waits until the main process has ended, and lets the server start again.
+      await server.stop();
+    },
+    async suspend() {
+      isSuspended = true;
+      await signalServer(dataDir, 'SIGSTOP');
+    },
+    resume,
   };
 }
 
-/** Sends a signal to the main process of a server, and then to its child processes. */
+/**
+ * Sends a signal to the main process of a server and to its child processes. Suspends the main process first, so that it
+ * cannot start others.
+ */
 async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<void> {
   const [pid = ''] = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n');
-  process.kill(Number(pid), signal);
+  process.kill(Number(pid), 'SIGSTOP');
   const { stdout } = await promisify(execFile)('pgrep', ['-P', pid]);
   for (const child of stdout.trim().split('\n')) process.kill(Number(child), signal);
+  process.kill(Number(pid), signal);
 }
 
 /**
@@ -123,7 +188,8 @@ export async function execute(url: string, statement: string): Promise<void> {
   }
 }
 
-function databaseUrlOf(url: string, name: string): string {
+/** Returns the URL of another database of a server. */
+export function databaseUrlOf(url: string, name: string): string {
   const other = new URL(url);
   other.pathname = `/${name}`;
   return other.href;

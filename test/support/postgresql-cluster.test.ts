@@ -1,0 +1,57 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { execute } from './postgresql.ts';
+import { startPostgresqlCluster } from './postgresql-cluster.ts';
+
+test('A standby follows its primary, pauses, hangs, survives crashes, and is promoted', async () => {
+  await using cluster = await startPostgresqlCluster();
+  const { primary, standby } = cluster;
+  const { primaryUrl, standbyUrl } = await cluster.createDatabase('followed');
+  await execute(primaryUrl, 'CREATE TABLE facts (fact text)');
+  const write = (fact: string) => execute(primaryUrl, `INSERT INTO facts VALUES ('${fact}')`);
+
+  await write('followed');
+  await cluster.catchUp();
+  expect(await factsOf(standbyUrl)).toEqual(['followed']);
+
+  await standby.pauseReplay();
+  await write('paused');
+  expect(await factsOf(standbyUrl)).toEqual(['followed']);
+  await standby.resumeReplay();
+  await cluster.catchUp();
+  expect(await factsOf(standbyUrl)).toEqual(['followed', 'paused']);
+
+  await standby.suspend();
+  await expect(factsOf(standbyUrl, 200)).rejects.toThrow('timeout expired');
+  await standby.resume();
+
+  await standby.kill();
+  await write('killed');
+  await standby.start();
+  await cluster.catchUp();
+  expect(await factsOf(standbyUrl)).toEqual(['followed', 'paused', 'killed']);
+
+  await primary.kill();
+  await standby.promote();
+  await execute(standbyUrl, `INSERT INTO facts VALUES ('promoted')`);
+  expect(await factsOf(standbyUrl)).toEqual(['followed', 'paused', 'killed', 'promoted']);
+}, 60_000);
+
+test('With synchronous replication, a commit is on the standby', async () => {
+  await using cluster = await startPostgresqlCluster({ synchronousCommit: 'remote_apply' });
+  const { primaryUrl, standbyUrl } = await cluster.createDatabase('synchronous');
+  await execute(primaryUrl, 'CREATE TABLE facts (fact text)');
+  await execute(primaryUrl, `INSERT INTO facts VALUES ('applied')`);
+  expect(await factsOf(standbyUrl)).toEqual(['applied']);
+}, 60_000);
+
+async function factsOf(url: string, timeoutMs = 5_000): Promise<string[]> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: timeoutMs,
+  });
+  await client.connect();
+  const { rows } = await client.query('SELECT fact FROM facts');
+  await client.end();
+  return rows.map(({ fact }) => fact);
+}
