@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { OperatorError } from './errors.ts';
 
@@ -36,6 +37,8 @@ export interface Config {
   publicRateLimit: number | null;
   /** Null if metrics are disabled. */
   metricsToken: string | null;
+  /** The label `instance` of all metrics, which tells several machines apart. */
+  instance: string;
   logLevel: (typeof LOG_LEVELS)[number];
   /** Maximum time since the last use of a session, and since it was opened. */
   sessions: { idleSeconds: number; absoluteSeconds: number };
@@ -211,6 +214,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         ? null
         : integer('PUBLIC_RATE_LIMIT', 1_200, 1, 1_000_000_000, ', or off'),
     metricsToken: text('METRICS_TOKEN', '') || null,
+    instance: text('INSTANCE', hostname()),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {
       idleSeconds: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * SECONDS_PER_DAY,

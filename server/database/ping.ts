@@ -1,9 +1,29 @@
 import type { Engine } from './engine.ts';
 
+/** Less than load balancers wait for the response of a health check. The queries of a hanging server continue. */
+const PING_TIMEOUT_MS = 3_000;
+
 /**
- * Checks that the database can be read. Does not check writes, because searches still work on a full disk.
- * @throws the database error
+ * Checks that the database can be read, and that it is not a standby. Does not check writes, because searches still
+ * work on a full disk.
+ * @throws the database error, or an Error if the database is a standby or does not respond within 3 seconds
  */
-export async function pingDatabase(engine: Pick<Engine, 'db'>): Promise<void> {
-  await engine.db.selectFrom('users').select('pk').limit(1).execute();
+export async function pingDatabase(engine: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new Error('The database does not respond.')),
+    PING_TIMEOUT_MS,
+  );
+  try {
+    await Promise.race([query(engine), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function query({ db, isStandby }: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {
+  await db.selectFrom('users').select('pk').limit(1).execute();
+  if (await isStandby(db)) {
+    throw new Error('The database is a standby. DATABASE_URL must lead to the primary.');
+  }
 }

@@ -18,9 +18,12 @@ const SNAPSHOT_TIMEOUT_MS = 2_000;
 /** Longer than `SNAPSHOT_TIMEOUT_MS`, because the supervisor waits for snapshots before it responds. */
 const AGGREGATION_TIMEOUT_MS = 5_000;
 
-/** Makes this process, the supervisor, respond to workers that ask for the metrics of all processes. */
-export function aggregateMetrics(): void {
-  const ownRegistry = createProcessRegistry();
+/**
+ * Makes this process, the supervisor, respond to workers that ask for the metrics of all processes.
+ * @param instance the label that the workers' metrics have, too
+ */
+export function aggregateMetrics(instance: string): void {
+  const ownRegistry = createProcessRegistry(instance);
   const snapshots = new Map<Worker, Snapshot>();
   const onSnapshot = new Map<Worker, () => void>();
   /** The counters of workers that have exited. Without them, sums over all workers would decrease. */

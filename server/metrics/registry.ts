@@ -18,7 +18,7 @@ export interface Metrics {
 
 /** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */
 export function openMetrics(
-  { metricsToken }: Pick<Config, 'metricsToken'>,
+  { metricsToken, instance }: Pick<Config, 'metricsToken' | 'instance'>,
   engine: Pick<Engine, 'activity'>,
 ): Metrics {
   if (metricsToken === null) {
@@ -30,7 +30,7 @@ export function openMetrics(
       timeSearch: (_kind, search) => search(),
     };
   }
-  const registry = createProcessRegistry();
+  const registry = createProcessRegistry(instance);
   const registers = [registry];
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
@@ -116,9 +116,13 @@ export function openMetrics(
   };
 }
 
-/** Returns a registry with the default metrics of a process: memory, processor time, event loop delay. */
-export function createProcessRegistry(): Registry {
+/**
+ * Returns a registry with the default metrics of a process: memory, processor time, event loop delay.
+ * @param instance the label `instance` of all its metrics
+ */
+export function createProcessRegistry(instance: string): Registry {
   const registry = new Registry();
+  registry.setDefaultLabels({ instance });
   collectDefaultMetrics({ register: registry });
   return registry;
 }

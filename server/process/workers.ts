@@ -48,7 +48,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   });
   // Workers listen on a shared port, so none of them would notice another service on it.
   const port = await resolvePort(config);
-  if (config.metricsToken !== null) aggregateMetrics();
+  if (config.metricsToken !== null) aggregateMetrics(config.instance);
   relayReads();
 
   let hasServed = false;

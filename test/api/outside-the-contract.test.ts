@@ -141,7 +141,7 @@ describe('/metrics', () => {
       return response.text();
     };
     const countOf = (text: string, labels: string) =>
-      Number(text.match(`http_request_duration_seconds_count\\{${labels}\\} (\\d+)`)?.[1] ?? 0);
+      parseMetrics(text)(`http_request_duration_seconds_count{${labels}}`) || 0;
     const before = await scrape();
     await app.fetch('/api/spaces/search?q=tea');
     await app.fetch('/api/spaces/search?q=other');
@@ -196,6 +196,16 @@ describe('/metrics', () => {
     for (const queue of ['passwords', 'pictures', 'writers']) {
       expect(afterwards(`queue_length{queue="${queue}"}`)).toBe(0);
     }
+  });
+
+  test('labels every series with the instance', async () => {
+    await using labelled = await startApp({ METRICS_TOKEN: 'sesame', INSTANCE: 'web-2' });
+    await labelled.fetch('/api/spaces/search?q=tea');
+    const headers = { authorization: 'Bearer sesame' };
+    const text = await (await labelled.fetch('/metrics', { headers })).text();
+    const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    expect(series.length).toBeGreaterThan(50);
+    for (const each of series) expect(each).toMatch(/[{,]instance="web-2"[},]/);
   });
 
   test('responds with 404 if METRICS_TOKEN is not set', async () => {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../server/config.ts';
 
@@ -16,6 +17,7 @@ describe('The settings', () => {
       hasRateLimits: true,
       publicRateLimit: 1200,
       metricsToken: null,
+      instance: hostname(),
       logLevel: 'info',
       sessions: { idleSeconds: 30 * 86_400, absoluteSeconds: 90 * 86_400 },
     });

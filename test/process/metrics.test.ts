@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMetrics } from '../support/metrics.ts';
+import { INSTANCE, parseMetrics } from '../support/metrics.ts';
 import { startServer } from '../support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
@@ -34,7 +34,11 @@ test('Each worker serves the metrics of all workers, including those that have e
     const signal = AbortSignal.timeout(10_000);
     const response = await fetch(`${server.url}/metrics`, { headers, signal });
     expect(response.status).toBe(200);
-    return parseMetrics(await response.text());
+    const text = await response.text();
+    for (const line of text.split('\n').filter((each) => /^\w/.test(each))) {
+      expect(line).toContain(`instance="${INSTANCE}"`);
+    }
+    return parseMetrics(text);
   };
   const searches = 'http_request_duration_seconds_count{operation="searchSpaces",status="200"}';
 

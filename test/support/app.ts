@@ -12,6 +12,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 import { createTestDatabase } from './databases.ts';
+import { INSTANCE } from './metrics.ts';
 import { freePort } from './ports.ts';
 
 /** A running application with its own database, and clients for it. */
@@ -75,6 +76,7 @@ export async function startApp(
     PORT: String(port),
     RATE_LIMITS: 'off',
     DRAIN_SECONDS: '0',
+    INSTANCE,
     ...(sharesDataOf && dataSettings(sharesDataOf)),
     ...settings,
   });

@@ -7,6 +7,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Location } from '../../server/database/kind.ts';
 import { explainInsecureVersion } from '../../server/process/node-version.js';
 import { createTestDatabase } from './databases.ts';
+import { INSTANCE } from './metrics.ts';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
@@ -61,6 +62,7 @@ export async function startServer(
     DATA_DIR: dataDir,
     RATE_LIMITS: 'off',
     LOG_LEVEL: 'warn',
+    INSTANCE,
     ...allSettings,
   });
   const server: Server = {

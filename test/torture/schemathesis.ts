@@ -216,7 +216,7 @@ async function readStatusCounts(url: string): Promise<Map<string, number>> {
     headers: { authorization: `Bearer ${METRICS_TOKEN}` },
   });
   const lines = (await response.text()).matchAll(
-    /^http_request_duration_seconds_count\{operation="(\w+)",status="(\d+)".*\} (\d+)$/gm,
+    /^http_request_duration_seconds_count\{.*operation="(\w+)",status="(\d+)".*\} (\d+)$/gm,
   );
   return new Map(
     [...lines].map(([, operation, status, count]) => [`${operation} ${status}`, Number(count)]),

@@ -39,6 +39,11 @@ export function createEngine(
     isConflict,
     isUniqueViolation,
     isUnavailable,
+    async isStandby(current) {
+      const { rows } = await sql<{ isStandby: boolean }>`
+        SELECT pg_is_in_recovery() AS "isStandby"`.execute(current);
+      return rows[0]?.isStandby === true;
+    },
     runTask,
     activity,
     close,

@@ -22,6 +22,22 @@ export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error);
 }
 
+/** The code of a write that a standby refuses. */
+export const READ_ONLY = '25006';
+
+/**
+ * Returns whether a standby has refused to begin a serializable transaction, which all writes use. The error has the
+ * code of any unsupported feature. The function in PostgreSQL's source code shows that it is the isolation level.
+ */
+export function isRefusedByStandby({ code, routine }: ServerError): boolean {
+  return code === '0A000' && routine === 'call_enum_check_hook';
+}
+
+interface ServerError {
+  code?: string | undefined;
+  routine?: string | undefined;
+}
+
 /** Compares messages, because the errors of `pg` for lost connections and an exhausted pool have no code. */
 function isLostConnection(error: unknown): boolean {
   return (

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
+import { isRefusedByStandby, READ_ONLY } from './errors.ts';
 
 /** Connections of one process for requests. A transaction holds one, and so does each read while it runs. */
 const MAX_CONNECTIONS = 10;
@@ -77,6 +78,7 @@ export function openPool(
     socket.setTimeout(responseTimeoutMs, () => socket.destroy());
     client.connection.prependListener('errorMessage', (error) => {
       for (const property of REVEALING_PROPERTIES) delete error[property];
+      if (isRefusedByStandby(error)) error.code = READ_ONLY;
     });
   });
   return pool;

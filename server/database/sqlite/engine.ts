@@ -41,6 +41,7 @@ export function createEngine(
     isConflict: () => false,
     isUniqueViolation,
     isUnavailable,
+    isStandby: async () => false,
     runTask,
     activity,
     close,

@@ -94,6 +94,32 @@ test('While PostgreSQL hangs, queries and transactions fail in time, and their c
   await db.destroy();
 });
 
+test('While PostgreSQL hangs, /readyz returns 503 within a few seconds, also without a free connection', async () => {
+  expect((await app.fetch('/readyz')).status).toBe(200);
+  await server.suspend();
+  const outcomes: { status: number; code?: string; seconds: number }[] = [];
+  try {
+    // More than the connections of the pool.
+    await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const startedAt = performance.now();
+        const response = await app.fetch('/readyz');
+        const { code } = (await response.json()) as { code?: string };
+        const seconds = (performance.now() - startedAt) / 1000;
+        outcomes.push({ status: response.status, ...(code && { code }), seconds });
+      }),
+    );
+    expect((await app.fetch('/healthz')).status).toBe(200);
+  } finally {
+    await server.resume();
+  }
+  for (const { status, code, seconds } of outcomes) {
+    expect({ status, code }).toEqual({ status: 503, code: 'unavailable' });
+    expect(seconds).toBeLessThan(5);
+  }
+  expect((await app.fetch('/readyz')).status).toBe(200);
+}, 60_000);
+
 test('While many queries wait for a connection, further requests get 503 at once', async () => {
   const { client } = await app.register();
   const other = new pg.Client(url);
