@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { lstat, open, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isBackup, isDataFolder } from '../database/open.ts';
@@ -24,12 +26,30 @@ export async function writeOutputFile(
   try {
     await assertOutsideDataFolders(file, dataDir);
     await assertReplaceable(file, kind);
-    await replaceFile(file, write);
+    const temporaryFile = `${file}.${randomBytes(16).toString('hex')}.part`;
+    using _ = removeOnSignal(temporaryFile);
+    await replaceFile(file, write, { temporaryFile });
   } catch (error) {
     // The message of a failed write does not name the file.
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     throw new OperatorError(`${file} cannot be written. ${error.message}`, { cause: error });
   }
+}
+
+/** Removes a file, and the journal that SQLite keeps beside it, if a signal ends the process before the disposal. */
+function removeOnSignal(file: string): Disposable {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const stopListening = () => {
+    for (const signal of signals) process.off(signal, remove);
+  };
+  const remove = (signal: NodeJS.Signals) => {
+    for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
+    stopListening();
+    // Without a listener, the signal ends the process, also while a thread writes.
+    process.kill(process.pid, signal);
+  };
+  for (const signal of signals) process.on(signal, remove);
+  return { [Symbol.dispose]: stopListening };
 }
 
 /** Compares the identity of folders, because a path can lead to a folder through links and mounts. */

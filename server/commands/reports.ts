@@ -6,6 +6,7 @@ import { OperatorError } from '../errors.ts';
 import type { Position } from '../pagination.ts';
 import { runProgram } from '../process/program.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
+import { printable } from './printable.ts';
 
 /** Number of reports read at once. */
 const BATCH_SIZE = 100;
@@ -44,23 +45,19 @@ async function printReports(engine: Engine): Promise<void> {
 function describe(report: Report): string {
   const lines = [
     `report       ${report.report_id}  ${report.created_at}`,
-    `reason       ${printable(report.reason)}`,
+    `reason       ${quote(report.reason)}`,
   ];
   if (report.message_id !== null) {
-    lines.push(`message      ${report.message_id}  ${printable(report.text ?? '')}`);
+    lines.push(`message      ${report.message_id}  ${quote(report.text ?? '')}`);
   }
   lines.push(
-    `space        ${report.space_id}  ${printable(report.title)}`,
+    `space        ${report.space_id}  ${quote(report.title)}`,
     `user         ${report.author_id}  ${report.author_username}`,
     `reported by  ${report.reporter_id}  ${report.reporter_username}\n`,
   );
   return lines.join('\n');
 }
 
-/** Returns a text in quotes and in one line, without characters that change the display of a terminal. */
-function printable(text: string): string {
-  return JSON.stringify(text).replace(
-    /[\p{C}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
-  );
+function quote(text: string): string {
+  return printable(JSON.stringify(text));
 }

@@ -23,7 +23,7 @@ const LINES_PER_REPORT = 1_000;
  * @param onLine called with the number of lines read, every thousand lines and at the end
  */
 export async function* readBatches(
-  lines: AsyncIterable<string>,
+  lines: AsyncIterable<string | BadLineError>,
   onLine: (lines: number) => void,
 ): AsyncGenerator<Batch, void> {
   let batch = emptyBatch();
@@ -31,8 +31,8 @@ export async function* readBatches(
   for await (const line of lines) {
     number += 1;
     if (number % LINES_PER_REPORT === 0) onLine(number);
-    if (line.trim() === '') continue;
-    const record = parseLine(line);
+    if (typeof line === 'string' && line.trim() === '') continue;
+    const record = typeof line === 'string' ? parseLine(line) : line;
     if (record instanceof BadLineError) {
       batch.bad.push({ line: number, reason: record.message });
     } else {

@@ -6,18 +6,19 @@ import { indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { addAppreciations, addMessages } from './import-messages.ts';
 import { addParticipants } from './import-participants.ts';
-import type { ImportReport, ImportRun, Line } from './import-run.ts';
+import type { BadLine, ImportReport, ImportRun, Line } from './import-run.ts';
 import { addSpaces } from './import-spaces.ts';
 import { addUsers } from './import-users.ts';
 import type {
   AppreciationRecord,
+  BadLineError,
   MessageRecord,
   ParticipantRecord,
   SpaceRecord,
   UserRecord,
 } from './records.ts';
 
-export type { ImportReport } from './import-run.ts';
+export type { BadLine, ImportReport } from './import-run.ts';
 
 /** Thrown if nothing was imported because of bad lines. */
 export class ImportError extends Error {
@@ -37,18 +38,24 @@ const MAX_BAD_LINES = 100;
 
 /**
  * Imports records into the database in one transaction. Does not change records that already exist.
- * @param lines    in the exchange format; empty lines are ignored
+ * @param lines    in the exchange format; empty lines are ignored, and errors are bad lines
  * @param skipBad  whether to skip bad lines instead of throwing
+ * @param onSkip   receives the skipped lines while the import runs; then the report does not contain them
  * @param onLine   called with the number of lines read, every thousand lines and at the end
  * @throws ImportError if there are bad lines; then nothing is imported
  */
 export async function importRecords(
   engine: Engine,
-  lines: AsyncIterable<string>,
+  lines: AsyncIterable<string | BadLineError>,
   {
     skipBad = false,
+    onSkip,
     onLine = () => {},
-  }: { skipBad?: boolean; onLine?: (lines: number) => void } = {},
+  }: {
+    skipBad?: boolean;
+    onSkip?: (lines: readonly BadLine[]) => Promise<void>;
+    onLine?: (lines: number) => void;
+  } = {},
 ): Promise<ImportReport> {
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   // The command may run before a new version of the server has updated the index.
@@ -66,6 +73,10 @@ export async function importRecords(
       if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
         report.bad.length = MAX_BAD_LINES;
         throw new ImportError(report);
+      }
+      if (skipBad && onSkip && report.bad.length > 0) {
+        await onSkip(report.bad);
+        report.bad = [];
       }
     }
     if (report.bad.length > 0 && !skipBad) throw new ImportError(report);

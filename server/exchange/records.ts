@@ -161,6 +161,9 @@ const schemas = {
   }),
 };
 
+/** Of an unknown field, only the beginning is quoted, because its name can be as long as a line. */
+const MAX_QUOTED_NAME_LENGTH = 64;
+
 const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });
 
 /** Whether a text is an RFC 3339 time whose year in UTC also has four digits. Stored times sort as text. */
@@ -192,15 +195,14 @@ export function parseRecord(line: string): ExchangeRecord {
   if (!validate) throw new BadLineError(`has a type other than ${Object.keys(schemas).join(', ')}`);
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
-    const extra = error?.params.additionalProperty;
+    const extra: string | undefined = error?.params.additionalProperty;
     // `date-time` is the only format.
     const message =
       error?.keyword === 'format'
         ? 'must be an RFC 3339 time from year 0000 to 9999 in UTC'
         : error?.message;
-    throw new BadLineError(
-      `${error?.instancePath.slice(1) || 'the record'} ${message}${extra ? ` (${extra})` : ''}`,
-    );
+    const name = extra === undefined ? '' : ` (${extra.slice(0, MAX_QUOTED_NAME_LENGTH)})`;
+    throw new BadLineError(`${error?.instancePath.slice(1) || 'the record'} ${message}${name}`);
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
   const mayBeUnstorable = line.includes('\\u') || !line.isWellFormed();

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runCommand } from '../support/commands.ts';
+import { runCommand, startCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
@@ -33,6 +33,19 @@ afterEach(() => rm(folder, { recursive: true }));
 const commands = ['backup', 'export'] as const;
 const write = (command: string, file: string, dataDir = DATA_DIR) =>
   runCommand(`commands/${command}`, [file], { DATA_DIR: dataDir });
+
+/** Adds enough data that a command writes for some time. */
+const importLargeSpace = async () => {
+  const space = { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' };
+  const message = { type: 'message', space_id: 'bread', author_id: 'ada' };
+  const records: object[] = [space];
+  for (let i = 0; i < 40_000; i += 1)
+    records.push({ ...message, text: `${i}${'x'.repeat(1_900)}` });
+  const lines = records.map((each) => `${JSON.stringify(each)}\n`).join('');
+  expect(await runCommand('commands/import', ['-'], { DATA_DIR }, lines)).toMatchObject({
+    code: 0,
+  });
+};
 
 /** Runs a command that must fail with one line, and returns the line. */
 const refuse = async (command: string, file: string, dataDir = DATA_DIR) => {
@@ -160,6 +173,20 @@ describe.each(commands)('%s', (command) => {
     );
     expect(await readdir(folder)).toEqual(['data']);
   });
+
+  test('leaves no file when a signal stops it half way', async () => {
+    await importLargeSpace();
+    const isWriting = async () => (await readdir(folder)).some((name) => name.endsWith('.part'));
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      await using running = startCommand(`commands/${command}`, [join(folder, 'copy')], {
+        DATA_DIR,
+      });
+      await expect.poll(isWriting, { interval: 1, timeout: 10_000 }).toBe(true);
+      process.kill(running.child.pid as number, signal);
+      expect(await running.exited).toBe(signal);
+      expect(await readdir(folder)).toEqual(['data']);
+    }
+  }, 60_000);
 
   test('names the file that cannot be written', async () => {
     const file = join(folder, 'missing', 'copy');

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import Sqlite from 'better-sqlite3';
+import { runCopyThread } from './copy.ts';
 import { busyError, explainFailure, isWriteFailure } from './errors.ts';
 import { OPEN_TIMEOUT_MS, openFile } from './open-file.ts';
 import { vacuum } from './vacuum.ts';
@@ -21,15 +22,12 @@ const APPLICATION_ID_OFFSET = 68;
  * @throws OperatorError if the database or the copy cannot be read or written
  */
 export async function copyFile(file: string, target: string): Promise<void> {
-  await withFile(file, async (sqlite) => {
-    sqlite.pragma(`busy_timeout = ${LOCK_TIMEOUT_MS}`);
-    try {
-      sqlite.prepare('VACUUM INTO ?').run(target);
-    } catch (error) {
-      // Only the copy is written, so other failures are those of the database.
-      throw isWriteFailure(error) ? explainFailure(error, target) : error;
-    }
-  });
+  try {
+    await runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  } catch (error) {
+    // Only the copy is written, so other failures are those of the database.
+    throw explainFailure(error, isWriteFailure(error) ? target : file);
+  }
   await withFile(
     target,
     async (copy) => void copy.pragma(`application_id = ${COPY_APPLICATION_ID}`),

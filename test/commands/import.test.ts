@@ -1,0 +1,119 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCommand } from '../support/commands.ts';
+import { startProcess } from '../support/processes.ts';
+
+const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
+const bread = { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' };
+const hello = {
+  type: 'message',
+  message_id: 'hello',
+  space_id: 'bread',
+  author_id: 'ada',
+  text: 'Hello',
+};
+
+let folder: string;
+let DATA_DIR: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'import-'));
+  DATA_DIR = join(folder, 'data');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const toText = (records: object[]) => records.map((each) => `${JSON.stringify(each)}\n`).join('');
+const toUtf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
+
+/** Imports the content of a file, or of standard input. */
+async function importContent(source: string, content: string | Buffer, flags: string[] = []) {
+  const file = join(folder, 'data.ndjson');
+  await writeFile(file, content);
+  if (source === 'file') return runCommand('commands/import', [file, ...flags], { DATA_DIR });
+  const script =
+    'node --import ./server/process/preload.js server/commands/import.ts - "$@" < "$0"';
+  await using running = startProcess('sh', ['-c', script, file, ...flags], { DATA_DIR });
+  return await running.result;
+}
+
+const exportText = async () => (await runCommand('commands/export', [], { DATA_DIR })).stdout;
+
+const NOTHING = 'Nothing was imported. Correct these lines, or skip them with --skip-bad.\n';
+
+describe.each(['file', 'pipe'])('An import from a %s', (source) => {
+  test('reads an export of texts with every line separator of Unicode', async () => {
+    const separators = '\n\r\r\n\t\u2028\u2029 ';
+    const message = { ...hello, text: `one${separators}two` };
+    const space = { ...bread, description: `one\n\u2028\u2029two` };
+    expect((await importContent(source, toText([ada, space, message]))).stderr).toBe('');
+    const before = await exportText();
+    expect(before).toContain('one\\n\\r\\r\\n\\t\u2028\u2029 two');
+    await rm(DATA_DIR, { recursive: true });
+    expect(await importContent(source, before)).toMatchObject({ code: 0, stderr: '' });
+    expect(await exportText()).toBe(before);
+  });
+
+  test('accepts a byte order mark at the beginning', async () => {
+    const { code, stdout } = await importContent(source, `\ufeff${toText([ada, bread])}`);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^2 records added/),
+    });
+  });
+
+  test('accepts a last line without a line break', async () => {
+    const { stdout } = await importContent(source, toText([ada, bread]).trimEnd());
+    expect(stdout).toMatch(/^2 records added/);
+  });
+
+  test.each([
+    ['UTF-16', toUtf16(toText([ada]))],
+    ['Latin-1', Buffer.from(toText([{ ...ada, bio: 'Grüße' }]), 'latin1')],
+    ['a compressed file', Buffer.from('1f8b0800000000000003', 'hex')],
+  ])('rejects %s instead of storing replacement characters', async (_, content) => {
+    const { code, stderr } = await importContent(source, content);
+    expect(code).toBe(1);
+    expect(stderr.split('\n')[0]).toBe('line 1: is not UTF-8');
+    expect(stderr.endsWith(NOTHING)).toBe(true);
+    expect(await exportText()).toBe('');
+  });
+
+  test('rejects a line of 100 MB in little memory, and skips it if asked', async () => {
+    const content = `${toText([ada])}{"type":"user","bio":"${'x'.repeat(100_000_000)}"}\n${toText([bread])}`;
+    const rejected = await importContent(source, content);
+    const reason = 'line 2: is longer than 262,144 bytes\n';
+    expect(rejected).toMatchObject({ code: 1, stderr: reason + NOTHING });
+    const skipped = await importContent(source, content, ['--skip-bad']);
+    expect(skipped).toMatchObject({ code: 0, stderr: reason });
+    expect(skipped.stdout).toMatch(/^2 records added, .* 1 bad lines skipped/);
+  }, 40_000);
+
+  test('prints nothing of a line that changes the display of a terminal', async () => {
+    const name = `\u001b[2J\u009b\u202e${'x'.repeat(1_000)}`;
+    const { code, stderr } = await importContent(source, toText([{ ...ada, [name]: 1 }]));
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^line 1: the record must NOT have additional properties \(/);
+    expect(stderr).not.toMatch(/[^\P{C}\n]/u);
+    expect(stderr.length).toBeLessThan(300);
+  });
+});
+
+test('An import lists many bad lines in little memory', async () => {
+  const LINES = 300_000;
+  const file = join(folder, 'bad.ndjson');
+  const { type, space_id, author_id, text } = hello;
+  const lines = Array.from({ length: LINES }, (_, i) =>
+    JSON.stringify({ type, space_id: `${space_id}${i}`, author_id, text }),
+  );
+  await writeFile(file, lines.join('\n'));
+  const script = `node --max-old-space-size=64 --import ./server/process/preload.js server/commands/import.ts --skip-bad "$0" 2>&1 | tail -n 2`;
+  await using running = startProcess('bash', ['-c', `set -o pipefail; ${script}`, file], {
+    DATA_DIR,
+  });
+  const { code, stdout } = await running.result;
+  expect(code, stdout).toBe(0);
+  expect(stdout).toMatch(
+    new RegExp(`^line ${LINES}: .* is not known\n0 records added, .* ${LINES} bad lines skipped`),
+  );
+}, 120_000);
