@@ -121,11 +121,11 @@ export function preconditionFailed(): HttpProblem {
 }
 
 /** @param headers with the Content-Range, which states the size of the file */
-export function rangeNotSatisfiable(headers?: Record<string, string>): HttpProblem {
+export function rangeNotSatisfiable(headers: Record<string, string> = {}): HttpProblem {
   return new HttpProblem(
     'range_not_satisfiable',
     'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
-    { ...(headers && { headers }) },
+    { headers },
   );
 }
 
