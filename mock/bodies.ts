@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { stripMetadata } from '../server/avatars/containers.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from '../server/http/body-headers.ts';
-import { HttpProblem } from '../server/http/problems.ts';
-import { MAX_AVATAR_BYTES, MAX_REQUEST_BYTES } from '../server/http/uploads.ts';
+import { HttpProblem, unstorableText } from '../server/http/problems.ts';
+import { MAX_AVATAR_BYTES, MAX_REQUEST_BYTES, malformedForm } from '../server/http/uploads.ts';
 import { findUnstorable } from '../server/text/storable.ts';
 import type { Selection } from './prism.ts';
 
@@ -19,19 +19,15 @@ export async function readJson(incoming: IncomingMessage): Promise<unknown> {
     throw new HttpProblem('invalid_request', 'The request body is not valid JSON in UTF-8.');
   }
   const pointer = findUnstorable(value);
-  if (pointer !== undefined) {
-    throw new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
-      pointers: [{ pointer, message: 'contains a NUL character or an unpaired surrogate' }],
-    });
-  }
+  if (pointer !== undefined) throw unstorableText(pointer);
   return value;
 }
 
 /**
  * Returns which example responds to an upload. Does not decode the avatar.
- * @throws HttpProblem `invalid_request` if the form is malformed
+ * @throws DomainError `invalid_request` if the form is malformed
  */
-export async function checkAvatar(incoming: IncomingMessage): Promise<Selection> {
+export async function selectUploadResponse(incoming: IncomingMessage): Promise<Selection> {
   const bytes = await readBody(incoming, MAX_REQUEST_BYTES);
   if (bytes === undefined) return { code: 413 };
   const parts = await parseForm(bytes, incoming.headers['content-type'] ?? '');
@@ -49,10 +45,7 @@ async function parseForm(bytes: Uint8Array<ArrayBuffer>, type: string) {
     const form = await new Response(bytes, { headers: { 'content-type': type } }).formData();
     return [...form];
   } catch {
-    throw new HttpProblem(
-      'invalid_request',
-      'The body is not a complete multipart/form-data form. It must start and end with the boundary in Content-Type.',
-    );
+    throw malformedForm();
   }
 }
 

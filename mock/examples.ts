@@ -3,8 +3,8 @@ import { copyContract, type Operation } from '../server/contract.ts';
 import type { Pointer } from '../server/errors.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
 import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
-import { HttpProblem, type ProblemCode } from '../server/http/problems.ts';
-import { checkAvatar, readJson } from './bodies.ts';
+import { type HttpProblem, invalidValues, type ProblemCode } from '../server/http/problems.ts';
+import { readJson, selectUploadResponse } from './bodies.ts';
 import { type ExampleResponse, openPrism, type Selection, type Violation } from './prism.ts';
 import { checkRules } from './rules.ts';
 
@@ -33,8 +33,6 @@ export interface Examples {
   ): Promise<MockResponse>;
 }
 
-const MAX_REPORTED_ERRORS = 20;
-
 /** The base URL in the contract's examples. */
 const EXAMPLE_BASE_URL = copyContract().servers[0]?.url ?? '';
 
@@ -55,7 +53,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     const problem = findBodyProblem(incoming.headers, operation);
     if (problem) throw problem;
     if (operation.bodyType === 'multipart/form-data') {
-      return select(operation, incoming, await checkAvatar(incoming));
+      return select(operation, incoming, await selectUploadResponse(incoming));
     }
     const url = urlOf(incoming);
     const isJson = operation.bodyType !== null && hasBody(incoming.headers);
@@ -142,13 +140,9 @@ function cursorIn(link: string | null): string | undefined {
 }
 
 function explainViolations(violations: readonly Violation[]): HttpProblem {
-  const pointers = violations.slice(0, MAX_REPORTED_ERRORS).map(explainViolation);
-  const summary = pointers
-    .map(({ pointer, message }) => `${pointer.replace(/^[/?{]|\}$/g, '') || 'the body'} ${message}`)
-    .join('; ');
+  const pointers = violations.map(explainViolation);
   const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
-  const code = isCursor ? 'invalid_cursor' : 'invalid_request';
-  return new HttpProblem(code, `The request is invalid: ${summary}.`, { pointers });
+  return invalidValues(pointers, isCursor ? 'invalid_cursor' : 'invalid_request');
 }
 
 function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {

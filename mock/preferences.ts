@@ -24,8 +24,9 @@ export function readPreferences(header = ''): { selection?: Selection; delayMs: 
   const code = values.get('code');
   const example = values.get('example');
   if (code === undefined && example === undefined) return { delayMs };
-  if (code === undefined)
+  if (code === undefined) {
     throw invalidPreference(`example=${example} requires a status, such as code=409`);
+  }
   if (!/^\d{3}$/.test(code)) throw invalidPreference(`code=${code} is not a status such as 503`);
   return { selection: { code: Number(code), example }, delayMs };
 }

@@ -38,8 +38,8 @@ if (isCommand(name)) {
  * server directly.
  */
 function runNode(nodeArguments: string[]): void {
-  const [file, options] = [process.execPath, { stdio: 'inherit' }] as const;
-  if (process.platform !== 'win32') process.execve?.(file, [file, ...nodeArguments]);
+  const node = process.execPath;
+  if (process.platform !== 'win32') process.execve?.(node, [node, ...nodeArguments]);
   // Windows cannot replace a process.
-  process.exitCode = spawnSync(file, nodeArguments, options).status ?? 1;
+  process.exitCode = spawnSync(node, nodeArguments, { stdio: 'inherit' }).status ?? 1;
 }

@@ -4,8 +4,8 @@ import { parseArgs } from 'node:util';
 interface Command {
   /** The module in `server/`, without its extension. */
   module: string;
-  /** The positional arguments, such as `FROM TO`. In brackets if it is optional, and with `…` if there may be many. */
-  argument: string;
+  /** The positional arguments as the usage shows them: `FROM TO`, `[OPTIONAL]` or `[ANY_NUMBER…]`. */
+  positionals: string;
   /** Descriptions of the flags by their names. */
   flags?: Record<string, string>;
   summary: string;
@@ -21,27 +21,27 @@ const isPackaged = import.meta.filename.endsWith('.js');
 export const commands = {
   start: {
     module: 'main',
-    argument: '',
+    positionals: '',
     summary: 'Starts the server.',
     details: 'Settings are environment variables. Their defaults:',
     nodeFlags: ['--max-semi-space-size=8', '--max-old-space-size=256'],
   },
   demo: {
     module: 'commands/demo',
-    argument: '',
+    positionals: '',
     summary: 'Starts a server with sample data in a temporary folder.',
     details: 'It prints curl commands to paste, and uses HOST and PORT.',
   },
   import: {
     module: 'commands/import',
-    argument: 'FILE.ndjson',
+    positionals: 'FILE.ndjson',
     flags: { 'skip-bad': 'Imports valid lines and lists the others.' },
     summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
     details: '- reads standard input.',
   },
   export: {
     module: 'commands/export',
-    argument: '[FILE.ndjson]',
+    positionals: '[FILE.ndjson]',
     summary: 'Writes all data of the database, except sessions, reports and avatar files.',
     details: isPackaged
       ? 'Without a file, it writes to standard output.'
@@ -49,72 +49,72 @@ export const commands = {
   },
   backup: {
     module: 'commands/backup',
-    argument: 'FILE',
+    positionals: 'FILE',
     summary: 'Copies the database in DATA_DIR, also while the server runs.',
     details: 'Avatars are separate files: copy DATA_DIR/avatars or the bucket, too.',
   },
   compact: {
     module: 'commands/compact',
-    argument: '',
+    positionals: '',
     summary: 'Rewrites the database in DATA_DIR, so that its files contain no deleted data.',
     details: 'Writers wait until it is done, so run it at a quiet time.',
   },
   'set-password': {
     module: 'commands/set-password',
-    argument: 'ADDRESS',
+    positionals: 'ADDRESS',
     summary: 'Sets the password of the account with this email address.',
     details: 'It asks for the password, or reads it from standard input. All sessions end.',
   },
   'set-email': {
     module: 'commands/set-email',
-    argument: 'ADDRESS|USER_ID NEW_ADDRESS',
+    positionals: 'ADDRESS|USER_ID NEW_ADDRESS',
     summary: 'Changes the email address of an account.',
     details: 'The new address is not verified.',
   },
   'verify-account': {
     module: 'commands/verify-account',
-    argument: 'ADDRESS',
+    positionals: 'ADDRESS',
     summary: 'Marks the account with this email address as verified.',
   },
   'check-usernames': {
     module: 'commands/check-usernames',
-    argument: '',
+    positionals: '',
     summary: 'Lists usernames that the current rules would reject. They stay valid.',
   },
   reports: {
     module: 'commands/reports',
-    argument: '[REPORT_ID…]',
+    positionals: '[REPORT_ID…]',
     flags: { close: 'Closes the reports with these ids instead.' },
     summary: 'Lists the open reports of users, the newest first.',
   },
   'remove-space': {
     module: 'commands/remove-space',
-    argument: 'SPACE_ID',
+    positionals: 'SPACE_ID',
     summary: 'Deletes a space with its messages.',
   },
   'remove-message': {
     module: 'commands/remove-message',
-    argument: 'MESSAGE_ID',
+    positionals: 'MESSAGE_ID',
     summary: 'Deletes a message.',
   },
   'remove-avatar': {
     module: 'commands/remove-avatar',
-    argument: 'ADDRESS|USER_ID',
+    positionals: 'ADDRESS|USER_ID',
     summary: 'Restores the default avatar of an account.',
   },
   'suspend-account': {
     module: 'commands/suspend-account',
-    argument: 'ADDRESS|USER_ID',
+    positionals: 'ADDRESS|USER_ID',
     summary: 'Ends all sessions of an account, rejects logins, and hides its spaces.',
   },
   'restore-account': {
     module: 'commands/restore-account',
-    argument: 'ADDRESS|USER_ID',
+    positionals: 'ADDRESS|USER_ID',
     summary: 'Ends the suspension of an account.',
   },
   'delete-account': {
     module: 'commands/delete-account',
-    argument: 'ADDRESS|USER_ID',
+    positionals: 'ADDRESS|USER_ID',
     summary: 'Deletes a suspended account and everything in it.',
   },
 } as const satisfies Record<string, Command>;
@@ -129,17 +129,20 @@ export function command(name: CommandName): Command {
   return commands[name];
 }
 
+interface Arguments {
+  /** The first positional argument. Empty if it is omitted. */
+  argument: string;
+  positionals: string[];
+  /** The names of the given flags. */
+  flags: string[];
+}
+
 /**
  * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints its usage and
  * exits with 1 if they are wrong.
- * @returns the positional arguments, the first of them, empty if it is omitted, and the names of the flags
  */
-export function readArguments(name: CommandName): {
-  argument: string;
-  positionals: string[];
-  flags: string[];
-} {
-  const { argument, flags = {} } = command(name);
+export function readArguments(name: CommandName): Arguments {
+  const { positionals: usage, flags = {} } = command(name);
   const options = Object.fromEntries(
     ['help', ...Object.keys(flags)].map((flag) => [flag, { type: 'boolean' as const }]),
   );
@@ -149,9 +152,9 @@ export function readArguments(name: CommandName): {
       console.log(helpOf(name));
       process.exit();
     }
-    const expected = argument.split(' ').filter(Boolean);
+    const expected = usage.split(' ').filter(Boolean);
     const required = expected.filter((each) => !each.startsWith('[')).length;
-    const maximum = argument.endsWith('…]') ? Infinity : expected.length;
+    const maximum = usage.endsWith('…]') ? Infinity : expected.length;
     const given = positionals.filter(Boolean).length;
     if (given === positionals.length && given >= required && given <= maximum) {
       return { argument: positionals[0] ?? '', positionals, flags: Object.keys(values) };
@@ -182,11 +185,17 @@ export function overview(): string {
   ].join('\n');
 }
 
+/** Returns the text to type in a shell to run a command. */
+export function commandLine(name: CommandName, ...words: string[]): string {
+  if (isPackaged) return ['space-service', name, ...words].join(' ');
+  const separator = words.length > 0 ? ['--'] : [];
+  return ['npm run', name, ...separator, ...words].join(' ');
+}
+
 function usageOf(name: CommandName): string {
-  const { argument, flags = {} } = command(name);
-  const words = [argument, ...Object.keys(flags).map((flag) => `[--${flag}]`)].filter(Boolean);
-  if (!isPackaged && words.length > 0) words.unshift('--');
-  return ['Usage:', isPackaged ? 'space-service' : 'npm run', name, ...words].join(' ');
+  const { positionals, flags = {} } = command(name);
+  const words = [positionals, ...Object.keys(flags).map((flag) => `[--${flag}]`)].filter(Boolean);
+  return `Usage: ${commandLine(name, ...words)}`;
 }
 
 function helpOf(name: CommandName): string {

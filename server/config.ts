@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { OperatorError } from './errors.ts';
+import { OperatorError, withoutPassword } from './errors.ts';
 
 /** The settings of the service. `.env.example` and `docs/operating.md` document the variables. */
 export interface Config {
@@ -16,12 +16,8 @@ export interface Config {
   databaseReadUrl: string | null;
   /** Base URL of avatars, without a trailing slash. */
   avatarBaseUrl: string;
-  /** A bucket of an S3-compatible storage. Null for the folder `avatars` in `dataDir`. */
-  avatarBucket: {
-    name: string;
-    /** URL of the storage. Null for AWS. */
-    endpoint: string | null;
-  } | null;
+  /** Null for the folder `avatars` in `dataDir`. */
+  avatarBucket: BucketLocation | null;
   /** Number of processes that serve requests. */
   workers: number;
   /** Drain period: time after a stop signal during which requests are accepted while `/readyz` responds with 503. */
@@ -40,8 +36,21 @@ export interface Config {
   /** The label `instance` of all metrics, which tells several machines apart. */
   instance: string;
   logLevel: (typeof LOG_LEVELS)[number];
-  /** Maximum time since the last use of a session, and since it was opened. */
-  sessions: { idleSeconds: number; absoluteSeconds: number };
+  sessions: SessionLifetimes;
+}
+
+/** A bucket of an S3-compatible storage. */
+export interface BucketLocation {
+  name: string;
+  /** URL of the storage. Null for AWS. */
+  endpoint: string | null;
+}
+
+export interface SessionLifetimes {
+  /** Maximum time since the last use. */
+  idleSeconds: number;
+  /** Maximum time since the session was opened. */
+  absoluteSeconds: number;
 }
 
 /** How much an account may do and have. */
@@ -69,8 +78,11 @@ export type Action = 'space' | 'message' | 'change';
 export const DEFAULT_PORT = 3000;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-const MAX_QUOTA = 1_000_000_000;
+/** Of quotas and rate limits. Higher values would have no effect. */
+const MAX_LIMIT = 1_000_000_000;
 const SECONDS_PER_DAY = 24 * 60 * 60;
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An invalid setting. */
 export class ConfigError extends OperatorError {
@@ -92,71 +104,8 @@ export function configFromEnvironment(overrides: Record<string, string> = {}): C
  * Reads the settings from environment variables. Unset and empty variables have their defaults.
  * @throws ConfigError
  */
-export function readConfig(env: Record<string, string | undefined>): Config {
-  const text = (name: string, fallback: string) => env[name]?.trim() || fallback;
-  const integer = (name: string, fallback: number, min: number, max: number, other = '') => {
-    const value = text(name, '');
-    if (value === '') return fallback;
-    const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
-    if (number >= min && number <= max) return number;
-    throw new ConfigError(name, value, `must be a whole number from ${min} to ${max}${other}`);
-  };
-  const url = (name: string, fallback: string) => {
-    const value = text(name, fallback);
-    const parsed = URL.canParse(value) ? new URL(value) : undefined;
-    if (parsed && /^https?:$/.test(parsed.protocol) && !parsed.search && !parsed.hash) {
-      return parsed.href.replace(/\/+$/, '');
-    }
-    throw new ConfigError(name, value, 'must be a URL such as https://spaces.example.org');
-  };
-  const oneOf = <T extends string>(name: string, allowed: readonly T[], fallback: T) => {
-    const value = text(name, fallback);
-    const match = allowed.find((each) => each === value);
-    if (match) return match;
-    throw new ConfigError(name, value, `must be one of ${allowed.join(', ')}`);
-  };
-  const postgresqlUrl = (name: string) => {
-    const value = text(name, '');
-    if (value === '' || /^postgres(ql)?:$/.test(protocolOf(value))) return value;
-    throw new ConfigError(
-      name,
-      withoutPassword(value),
-      'must be empty or a URL such as postgres://user:password@db.example.org/spaces',
-    );
-  };
-  const list = (name: string, isAllowed: (item: string) => boolean, requirement: string) => {
-    const value = text(name, '');
-    const items = value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '');
-    if (items.every(isAllowed)) return items;
-    throw new ConfigError(name, value, requirement);
-  };
-
-  const databaseUrl = postgresqlUrl('DATABASE_URL');
-  const databaseReadUrl = postgresqlUrl('DATABASE_READ_URL');
-  if (databaseReadUrl !== '' && databaseUrl === '') {
-    throw new ConfigError(
-      'DATABASE_READ_URL',
-      withoutPassword(databaseReadUrl),
-      'needs DATABASE_URL',
-    );
-  }
-
-  const bucket = text('AVATARS_BUCKET', '');
-  if (!/^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$/.test(bucket)) {
-    throw new ConfigError(
-      'AVATARS_BUCKET',
-      bucket,
-      'must be empty or the name of a bucket: 3 to 63 small letters, digits, dots and hyphens',
-    );
-  }
-  const bucketEndpoint = text('AVATARS_ENDPOINT', '');
-  if (bucketEndpoint !== '' && bucket === '') {
-    throw new ConfigError('AVATARS_ENDPOINT', bucketEndpoint, 'needs AVATARS_BUCKET');
-  }
-
+export function readConfig(env: Environment): Config {
+  const { text, integer, url, oneOf, list } = parsersFor(env);
   const host = text('HOST', '127.0.0.1');
   const port = integer('PORT', DEFAULT_PORT, 0, 65_535);
   const hostInUrl = host.includes(':') ? `[${host}]` : host;
@@ -170,28 +119,25 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     (item) => item === '*' || (URL.canParse(item) && new URL(item).origin === item),
     'must be * or a comma-separated list of origins such as https://app.example.org',
   );
+  const databaseUrl = readDatabaseUrl(env, 'DATABASE_URL');
+  const databaseReadUrl = readDatabaseUrl(env, 'DATABASE_READ_URL');
+  if (databaseReadUrl !== null && databaseUrl === null) {
+    throw new ConfigError(
+      'DATABASE_READ_URL',
+      withoutPassword(databaseReadUrl),
+      'needs DATABASE_URL',
+    );
+  }
   const hasRateLimits = oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on';
-  const quota = (name: string, fallback: number) => integer(name, fallback, 1, MAX_QUOTA);
-  const rates = {
-    space: { perHour: quota('SPACES_PER_HOUR', 100), perDay: quota('SPACES_PER_DAY', 500) },
-    message: {
-      perHour: quota('MESSAGES_PER_HOUR', 1_000),
-      perDay: quota('MESSAGES_PER_DAY', 5_000),
-    },
-    change: { perHour: quota('CHANGES_PER_HOUR', 1_000), perDay: quota('CHANGES_PER_DAY', 5_000) },
-  };
   return {
     host,
     port,
     publicUrl,
     dataDir: resolve(text('DATA_DIR', './data')),
-    databaseUrl: databaseUrl || null,
-    databaseReadUrl: databaseReadUrl || null,
+    databaseUrl,
+    databaseReadUrl,
     avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
-    avatarBucket:
-      bucket === ''
-        ? null
-        : { name: bucket, endpoint: bucketEndpoint ? url('AVATARS_ENDPOINT', '') : null },
+    avatarBucket: readAvatarBucket(env),
     workers: integer('WORKERS', 1, 1, 64),
     drainSeconds: integer('DRAIN_SECONDS', 1, 0, 3600),
     trustProxy: list(
@@ -202,17 +148,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
     hasRateLimits,
-    quotas: {
-      rates: hasRateLimits ? rates : null,
-      maxSpaces: quota('MAX_SPACES', 1_000),
-      maxParticipations: quota('MAX_PARTICIPATIONS', 2_000),
-      maxTags: quota('MAX_TAGS', 5_000),
-      maxSessions: quota('MAX_SESSIONS', 100),
-    },
+    quotas: readQuotas(env, hasRateLimits),
     publicRateLimit:
       text('PUBLIC_RATE_LIMIT', '') === 'off'
         ? null
-        : integer('PUBLIC_RATE_LIMIT', 1_200, 1, 1_000_000_000, ', or off'),
+        : integer('PUBLIC_RATE_LIMIT', 1_200, 1, MAX_LIMIT, ', or off'),
     metricsToken: text('METRICS_TOKEN', '') || null,
     instance: text('INSTANCE', hostname()),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -223,9 +163,96 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   };
 }
 
-/** Masks the user name and the password of a URL. */
-function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//***@');
+function readDatabaseUrl(env: Environment, name: string): string | null {
+  const value = parsersFor(env).text(name, '');
+  if (value === '') return null;
+  if (/^postgres(ql)?:$/.test(protocolOf(value))) return value;
+  throw new ConfigError(
+    name,
+    withoutPassword(value),
+    'must be empty or a URL such as postgres://user:password@db.example.org/spaces',
+  );
+}
+
+function readAvatarBucket(env: Environment): BucketLocation | null {
+  const { text, url } = parsersFor(env);
+  const name = text('AVATARS_BUCKET', '');
+  if (!/^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$/.test(name)) {
+    throw new ConfigError(
+      'AVATARS_BUCKET',
+      name,
+      'must be empty or the name of a bucket: 3 to 63 small letters, digits, dots and hyphens',
+    );
+  }
+  const endpoint = text('AVATARS_ENDPOINT', '');
+  if (name !== '') return { name, endpoint: endpoint ? url('AVATARS_ENDPOINT', '') : null };
+  if (endpoint !== '') throw new ConfigError('AVATARS_ENDPOINT', endpoint, 'needs AVATARS_BUCKET');
+  return null;
+}
+
+function readQuotas(env: Environment, hasRateLimits: boolean): Quotas {
+  const { integer } = parsersFor(env);
+  const quota = (name: string, fallback: number) => integer(name, fallback, 1, MAX_LIMIT);
+  const rates = {
+    space: { perHour: quota('SPACES_PER_HOUR', 100), perDay: quota('SPACES_PER_DAY', 500) },
+    message: {
+      perHour: quota('MESSAGES_PER_HOUR', 1_000),
+      perDay: quota('MESSAGES_PER_DAY', 5_000),
+    },
+    change: { perHour: quota('CHANGES_PER_HOUR', 1_000), perDay: quota('CHANGES_PER_DAY', 5_000) },
+  };
+  return {
+    rates: hasRateLimits ? rates : null,
+    maxSpaces: quota('MAX_SPACES', 1_000),
+    maxParticipations: quota('MAX_PARTICIPATIONS', 2_000),
+    maxTags: quota('MAX_TAGS', 5_000),
+    maxSessions: quota('MAX_SESSIONS', 100),
+  };
+}
+
+/** Returns functions that parse one variable each. They throw a ConfigError if its value is invalid. */
+function parsersFor(env: Environment) {
+  const text = (name: string, fallback: string) => env[name]?.trim() || fallback;
+  return {
+    text,
+    /** @param alternative names another accepted value in the error message */
+    integer(name: string, fallback: number, min: number, max: number, alternative = ''): number {
+      const value = text(name, '');
+      if (value === '') return fallback;
+      const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      throw new ConfigError(
+        name,
+        value,
+        `must be a whole number from ${min} to ${max}${alternative}`,
+      );
+    },
+    /** Returns a URL without a trailing slash. */
+    url(name: string, fallback: string): string {
+      const value = text(name, fallback);
+      const parsed = URL.canParse(value) ? new URL(value) : undefined;
+      if (parsed && /^https?:$/.test(parsed.protocol) && !parsed.search && !parsed.hash) {
+        return parsed.href.replace(/\/+$/, '');
+      }
+      throw new ConfigError(name, value, 'must be a URL such as https://spaces.example.org');
+    },
+    oneOf<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+      const value = text(name, fallback);
+      const match = allowed.find((each) => each === value);
+      if (match) return match;
+      throw new ConfigError(name, value, `must be one of ${allowed.join(', ')}`);
+    },
+    /** Returns the items of a comma-separated list. */
+    list(name: string, isAllowed: (item: string) => boolean, requirement: string): string[] {
+      const value = text(name, '');
+      const items = value
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== '');
+      if (items.every(isAllowed)) return items;
+      throw new ConfigError(name, value, requirement);
+    },
+  };
 }
 
 function protocolOf(text: string): string {

@@ -59,22 +59,20 @@ export function startHousekeeping({
     return queuedRemoval;
   };
   const stopping = new AbortController();
-  let examination: Promise<void> | undefined;
-  // Not part of the other work, which must not wait for it.
-  const examineAvatars = () => {
-    examination ??= attempt(() => removeUnusedAvatars(engine, avatars, stopping.signal)).finally(
-      () => {
-        examination = undefined;
-      },
-    );
-    return examination;
+  let scan: Promise<void> | undefined;
+  // Not part of the other work, which must not wait for this slow scan of the whole store.
+  const scanForUnusedAvatars = () => {
+    scan ??= attempt(() => removeUnusedAvatars(engine, avatars, stopping.signal)).finally(() => {
+      scan = undefined;
+    });
+    return scan;
   };
   const run = async () => {
     pendingWork = enqueueRemoval().then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(() => rateLimits.deleteExpired());
     });
-    await Promise.all([pendingWork, examineAvatars()]);
+    await Promise.all([pendingWork, scanForUnusedAvatars()]);
   };
 
   const timer = setInterval(run, HOUSEKEEPING_INTERVAL_MS).unref();
@@ -85,7 +83,7 @@ export function startHousekeeping({
     async stop() {
       clearInterval(timer);
       stopping.abort();
-      await Promise.all([pendingWork, examination]);
+      await Promise.all([pendingWork, scan]);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Quotas } from './config.ts';
 import type { Engine } from './database/engine.ts';
 
 /** The resources of domain functions that write for an account. */
-export interface Writing {
+export interface WriteResources {
   engine: Engine;
   quotas: Quotas;
 }

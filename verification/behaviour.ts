@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type { SearchResult, SpaceCreation } from '../generated/types.gen.ts';
+import { type Account, newUsername } from './accounts.ts';
 import { type Check, failedCheck } from './checks.ts';
 import { dataOf, type Exchange, UnexpectedResponse } from './exchange.ts';
 import { operationIn } from './missing-operations.ts';
-import { type Account, newUsername, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** An account with one public space. */
 interface Subject {
@@ -155,8 +156,9 @@ function spaceIn(exchange: Exchange<SearchResult[]>, { spaceId }: Subject): Sear
 }
 
 function requireNoSpaceIn(exchange: Exchange<SearchResult[]>, { spaceId }: Subject): void {
-  if (resultsIn(exchange).some(({ space_id }) => space_id === spaceId))
+  if (resultsIn(exchange).some(({ space_id }) => space_id === spaceId)) {
     throw new UnexpectedResponse(exchange, `still returned the space ${spaceId}`);
+  }
 }
 
 function requireNewUsername(
@@ -164,15 +166,18 @@ function requireNewUsername(
   username: string | undefined,
   { newUsername }: Subject,
 ): void {
-  if (username !== newUsername)
+  if (username !== newUsername) {
     throw new UnexpectedResponse(exchange, `returned the username ${username}, not ${newUsername}`);
+  }
 }
 
 function requireProblem(exchange: Exchange<unknown>, status: number, code: string): void {
   const { response, error } = exchange;
-  if (response?.status !== status)
+  if (response?.status !== status) {
     throw new UnexpectedResponse(exchange, `returned ${response?.status} instead of ${status}`);
+  }
   const { code: actual } = (error ?? {}) as { code?: string };
-  if (actual !== code)
+  if (actual !== code) {
     throw new UnexpectedResponse(exchange, `returned the code "${actual}" instead of "${code}"`);
+  }
 }

@@ -42,8 +42,9 @@ export function explainCauses(causes: readonly Cause[]): string {
 
 /** Returns a check that failed with the error. */
 export function failedCheck(name: string, error: unknown): Check {
-  if (!(error instanceof UnexpectedResponse))
+  if (!(error instanceof UnexpectedResponse)) {
     return { name, causes: [{ text: explainNetworkError(error) }] };
+  }
   const { message: text, request, response } = error;
   const check: Check = { name, causes: [{ text }], request, response };
   if (error instanceof MissingOperation) check.missingOperation = error.operationId;
@@ -108,8 +109,9 @@ function explainField({ message, location }: Difference, { id }: Transaction): C
   const { pointer } = location;
   const code = declaredResponses.find((each) => each.id === id)?.code;
   const [, value] = /No enum match for: (.+)$/.exec(message) ?? [];
-  if (pointer === '/code' && code !== undefined && value !== undefined)
+  if (pointer === '/code' && code !== undefined && value !== undefined) {
     return { text: `Wrong code: ${value} instead of "${code}"` };
+  }
   // The message repeats the pointer at its beginning.
   let text = message.replace(/^(At '[^']*'|data\S*) /, '');
   for (const [pattern, replacement] of phrases) text = text.replace(pattern, replacement);

@@ -94,14 +94,17 @@ function parseArguments({ name }: Program, args: string[]) {
 function chooseServers(program: Program, positionals: string[], values: Values): StartServers {
   const [text, ...others] = positionals;
   const { email, password } = values;
-  if ((email === undefined) !== (password === undefined))
+  if ((email === undefined) !== (password === undefined)) {
     throw new NotVerifiedError('--email and --password require each other.');
-  if (text === undefined && program.startServers && email === undefined)
+  }
+  if (text === undefined && program.startServers && email === undefined) {
     return program.startServers;
-  if (text === undefined || others.length > 0)
+  }
+  if (text === undefined || others.length > 0) {
     throw new NotVerifiedError(
       `Pass the URL of one server. ${program.name} --help shows the usage.`,
     );
+  }
   const url = parseUrl(text);
   const credentials =
     email === undefined || password === undefined ? undefined : { email, password };
@@ -114,10 +117,11 @@ function selectOperations(only: string | undefined): Set<string> {
   if (only === undefined) return new Set(known);
   const selected = only.split(',').map((each) => each.trim());
   const unknown = selected.filter((each) => !known.includes(each));
-  if (unknown.length > 0)
+  if (unknown.length > 0) {
     throw new NotVerifiedError(
       `openapi.yaml has no operation "${unknown[0]}". Pass operation ids such as ${known[0]},${known[1]}.`,
     );
+  }
   return new Set(selected);
 }
 
@@ -125,10 +129,11 @@ function selectOperations(only: string | undefined): Set<string> {
 function parseUrl(text: string): string {
   const url = URL.parse(text);
   const isServer = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
-  if (!isServer)
+  if (!isServer) {
     throw new NotVerifiedError(
       `"${text}" is not the URL of a server, such as http://127.0.0.1:3000.`,
     );
+  }
   return url.href.replace(/\/+$/, '');
 }
 

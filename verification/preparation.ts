@@ -1,3 +1,4 @@
+import { newUsername } from './accounts.ts';
 import {
   type DeclaredResponse,
   declaredResponses,
@@ -6,7 +7,7 @@ import {
 import type { Transaction } from './dredd.ts';
 import { REQUEST_TIMEOUT_MS } from './exchange.ts';
 import type { Servers } from './verify.ts';
-import { newUsername, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** A PNG of 8 x 8 pixels. */
 const avatar = Buffer.from(
@@ -216,14 +217,18 @@ export function prepareWith(
       onSkip(response, reason);
     };
     if (status === '408') return skip('Dredd cannot send a request slowly');
-    if (!special && (id === 'login 403' || id === 'register 403'))
+    if (!special && (id === 'login 403' || id === 'register 403')) {
       return skip('only the operator can suspend an account or close registration');
-    if (!special && (status === '500' || status === '503'))
+    }
+    if (!special && (status === '500' || status === '503')) {
       return skip('a request cannot make a working server fail');
-    if (!special && EXCEEDS_QUOTA.includes(id))
+    }
+    if (!special && EXCEEDS_QUOTA.includes(id)) {
       return skip('using up this quota takes too many requests');
-    if (!special && status === '429' && isLimitShared(response))
+    }
+    if (!special && status === '429' && isLimitShared(response)) {
       return skip('reaching this limit would block other users at the same IP address');
+    }
 
     if (special) {
       const { hostname, port } = new URL(special.url);
@@ -236,8 +241,9 @@ export function prepareWith(
     if (operation.acceptsToken && status !== '401') setToken(transaction, target.creator.token);
     await (changes[id] ?? changesByStatus[status])?.(transaction, target);
     const isQuotaLow = special !== undefined;
-    if (status === '429' && !(await reachLimit(transaction, target.url, isQuotaLow)) && !special)
+    if (status === '429' && !(await reachLimit(transaction, target.url, isQuotaLow)) && !special) {
       return skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
+    }
   };
 }
 

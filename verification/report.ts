@@ -83,8 +83,9 @@ function formatBlocked(blocked: Map<string, string>, isVerbose: boolean): string
 
 function formatOmitted(omitted: Map<string, string>, isVerbose: boolean): string[] {
   if (omitted.size === 0) return [];
-  if (!isVerbose)
+  if (!isVerbose) {
     return [`${omitted.size} declared responses were not checked; --verbose explains why.`];
+  }
   return [...Map.groupBy(omitted, ([, reason]) => reason)].flatMap(([reason, entries]) => [
     ...wrap(`Not checked because ${reason}:`, '  '),
     ...formatNames(entries.map(([id]) => id)),

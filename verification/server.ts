@@ -1,9 +1,10 @@
+import type { Credentials } from './accounts.ts';
 import { operations } from './contract.ts';
 import { explainNetworkError, REQUEST_TIMEOUT_MS, UnexpectedResponse } from './exchange.ts';
 import { isNotImplemented } from './missing-operations.ts';
 import { shorten, toOneLine } from './text.ts';
 import type { Servers } from './verify.ts';
-import { type Credentials, openWorld } from './world.ts';
+import { openWorld } from './world.ts';
 
 /** Maximum length of the text of a response in a message. */
 const MAX_MESSAGE_LENGTH = 400;
@@ -34,8 +35,9 @@ async function requireApi(url: string): Promise<void> {
   const response = await get(href);
   const { status, headers } = response;
   const location = headers.get('location');
-  if (location !== null)
+  if (location !== null) {
     throw new NotVerifiedError(`${url} redirects to ${location}. Pass the URL of that server.`);
+  }
   if (await isOfApi(response)) return;
   // The server may not implement this operation.
   for (const other of operations.filter(({ method }) => method === 'GET')) {
@@ -63,9 +65,11 @@ async function isOfApi(response: Response): Promise<boolean> {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof SuppressedError)
+  if (error instanceof SuppressedError) {
     return `${explain(error.suppressed)} ${(error.error as Error).message}`;
-  if (error instanceof UnexpectedResponse && error.response !== undefined)
+  }
+  if (error instanceof UnexpectedResponse && error.response !== undefined) {
     return shorten(toOneLine(`${error.request} returned ${error.response}`), MAX_MESSAGE_LENGTH);
+  }
   return explainNetworkError(error);
 }

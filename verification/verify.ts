@@ -38,8 +38,9 @@ export async function verify(
 ): Promise<Verification> {
   const selected = declaredResponses.filter(({ operation }) => isSelected(operation.operationId));
   const omitted = new Map<string, string>();
-  for (const { id } of selected.filter(({ isFirstExample }) => !isFirstExample))
+  for (const { id } of selected.filter(({ isFirstExample }) => !isFirstExample)) {
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
+  }
   const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason), isSelected);
   const results = await runDredd(servers.world.url, prepare);
   const checked = new Set(results.map(({ transaction }) => transaction.id));

@@ -1,13 +1,16 @@
-import { randomBytes } from 'node:crypto';
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type { Message, Registration, Space, SpaceCreation } from '../generated/types.gen.ts';
+import {
+  type Account,
+  type CreateClient,
+  type Credentials,
+  type ExistingAccount,
+  logIn,
+  TemporaryAccounts,
+  useExistingAccount,
+} from './accounts.ts';
 import { dataOf, MissingOperation, REQUEST_TIMEOUT_MS } from './exchange.ts';
-
-export interface Account extends Registration {
-  userId: string;
-  token: string;
-}
 
 /**
  * Temporary accounts on a server, with the data that provokes the declared responses. If the server does not implement
@@ -53,8 +56,6 @@ export interface World {
   close(): Promise<void>;
 }
 
-export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
-
 /** As in the description of `reportMessage`. */
 const MAX_OPEN_REPORTS = 20;
 
@@ -66,12 +67,6 @@ const SPACE: SpaceCreation = {
   tags: ['baking'],
 };
 
-/** Credentials of an existing account to use instead of a temporary one. */
-export interface Credentials {
-  email: string;
-  password: string;
-}
-
 /**
  * Creates the test data on a server.
  * @throws UnexpectedResponse if a request fails, unless the server does not implement the operation
@@ -79,59 +74,25 @@ export interface Credentials {
 export async function openWorld(url: string, credentials?: Credentials): Promise<World> {
   const fetchInTime: typeof fetch = (input, init) =>
     fetch(input, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-  const client = (token = '') =>
+  const client: CreateClient = (token = '') =>
     createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
-  const accounts: (Registration & { token?: string })[] = [];
-
-  const createRegistration = () => {
-    const username = newUsername();
-    const password = randomBytes(12).toString('base64url');
-    return { username, email: `${username}@example.com`, password };
-  };
-  const register = async () => {
-    const body = createRegistration();
-    const session = await dataOf(api.register({ client: client(), body }));
-    const account = { ...body, userId: session.user_id, token: session.access_token };
-    accounts.push(account);
-    return account;
-  };
-  let implementsRegister = true;
-  const newRegistration = () => {
-    const account = createRegistration();
-    if (implementsRegister) accounts.push(account);
-    return account;
-  };
-  const logIn = async ({ email, password }: Registration) => {
-    const session = await dataOf(api.login({ client: client(), body: { email, password } }));
-    return session.access_token;
-  };
+  const accounts = new TemporaryAccounts(client);
+  const register = () => accounts.register();
+  let existing: ExistingAccount | undefined;
   const openedSessions: string[] = [];
+
   const openSession = async (account: Account) => {
-    await logIn(account);
+    await logIn(client, account);
     const own = client(account.token);
     const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
     if (!newest) throw new Error(`${account.email} has no session.`);
     openedSessions.push(newest.session_id);
     return newest.session_id;
   };
-  let restoreAccount = async () => {};
-  /** Logs in to an existing account. `close` restores its username and bio and deletes its new spaces. */
-  const useAccount = async ({ email, password }: Credentials): Promise<Account> => {
-    const session = await dataOf(api.login({ client: client(), body: { email, password } }));
-    const own = client(session.access_token);
-    const { username, bio } = await dataOf(api.getProfile({ client: own }));
-    const before = await spacesOf(own);
-    restoreAccount = async () => {
-      const created = (await spacesOf(own)).filter((space_id) => !before.includes(space_id));
-      for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
-      await dataOf(api.changeUsername({ client: own, body: { username } }));
-      await dataOf(api.changeBio({ client: own, body: { bio } }));
-      for (const session_id of openedSessions) {
-        await api.endSession({ client: own, path: { session_id } });
-      }
-      await api.logout({ client: own });
-    };
-    return { username, email, password, userId: session.user_id, token: session.access_token };
+  const openCreator = async () => {
+    if (!credentials) return register();
+    existing = await useExistingAccount(client, credentials);
+    return existing.account;
   };
   const createSpace = ({ token }: Account, visibility: Space['visibility'] = 'public') =>
     dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
@@ -153,30 +114,18 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   };
 
   const close = async () => {
-    await restoreAccount();
-    const remaining: string[] = [];
-    for (const { email, password, token } of accounts) {
-      const deleteWith = async (accessToken: string) =>
-        (await api.deleteAccount({ client: client(accessToken) })).response?.status;
-      let status = token && (await deleteWith(token));
-      if (status !== 200) {
-        // The session has ended, or a request under test registered the account.
-        const { data, response } = await api.login({ client: client(), body: { email, password } });
-        status = data ? await deleteWith(data.access_token) : response?.status;
-      }
-      // 401: the account was never registered, or a request under test deleted it.
-      const isDeleted = status === 200 || status === 401;
-      if (!isDeleted) remaining.push(email);
-    }
-    if (remaining.length > 0)
+    await existing?.restore(openedSessions);
+    const remaining = await accounts.deleteAll();
+    if (remaining.length > 0) {
       throw new Error(`These accounts could not be deleted from ${url}: ${remaining.join(', ')}.`);
+    }
   };
 
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(close);
-  const creator = await provide(() => (credentials ? useAccount(credentials) : register()));
+  const creator = await provide(openCreator);
   const other = await provide(register, () => {
-    implementsRegister = false;
+    accounts.canRegister = false;
   });
   // Each list gets two items, so that its first page links to the next one.
   const space = await provide(async () => {
@@ -193,12 +142,12 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     return account;
   });
   const removed = await provide(async () => {
-    const accounts = [await register(), await register()] as const;
-    for (const account of accounts) {
-      await joinSpace(account, space());
-      await removeParticipant(creator(), space(), account);
+    const users = [await register(), await register()] as const;
+    for (const user of users) {
+      await joinSpace(user, space());
+      await removeParticipant(creator(), space(), user);
     }
-    return accounts[0];
+    return users[0];
   });
   const privateSpace = await provide(async () => {
     const created = await createSpace(creator(), 'private');
@@ -241,8 +190,8 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     },
     client,
     register,
-    newRegistration,
-    logIn,
+    newRegistration: () => accounts.newRegistration(),
+    logIn: (account) => logIn(client, account),
     openSession: () => openSession(creator()),
     registerFrequentReporter: () => registerFrequentReporter(creator(), space()),
     createSpace: () => createSpace(creator()),
@@ -269,10 +218,4 @@ async function provide<T>(
       throw error;
     };
   }
-}
-
-/** Returns the ids of the 100 spaces joined last. A run creates fewer. */
-async function spacesOf(client: Client): Promise<string[]> {
-  const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
-  return participations.map(({ space }) => space.space_id);
 }

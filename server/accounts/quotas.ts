@@ -7,15 +7,11 @@ import { DomainError, RateExceededError } from '../errors.ts';
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 24 * HOUR_SECONDS;
 
-const DESCRIPTIONS: Readonly<Record<Action, string>> = {
-  space: 'An account can create or update',
-  message: 'An account can send',
-  change: 'An account can make',
-};
-const UNITS: Readonly<Record<Action, string>> = {
-  space: 'spaces',
-  message: 'messages',
-  change: 'changes',
+/** Describes a limit, for error messages. */
+const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: string) => string>> = {
+  space: (limit) => `An account can create or update at most ${limit} spaces`,
+  message: (limit) => `An account can send at most ${limit} messages`,
+  change: (limit) => `An account can make at most ${limit} changes`,
 };
 
 /**
@@ -55,10 +51,7 @@ export async function countAction(
   const secondsLeft = (beganAt: string, seconds: number) =>
     Math.max(1, Math.ceil(seconds - (now - Date.parse(beganAt)) / 1000));
   const rateExceeded = (limit: number, period: string, seconds: number) =>
-    new RateExceededError(
-      `${DESCRIPTIONS[action]} at most ${formatCount(limit)} ${UNITS[action]} per ${period}.`,
-      seconds,
-    );
+    new RateExceededError(`${DESCRIBE_LIMIT[action](formatCount(limit))} per ${period}.`, seconds);
   if (counts.day_count > perDay) {
     throw rateExceeded(perDay, 'day', secondsLeft(counts.day_began_at, DAY_SECONDS));
   }

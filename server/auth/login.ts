@@ -9,12 +9,17 @@ import { type OpenedSession, openSession } from './sessions.ts';
 /** Each attempt after the first one means that the password or its hash was replaced during the previous attempt. */
 const MAX_ATTEMPTS = 3;
 
+interface LoginResources {
+  engine: Engine;
+  quotas: Pick<Quotas, 'maxSessions'>;
+}
+
 /**
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
  * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
 export async function login(
-  resources: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
+  resources: LoginResources,
   email: string,
   password: string,
 ): Promise<OpenedSession> {
@@ -27,7 +32,7 @@ export async function login(
 
 /** Returns undefined if the stored hash was replaced after it had been verified. */
 async function attemptLogin(
-  { engine, quotas }: Parameters<typeof login>[0],
+  { engine, quotas }: LoginResources,
   email: string,
   password: string,
 ): Promise<OpenedSession | undefined> {

@@ -54,8 +54,8 @@ export async function verifyPassword(stored: string | null, password: string): P
 }
 
 /**
- * Whether a hash should be replaced at the next login: it has weaker parameters than new hashes, or an older version has
- * imported it although it is too expensive to verify.
+ * Whether a hash should be replaced at the next login: it has weaker parameters than new hashes, or it was imported by
+ * an older version and is too expensive to verify.
  */
 export function needsRehash(stored: string): boolean {
   const { memoryCost, timeCost, parallelism } = parseOptions(stored);

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { SessionSummary } from '../../generated/types.gen.ts';
-import type { Quotas } from '../config.ts';
+import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -17,13 +17,6 @@ export interface Caller {
 export interface OpenedSession {
   userId: string;
   token: string;
-}
-
-export interface SessionLifetimes {
-  /** Maximum time since the last use. */
-  idleSeconds: number;
-  /** Maximum time since the session was opened. */
-  absoluteSeconds: number;
 }
 
 /** Allows people and secret scanners to recognise a token. */
@@ -92,8 +85,9 @@ export async function findCaller(
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
   // Not awaited, because a busy writer must not delay requests that only read.
-  if (last_used_at < secondsBefore(now, LAST_USED_INTERVAL_SECONDS))
+  if (last_used_at < secondsBefore(now, LAST_USED_INTERVAL_SECONDS)) {
     void updateLastUsed(engine, caller.sessionPk);
+  }
   return caller;
 }
 

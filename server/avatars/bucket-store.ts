@@ -10,6 +10,7 @@ import {
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
+import type { BucketLocation } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import {
   type AvatarStore,
@@ -33,13 +34,6 @@ const MAX_ATTEMPTS = 2;
 
 /** The pause of a scan after each page of up to 1,000 objects. */
 const SCAN_PAUSE_MS = 50;
-
-/** A bucket of an S3-compatible storage. */
-export interface BucketLocation {
-  name: string;
-  /** URL of the storage. Null for AWS. */
-  endpoint: string | null;
-}
 
 /** An operation on the bucket failed. A later retry may succeed. */
 export class BucketError extends Error {

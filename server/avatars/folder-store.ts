@@ -53,7 +53,7 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
 
     removeUnused: (findUsed, signal) => removeUnused(path, findUsed, signal),
 
-    // Any failed system call, because the arguments of this module's calls are always valid.
+    // Any failed system call. It cannot be due to invalid arguments, because `assertAvatarName` has checked the names.
     isUnavailable: (error) => error instanceof Error && 'syscall' in error,
   };
 }

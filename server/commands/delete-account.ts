@@ -1,11 +1,11 @@
-import { readArguments } from '../command-line.ts';
+import { commandLine, readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 import { deleteSuspendedAccount } from '../profile/account-deletion.ts';
-import { noSuchAccount } from './accounts.ts';
-import { deleteDiscardedFiles } from './avatar-files.ts';
+import { accountNotFound } from './account-not-found.ts';
+import { removeDiscardedAvatarsNow } from './discarded-avatars.ts';
 
 const { argument: account } = readArguments('delete-account');
 
@@ -13,12 +13,12 @@ await runProgram(async () => {
   const config = configFromEnvironment();
   await using engine = await openExistingDatabase(config);
   const outcome = await deleteSuspendedAccount(engine, account);
-  if (outcome === 'unknown') throw new OperatorError(noSuchAccount(account));
+  if (outcome === 'unknown') throw accountNotFound(account);
   if (outcome === 'not suspended') {
     throw new OperatorError(
-      `The account ${account} is not suspended. Suspend it first with: npm run suspend-account -- ${account}`,
+      `The account ${account} is not suspended. Suspend it first with: ${commandLine('suspend-account', account)}`,
     );
   }
-  await deleteDiscardedFiles(engine, config);
+  await removeDiscardedAvatarsNow(engine, config);
   console.log(`The account ${account} and everything in it has been deleted.`);
 });

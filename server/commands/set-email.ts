@@ -4,7 +4,7 @@ import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { DomainError, OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
-import { noSuchAccount } from './accounts.ts';
+import { accountNotFound } from './account-not-found.ts';
 
 const [account = '', newEmail = ''] = readArguments('set-email').positionals;
 
@@ -12,7 +12,7 @@ await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
   try {
     if (!(await setEmail(engine, account, newEmail))) {
-      throw new OperatorError(noSuchAccount(account));
+      throw accountNotFound(account);
     }
   } catch (error) {
     throw error instanceof DomainError ? new OperatorError(error.message) : error;

@@ -1,16 +1,15 @@
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
-import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 import { suspendAccount } from '../profile/account-suspension.ts';
-import { noSuchAccount } from './accounts.ts';
+import { accountNotFound } from './account-not-found.ts';
 
 const { argument: account } = readArguments('suspend-account');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
-  if (!(await suspendAccount(engine, account))) throw new OperatorError(noSuchAccount(account));
+  if (!(await suspendAccount(engine, account))) throw accountNotFound(account);
   console.log(
     `The account ${account} is suspended. Its sessions have ended, and its profile and spaces are hidden.`,
   );

@@ -2,7 +2,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { countForNetwork } from '../http/rate-limits.ts';
+import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
@@ -26,7 +26,7 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
-      const message = await countForNetwork(rateLimits, 'message', request, () =>
+      const message = await withNetworkLimit(rateLimits, 'message', request, () =>
         sendMessage(context, callerOf(request), space_id, text),
       );
       return reply.code(201).send(message);
@@ -39,7 +39,7 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
 
     appreciateMessage: async (request, reply) => {
       const { message_id } = request.params;
-      const message = await countForNetwork(rateLimits, 'change', request, () =>
+      const message = await withNetworkLimit(rateLimits, 'change', request, () =>
         appreciate(context, callerOf(request), message_id),
       );
       return reply.code(200).send(message);

@@ -2,7 +2,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { sendJsonParts } from '../http/json-parts.ts';
-import { countForNetwork, withRateLimit } from '../http/rate-limits.ts';
+import { withNetworkLimit, withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { readAccountData } from '../profile/account-data.ts';
 import { deleteAccount } from '../profile/account-deletion.ts';
@@ -39,7 +39,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
     },
 
     changeBio: async (request, reply) => {
-      await countForNetwork(rateLimits, 'change', request, () =>
+      await withNetworkLimit(rateLimits, 'change', request, () =>
         changeBio(context, callerOf(request), request.body.bio),
       );
       return reply.code(200).send({ message: 'Your bio has been changed.' });

@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { countForNetwork } from '../http/rate-limits.ts';
+import { withNetworkLimit } from '../http/rate-limits.ts';
 import { reportMessage, reportSpace } from '../reports/reports.ts';
 
 const CONFIRMATION = { message: 'The operator of this server will review your report.' };
@@ -13,7 +13,7 @@ export function reportsHandlers(
   return {
     reportSpace: async (request, reply) => {
       const { space_id } = request.params;
-      await countForNetwork(rateLimits, 'change', request, () =>
+      await withNetworkLimit(rateLimits, 'change', request, () =>
         reportSpace(context, callerOf(request), space_id, request.body.reason),
       );
       return reply.code(200).send(CONFIRMATION);
@@ -21,7 +21,7 @@ export function reportsHandlers(
 
     reportMessage: async (request, reply) => {
       const { message_id } = request.params;
-      await countForNetwork(rateLimits, 'change', request, () =>
+      await withNetworkLimit(rateLimits, 'change', request, () =>
         reportMessage(context, callerOf(request), message_id, request.body.reason),
       );
       return reply.code(200).send(CONFIRMATION);

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { countForNetwork, withFurtherLimit } from '../http/rate-limits.ts';
+import { withFurtherLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import {
   joinSpace,
   leaveSpace,
@@ -32,7 +32,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
   const { engine, rateLimits } = context;
   return {
     createSpace: async (request, reply) => {
-      const space = await countForNetwork(rateLimits, 'space', request, () =>
+      const space = await withNetworkLimit(rateLimits, 'space', request, () =>
         createSpace(context, callerOf(request), request.body),
       );
       return reply.code(201).send(space);
@@ -45,7 +45,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await countForNetwork(rateLimits, 'space', request, () =>
+      const space = await withNetworkLimit(rateLimits, 'space', request, () =>
         updateSpace(context, callerOf(request), space_id, request.body),
       );
       return reply.code(200).send(space);
@@ -74,7 +74,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
             joinSpace(context, caller, space_id, invitation),
           ),
         );
-      const participation = await countForNetwork(rateLimits, 'change', request, attempt);
+      const participation = await withNetworkLimit(rateLimits, 'change', request, attempt);
       return reply.code(200).send(participation);
     },
 
@@ -85,7 +85,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     renewInvitationCode: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await countForNetwork(rateLimits, 'change', request, () =>
+      const space = await withNetworkLimit(rateLimits, 'change', request, () =>
         renewInvitationCode(context, callerOf(request), space_id),
       );
       return reply.code(200).send(space);
@@ -109,7 +109,7 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     removeParticipant: async (request, reply) => {
       const { space_id, user_id } = request.params;
-      const removal = await countForNetwork(rateLimits, 'change', request, () =>
+      const removal = await withNetworkLimit(rateLimits, 'change', request, () =>
         removeParticipant(context, callerOf(request), space_id, user_id),
       );
       return reply.code(200).send(removal);

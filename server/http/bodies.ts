@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fast
 import type { Operation } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { findBodyProblem, hasBody } from './body-headers.ts';
-import { HttpProblem } from './problems.ts';
+import { HttpProblem, unstorableText } from './problems.ts';
 import { MULTIPART_OPTIONS } from './uploads.ts';
 
 /** Parses JSON and multipart bodies. Bodies of other types are not read. */
@@ -54,11 +54,7 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     parsed = value;
   });
   const pointer = findUnstorable(parsed);
-  if (pointer !== undefined) {
-    throw new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
-      pointers: [{ pointer, message: 'contains a NUL character or an unpaired surrogate' }],
-    });
-  }
+  if (pointer !== undefined) throw unstorableText(pointer);
   return parsed;
 }
 

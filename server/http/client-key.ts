@@ -2,17 +2,7 @@ import { isIP, isIPv4 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
-
-/** The rate-limit keys of the sender of a request. */
-export interface Sender {
-  /** The IPv4 address, or the /64 block of an IPv6 address. */
-  client: string;
-  /**
-   * The IPv4 address, or the /48 block of an IPv6 address. Many providers assign a /48 to a single customer, who can
-   * send from 65,536 blocks of the size /64.
-   */
-  network: string;
-}
+import type { Sender } from '../rate-limits/read-limits.ts';
 
 type Connection = Pick<FastifyRequest, 'ip' | 'socket'>;
 

@@ -35,7 +35,7 @@ interface Tags {
  *
  * It runs in the browser: its source text is part of the page's script, so it must not use anything outside itself.
  */
-export function plugin({ React }: SwaggerUi) {
+export function themePlugin({ React }: SwaggerUi) {
   const collapseError = (Response: unknown) => (props: ResponseProps) => {
     const { code, response, getComponent } = props;
     const original = React.createElement(Response, props);
@@ -63,7 +63,7 @@ export function plugin({ React }: SwaggerUi) {
   return { wrapComponents: { response: collapseError }, fn: { opsFilter } };
 }
 
-export const STYLE = `
+export const THEME_CSS = `
 .swagger-ui .response details > summary {
   cursor: pointer;
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { parseDocument } from 'yaml';
 import type { Context } from '../context.ts';
 import { contractText } from '../contract.ts';
-import { plugin, STYLE } from './documentation-theme.ts';
+import { THEME_CSS, themePlugin } from './documentation-theme.ts';
 
 /**
  * Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`.
@@ -40,11 +40,11 @@ export async function serveDocumentation(
       persistAuthorization: true,
       docExpansion: 'list',
       filter: true,
-      plugins: [plugin],
+      plugins: [themePlugin],
       // Disables the public validator, which would receive the contract.
       validatorUrl: null,
     },
-    theme: { title: 'space-service', css: [{ filename: 'theme.css', content: STYLE }] },
+    theme: { title: 'space-service', css: [{ filename: 'theme.css', content: THEME_CSS }] },
   });
 }
 

@@ -108,6 +108,35 @@ export function problemDocument(
   };
 }
 
+const MAX_REPORTED_ERRORS = 20;
+
+/**
+ * Returns the problem of a request with invalid values.
+ * @param pointers the invalid values; only the first 20 are reported
+ */
+export function invalidValues(
+  pointers: readonly Pointer[],
+  code: ProblemCode = 'invalid_request',
+): HttpProblem {
+  const reported = pointers.slice(0, MAX_REPORTED_ERRORS);
+  const summary = reported
+    .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
+    .join('; ');
+  return new HttpProblem(code, `The request is invalid: ${summary}.`, { pointers: reported });
+}
+
+/** Returns the name of the parameter or field at a pointer. */
+function nameIn(pointer: string): string {
+  return pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
+}
+
+/** @param pointer a JSON pointer to a text that JSON or the database would change, see `findUnstorable` */
+export function unstorableText(pointer: string): HttpProblem {
+  return new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
+    pointers: [{ pointer, message: 'contains a NUL character or an unpaired surrogate' }],
+  });
+}
+
 export function notFound(): HttpProblem {
   return new HttpProblem('not_found', 'The path does not exist.');
 }
@@ -121,11 +150,11 @@ export function preconditionFailed(): HttpProblem {
 }
 
 /** @param headers with the Content-Range, which states the size of the file */
-export function rangeNotSatisfiable(headers?: Record<string, string>): HttpProblem {
+export function rangeNotSatisfiable(headers: Record<string, string> = {}): HttpProblem {
   return new HttpProblem(
     'range_not_satisfiable',
     'The range is malformed or lies outside of the file. Content-Range states the size of the file.',
-    { ...(headers && { headers }) },
+    { headers },
   );
 }
 

@@ -43,10 +43,11 @@ export async function withFurtherLimit<T>(
 }
 
 /**
- * Runs an action that counts against a quota of the account. All accounts in a network together have a limit, too.
+ * Runs an action that also counts against the limit of all accounts in a network together. `countAction` counts it
+ * against the quota of the account.
  * @throws RateExceededError
  */
-export async function countForNetwork<T>(
+export async function withNetworkLimit<T>(
   { networkActions }: Pick<RateLimits, 'networkActions'>,
   action: Action,
   request: FastifyRequest,

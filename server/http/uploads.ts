@@ -107,14 +107,16 @@ function avatarMissing(): DomainError {
   );
 }
 
+export function malformedForm(): DomainError {
+  return new DomainError(
+    'invalid_request',
+    'The body is not a complete multipart/form-data form. It must start and end with the boundary in Content-Type.',
+  );
+}
+
 function explainParserError(cause: unknown): DomainError {
   const { code } = cause as { code?: unknown };
-  const error = WRONG_PART_CODES.has(code)
-    ? avatarMissing()
-    : new DomainError(
-        'invalid_request',
-        'The body is not a complete multipart/form-data form. It must start and end with the boundary in Content-Type.',
-      );
+  const error = WRONG_PART_CODES.has(code) ? avatarMissing() : malformedForm();
   error.cause = cause;
   return error;
 }

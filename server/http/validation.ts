@@ -4,9 +4,7 @@ import { EMAIL_PATTERN } from '../accounts/email.ts';
 import type { Pointer } from '../errors.ts';
 import { escapePointer } from '../text/storable.ts';
 import { isPercentEncodedUtf8, malformedQuery } from './percent-encoding.ts';
-import { HttpProblem } from './problems.ts';
-
-const MAX_REPORTED_ERRORS = 20;
+import { type HttpProblem, invalidValues } from './problems.ts';
 
 const AJV_OPTIONS: Options = {
   allErrors: true,
@@ -45,13 +43,8 @@ function assertPatternsHaveMessages(schema: object): void {
 export function explainValidation(error: unknown): HttpProblem | undefined {
   const { validation, validationContext } = error as FastifyError & { validationContext?: string };
   if (!validation) return undefined;
-  const pointers = (validation as ErrorObject[])
-    .slice(0, MAX_REPORTED_ERRORS)
-    .map((each) => pointerOf(each, validationContext));
-  const summary = pointers
-    .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
-    .join('; ');
-  return new HttpProblem('invalid_request', `The request is invalid: ${summary}.`, { pointers });
+  const errors = validation as ErrorObject[];
+  return invalidValues(errors.map((each) => pointerOf(each, validationContext)));
 }
 
 function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'body'): Pointer {
@@ -63,11 +56,6 @@ function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'bo
   if (context === 'querystring') return { pointer: `?${name}`, message };
   if (context === 'params') return { pointer: `{${name}}`, message };
   return { pointer: path, message };
-}
-
-/** Returns the name of the parameter or field at a pointer. */
-function nameIn(pointer: string): string {
-  return pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
 }
 
 /** One message for each keyword that the schemas of the contract use. */

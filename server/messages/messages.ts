@@ -10,10 +10,10 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { findSpace } from '../spaces/spaces.ts';
-import type { Stores, Writing } from '../stores.ts';
+import type { Stores, WriteResources } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';
-import { describeCreator } from '../users/creator.ts';
+import { summarizeUser } from '../users/user-summary.ts';
 
 /**
  * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
@@ -46,7 +46,7 @@ export async function listMessages(
  * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
-  { engine, avatars, quotas }: Stores & Writing,
+  { engine, avatars, quotas }: Stores & WriteResources,
   caller: Caller,
   spaceId: string,
   text: string,
@@ -216,7 +216,7 @@ function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
   return {
     message_id: row.message_id,
     space_id: row.space_id,
-    author: describeCreator(avatars, row),
+    author: summarizeUser(avatars, row),
     text: row.text,
     word_count: row.word_count,
     appreciation_count: row.appreciation_count ?? 0,

@@ -23,8 +23,8 @@ export function explainUnsupportedVersion(version) {
  * @param {string} version such as 24.21.0
  */
 export function explainInsecureVersion(version) {
-  if (version.localeCompare(MIN_SECURE_NODE_VERSION, 'en', { numeric: true }) >= 0)
-    return undefined;
+  const isSecure = version.localeCompare(MIN_SECURE_NODE_VERSION, 'en', { numeric: true }) >= 0;
+  if (isSecure) return undefined;
   return (
     `Node.js v${version} lacks security fixes. ` +
     `Run a public service on v${MIN_SECURE_NODE_VERSION} or newer.`

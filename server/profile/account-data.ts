@@ -8,12 +8,8 @@ import type {
   OwnReport,
   Space,
 } from '../../generated/types.gen.ts';
-import {
-  type Caller,
-  listSessions,
-  requireSession,
-  type SessionLifetimes,
-} from '../auth/sessions.ts';
+import { type Caller, listSessions, requireSession } from '../auth/sessions.ts';
+import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
 import { describeSpaces } from '../spaces/spaces.ts';

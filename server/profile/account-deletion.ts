@@ -35,8 +35,7 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
  * it created with everything in them.
  *
  * One transaction removes all of this from every response, and deletes rows for up to `maxMs`. `eraseDeletedRows`
- * deletes the rest. Then maintenance overwrites the deleted text, and housekeeping deletes the
- * avatar's file.
+ * deletes the rest. Then maintenance overwrites the deleted text, and housekeeping removes the avatar.
  * @throws DomainError `unauthenticated` if the session has ended meanwhile
  */
 export async function eraseAccount(
@@ -146,8 +145,9 @@ export async function eraseDeletedRows(
       startedAt = performance.now();
       return repeatUntil(startedAt + maxTransactionMs, () => eraseSome(engine, trx));
     });
-    if (stopping?.aborted || performance.now() > deadline)
+    if (stopping?.aborted || performance.now() > deadline) {
       return !(await hasDeletedRows(engine.db));
+    }
     // As long as the transaction, because writers of other processes retry at intervals and could miss a shorter pause.
     await sleep(performance.now() - startedAt);
   }

@@ -2,14 +2,14 @@ import { parseBio } from '../accounts/bio.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { transact } from '../database/transaction.ts';
-import type { Writing } from '../stores.ts';
+import type { WriteResources } from '../stores.ts';
 
 /**
  * Replaces the caller's bio.
  * @throws DomainError `bio_invalid`, `too_many_requests`
  */
 export async function changeBio(
-  { engine, quotas }: Writing,
+  { engine, quotas }: WriteResources,
   caller: Caller,
   text: string,
 ): Promise<void> {

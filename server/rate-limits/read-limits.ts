@@ -3,17 +3,21 @@ import { LRUCache } from 'lru-cache';
 /** Limits public reads per client and network with token buckets in memory. */
 export interface ReadLimits {
   /** Counts a read. */
-  count(reader: Reader): ReadDecision;
+  count(sender: Sender): ReadDecision;
   /** Returns the allowed reads since the last call, by key. Counts them only after the first call. */
   takeCounts(): ReadCounts;
   /** Adds reads that other processes have allowed. */
   addCounts(counts: ReadCounts): void;
 }
 
-/** The rate-limit keys of the sender of a read. */
-export interface Reader {
+/** The rate-limit keys of the sender of a request. */
+export interface Sender {
+  /** The IPv4 address, or the /64 block of an IPv6 address. */
   client: string;
-  /** The same as the client for IPv4. */
+  /**
+   * The IPv4 address, or the /48 block of an IPv6 address. Many providers assign a /48 to a single customer, who can
+   * send from 65,536 blocks of the size /64.
+   */
   network: string;
 }
 

@@ -22,6 +22,10 @@ interface Person {
   languages: string[];
 }
 
+interface User extends Person {
+  id: string;
+}
+
 interface Conversation {
   title: string;
   description: string;
@@ -40,11 +44,19 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
  * @param passwordHash of all sample users
  */
 export function* sampleRecords(passwordHash: string, now: Date): Iterable<ExchangeRecord> {
-  const random = randomNumbers(7);
   const people = read<Person[]>('people.yaml').map((person, i) => ({
     ...person,
     id: i === 0 ? EXAMPLE_IDS.user : `sample-user-${i + 1}`,
   }));
+  yield* recordsOfUsers(people, passwordHash, now);
+  yield* recordsOfSpaces(people, now);
+}
+
+function* recordsOfUsers(
+  people: readonly User[],
+  passwordHash: string,
+  now: Date,
+): Iterable<ExchangeRecord> {
   for (const [i, { id, username, bio, verified }] of people.entries()) {
     yield {
       type: 'user',
@@ -57,7 +69,10 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
       created_at: before(now, 200 * DAY_MS - i * DAY_MS),
     };
   }
+}
 
+function* recordsOfSpaces(people: readonly User[], now: Date): Iterable<ExchangeRecord> {
+  const random = randomNumbers(7);
   const conversations = readdirSync(new URL('spaces/', import.meta.url))
     .sort()
     .flatMap((file) => read<Conversation[]>(`spaces/${file}`));
@@ -98,16 +113,16 @@ export function* sampleRecords(passwordHash: string, now: Date): Iterable<Exchan
         joined_at: before(now, ageMs - MINUTE_MS),
       };
     }
-    yield* messagesOf(conversation, { spaceId, speakers, listeners, ageMs, now, random });
+    yield* recordsOfMessages(conversation, { spaceId, speakers, listeners, ageMs, now, random });
   }
 }
 
-function* messagesOf(
+function* recordsOfMessages(
   { messages }: Conversation,
   setting: {
     spaceId: string;
-    speakers: { id: string }[];
-    listeners: { id: string }[];
+    speakers: User[];
+    listeners: User[];
     ageMs: number;
     now: Date;
     random: () => number;
@@ -118,7 +133,7 @@ function* messagesOf(
     // The second message is the first one by another user, which the demo's account can appreciate.
     const isExample = spaceId === EXAMPLE_IDS.space && i === 1;
     const messageId = isExample ? EXAMPLE_IDS.message : `${spaceId}-message-${i + 1}`;
-    const author = speakers[i % speakers.length] as { id: string };
+    const author = speakers[i % speakers.length] as User;
     // The messages are spread over the first half of the space's age.
     const messageAgeMs = ageMs - 2 * MINUTE_MS - (ageMs / 2) * (i / messages.length);
     yield {

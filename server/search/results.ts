@@ -49,7 +49,7 @@ export function readFragments({ head, tail }: Fragments): IndexedValues {
 
 /**
  * Returns SQL for a search result, from a row of `public_spaces` and the creator's row of `users`. The creator has the
- * same fields as from `describeCreator`. Ids, usernames and avatar names need no JSON escaping, because they cannot
+ * same fields as from `summarizeUser`. Ids, usernames and avatar names need no JSON escaping, because they cannot
  * contain quotes, backslashes or control characters.
  */
 export function resultJson(avatarBaseUrl: RawBuilder<string>): RawBuilder<SearchResultJson> {

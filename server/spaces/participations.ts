@@ -8,9 +8,9 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
-import type { Stores, Writing } from '../stores.ts';
-import { describeCreator } from '../users/creator.ts';
-import { assertMayParticipate } from './space-quotas.ts';
+import type { Stores, WriteResources } from '../stores.ts';
+import { summarizeUser } from '../users/user-summary.ts';
+import { assertParticipationQuota } from './space-quotas.ts';
 import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
@@ -20,7 +20,7 @@ import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound }
  *   `quota_exceeded`, `too_many_requests`
  */
 export async function joinSpace(
-  { engine, avatars, quotas }: Stores & Writing,
+  { engine, avatars, quotas }: Stores & WriteResources,
   caller: Caller,
   spaceId: string,
   invitationCode: string | undefined,
@@ -34,7 +34,7 @@ export async function joinSpace(
         throw spaceNotFound();
       }
       await assertNotRemoved(trx, space.pk, caller.userPk);
-      await assertMayParticipate(trx, quotas, caller);
+      await assertParticipationQuota(trx, quotas, caller);
       const joined_at = new Date().toISOString();
       await trx
         .insertInto('participations')
@@ -176,7 +176,7 @@ export async function listParticipants(
   }
   const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.user_pk]);
   const items = page.items.map((row) => ({
-    user: describeCreator(avatars, row),
+    user: summarizeUser(avatars, row),
     joined_at: row.joined_at,
   }));
   return { items, next: page.next };

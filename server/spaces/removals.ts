@@ -6,8 +6,8 @@ import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import type { Stores, Writing } from '../stores.ts';
-import { describeCreator } from '../users/creator.ts';
+import type { Stores, WriteResources } from '../stores.ts';
+import { summarizeUser } from '../users/user-summary.ts';
 import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
 import { findOwnSpace } from './spaces.ts';
 
@@ -18,7 +18,7 @@ import { findOwnSpace } from './spaces.ts';
  *   `too_many_requests`
  */
 export async function removeParticipant(
-  { engine, avatars, quotas }: Stores & Writing,
+  { engine, avatars, quotas }: Stores & WriteResources,
   caller: Caller,
   spaceId: string,
   userId: string,
@@ -41,7 +41,7 @@ export async function removeParticipant(
       );
     }
     if (participation.user_pk === space.creatorPk) throw creatorCannotLeave();
-    const user = describeCreator(avatars, participation);
+    const user = summarizeUser(avatars, participation);
     if (participation.removed_at !== null) return { user, removed_at: participation.removed_at };
     const removed_at = new Date().toISOString();
     await trx
@@ -108,7 +108,7 @@ export async function listRemovals(
   }
   const page = pageOf(await query.execute(), limit, (row) => [row.removed_at, row.user_pk]);
   const items = page.items.map((row) => ({
-    user: describeCreator(avatars, row),
+    user: summarizeUser(avatars, row),
     removed_at: row.removed_at,
   }));
   return { items, next: page.next };

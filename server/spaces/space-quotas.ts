@@ -9,7 +9,7 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 // counting at the limit, because an import can exceed it by far.
 
 /** @throws DomainError `quota_exceeded` if the caller cannot create another space */
-export async function assertMayCreate(
+export async function assertSpaceQuota(
   trx: DatabaseTransaction,
   { maxSpaces }: Pick<Quotas, 'maxSpaces'>,
   { userPk }: Caller,
@@ -25,7 +25,7 @@ export async function assertMayCreate(
 }
 
 /** @throws DomainError `quota_exceeded` if the caller cannot join another space */
-export async function assertMayParticipate(
+export async function assertParticipationQuota(
   trx: DatabaseTransaction,
   { maxParticipations }: Pick<Quotas, 'maxParticipations'>,
   { userPk }: Caller,

@@ -8,14 +8,14 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
-import type { Stores, Writing } from '../stores.ts';
+import type { Stores, WriteResources } from '../stores.ts';
 import {
   CONTROLS_AND_LINE_SEPARATORS,
   CONTROLS_EXCEPT_LINE_FEED,
   isBlank,
 } from '../text/characters.ts';
-import { describeCreator } from '../users/creator.ts';
-import { assertMayCreate, assertMayParticipate, assertTagQuota } from './space-quotas.ts';
+import { summarizeUser } from '../users/user-summary.ts';
+import { assertParticipationQuota, assertSpaceQuota, assertTagQuota } from './space-quotas.ts';
 import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
 
 /**
@@ -23,7 +23,7 @@ import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
  * @throws DomainError `invalid_request`, `quota_exceeded`, `too_many_requests`
  */
 export async function createSpace(
-  { engine, avatars, quotas }: Stores & Writing,
+  { engine, avatars, quotas }: Stores & WriteResources,
   caller: Caller,
   creation: SpaceCreation,
 ): Promise<Space> {
@@ -34,8 +34,8 @@ export async function createSpace(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'space');
-    await assertMayCreate(trx, quotas, caller);
-    await assertMayParticipate(trx, quotas, caller);
+    await assertSpaceQuota(trx, quotas, caller);
+    await assertParticipationQuota(trx, quotas, caller);
     const { pk } = await trx
       .insertInto('spaces')
       .values({
@@ -86,7 +86,7 @@ export async function readSpace(
  *   `quota_exceeded`, `too_many_requests`
  */
 export async function updateSpace(
-  { engine, avatars, quotas }: Stores & Writing,
+  { engine, avatars, quotas }: Stores & WriteResources,
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
@@ -158,7 +158,7 @@ async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): 
  * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`, `too_many_requests`
  */
 export async function renewInvitationCode(
-  { engine, avatars, quotas }: Stores & Writing,
+  { engine, avatars, quotas }: Stores & WriteResources,
   caller: Caller,
   spaceId: string,
 ): Promise<Space> {
@@ -303,7 +303,7 @@ export async function describeSpaces(
         title: row.title,
         description: row.description,
         visibility: row.visibility,
-        creator: describeCreator(avatars, row),
+        creator: summarizeUser(avatars, row),
         participant_count: row.participant_count,
         tags: tags.get(row.pk) ?? [],
         created_at: row.created_at,

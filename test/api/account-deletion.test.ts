@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import path from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
@@ -27,8 +27,8 @@ const statsOf = async ({ client }: TestUser) =>
 
 const deleteAccount = ({ client }: TestUser) => api.deleteAccount({ client, throwOnError: true });
 
-describe('A deleted account', () => {
-  test('is deleted immediately, with all its sessions', async () => {
+describe('The deletion of an account', () => {
+  test('ends all its sessions immediately', async () => {
     const user = await app.register();
     const { email, password } = user;
     const login = await api.login({ client: app.client(), body: { email, password } });
@@ -50,7 +50,7 @@ describe('A deleted account', () => {
     ['the type application/json and no body', { headers: { 'content-type': 'application/json' } }],
     ['another type and no body', { headers: { 'content-type': 'text/plain' } }],
     ['a malformed body', { headers: { 'content-type': 'application/json' }, body: '{' }],
-  ])('is deleted by a request with %s', async (_, init: RequestInit) => {
+  ])('is accepted from a request with %s', async (_, init: RequestInit) => {
     const user = await app.register();
     const headers = { ...user.headers, ...init.headers };
     const response = await app.fetch('/api/profile/account', {
@@ -75,7 +75,7 @@ describe('A deleted account', () => {
     expect(response?.status).toBe(201);
   });
 
-  test('is removed from every response and from the statistics of other users', async () => {
+  test('removes it from every response and from the statistics of other users', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const title = 'Vanishing lighthouses';
     const own = await createSpace(gone, { title, tags: ['lighthouse'] });
@@ -150,7 +150,7 @@ describe('A deleted account', () => {
     });
   });
 
-  test('does not change the participant count of spaces that it had left', async () => {
+  test('does not change the participant count of spaces that the user had left', async () => {
     const [gone, other] = [await app.register(), await app.register()];
     const space = await createSpace(other);
     await joinSpace(gone, space);
@@ -403,5 +403,5 @@ async function readTrie({ context }: TestApp): Promise<Buffer> {
 /** Deletes discarded avatars. Returns the remaining files in the avatar folder. */
 async function listAvatarFiles({ context }: TestApp): Promise<string[]> {
   await context.housekeeping.run();
-  return readdir(path.join(context.config.dataDir, 'avatars'));
+  return readdir(join(context.config.dataDir, 'avatars'));
 }

@@ -8,8 +8,8 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { head, openRaw, type RawResponse, sendRaw, validateRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 
-const MiB = 1024 * 1024;
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const MEBIBYTE = 1024 * 1024;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 let app: TestApp;
 let caller: TestUser;
@@ -40,7 +40,7 @@ function problemOf(response: RawResponse | undefined) {
   if (!response) throw new Error('There was no response.');
   const problem = JSON.parse(validateRaw('GET', `${app.url}/`, response).body);
   expect(problem.status).toBe(response.status);
-  expect(problem.request_id).toMatch(uuid);
+  expect(problem.request_id).toMatch(UUID);
   expect(response.headers.get('cache-control')).toBe('no-store');
   return problem;
 }
@@ -373,14 +373,14 @@ describe('The server', () => {
     );
     expect(new Set(ids).size).toBe(3);
     for (const [i, id] of ids.entries()) {
-      expect(id).toMatch(uuid);
+      expect(id).toMatch(UUID);
       await expectLogged(id, { status: [404, 401, 400][i] });
     }
   });
 });
 
 describe('The unread rest of a request body', () => {
-  const length = { 'Content-Length': 60 * MiB };
+  const length = { 'Content-Length': 60 * MEBIBYTE };
   const chunks = { 'Transfer-Encoding': 'chunked' };
   const json = { 'Content-Type': 'application/json' };
 
@@ -420,13 +420,17 @@ describe('The unread rest of a request body', () => {
       const isChunked = 'Transfer-Encoding' in headers;
       const piece = Buffer.from(isChunked ? `10000\r\n${filler}\r\n` : filler);
       if (!isChunked) expect((await connection.readResponse())?.status).toBe(status);
-      for (let sent = 0; sent < 60 * MiB && !connection.socket.destroyed; sent += filler.length) {
+      for (
+        let sent = 0;
+        sent < 60 * MEBIBYTE && !connection.socket.destroyed;
+        sent += filler.length
+      ) {
         await connection.write(piece);
       }
       await connection.closed;
       if (isChunked) expect((await connection.readResponse())?.status).toBe(status);
-      expect(socket.bytesRead).toBeGreaterThan(15 * MiB);
-      expect(socket.bytesRead).toBeLessThan(18 * MiB);
+      expect(socket.bytesRead).toBeGreaterThan(15 * MEBIBYTE);
+      expect(socket.bytesRead).toBeLessThan(18 * MEBIBYTE);
     },
   );
 

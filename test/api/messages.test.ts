@@ -113,7 +113,7 @@ describe('sendMessage', () => {
     expect(texts(await list(ann))).toEqual(['hello']);
   });
 
-  test('rejects unknown and malformed space IDs', async () => {
+  test('rejects unknown and malformed space ids', async () => {
     const sendError = (space_id: string) =>
       getError(api.sendMessage({ client: ann.client, body: { space_id, text: 'hello' } }));
     expect(await sendError('no-space')).toBe('404 space_not_found');
@@ -125,8 +125,9 @@ describe('sendMessage', () => {
 describe('listMessages', () => {
   test('returns the newest first, even among messages of the same millisecond', async () => {
     const sent: string[] = [];
-    for (const i of Array(30).keys())
+    for (const i of Array(30).keys()) {
       sent.unshift((await sendMessage(ann, space, `No. ${i}`)).text);
+    }
     const query = { space_id: space.space_id, limit: 100 };
     const { data } = await api.listMessages({ client: stranger.client, query, throwOnError: true });
     expect(texts(data)).toEqual(sent);
@@ -381,7 +382,7 @@ test.each([
   ['a'.repeat(65), '400 invalid_request'],
   ['no id', '400 invalid_request'],
   ['%', '400 invalid_request'],
-])('operations on the message ID %j return %s', async (id, expected) => {
+])('operations on the message id %j return %s', async (id, expected) => {
   const { client } = ann;
   const path = { message_id: id };
   for (const call of [

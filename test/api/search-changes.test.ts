@@ -139,12 +139,14 @@ describe.each<[string, (word: string) => string]>([
               await api.updateSpace({ client, path, body: { visibility: 'public' } });
               break;
             case 'join':
-              for (const guest of guests.slice(0, each.guests))
+              for (const guest of guests.slice(0, each.guests)) {
                 await api.joinSpace({ client: guest.client, path, body: {} });
+              }
               break;
             case 'leave':
-              for (const guest of guests.slice(0, each.guests))
+              for (const guest of guests.slice(0, each.guests)) {
                 await api.leaveSpace({ client: guest.client, path });
+              }
               break;
           }
         };
@@ -186,8 +188,9 @@ describe('A space whose rank falls between two pages', () => {
     [
       'loses its participants',
       async ({ space_id }: Space) => {
-        for (const { client } of guests)
+        for (const { client } of guests) {
           await api.leaveSpace({ client, path: { space_id }, throwOnError: true });
+        }
       },
     ],
     [

@@ -7,7 +7,7 @@ import { restoreAccount, suspendAccount } from '../../server/profile/account-sus
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { readPages } from '../support/pages.ts';
+import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
 
@@ -237,7 +237,7 @@ describe('A suspended account', () => {
     const [seen] = (await first.json()) as Space[];
     const hidden = creators.find(({ userId }) => userId !== seen?.creator.user_id) as TestUser;
     await suspend(hidden.userId);
-    const next = /<(.+)>/.exec(first.headers.get('link') ?? '')?.[1] as string;
+    const next = nextPage(first) as string;
     const rest = (await readPages<Space>(app, next)).flat();
     expect(rest).toHaveLength(2);
     expect(rest.map(({ creator }) => creator.user_id)).not.toContain(hidden.userId);

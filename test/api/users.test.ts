@@ -59,11 +59,11 @@ describe('getUser', () => {
   });
 
   test.each([
-    ['an unknown ID', 'a'.repeat(64), '404 user_not_found'],
+    ['an unknown id', 'a'.repeat(64), '404 user_not_found'],
     ['a username', 'ann', '404 user_not_found'],
     ['an email address', 'ann@example.com', '400 invalid_request'],
-    ['an ID of 65 characters', 'a'.repeat(65), '400 invalid_request'],
-    ['an ID with a space', 'no id', '400 invalid_request'],
+    ['an id of 65 characters', 'a'.repeat(65), '400 invalid_request'],
+    ['an id with a space', 'no id', '400 invalid_request'],
   ])('rejects %s', async (_, user_id, expected) => {
     expect(await getError(api.getUser({ client: ben.client, path: { user_id } }))).toBe(expected);
   });

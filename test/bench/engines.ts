@@ -58,8 +58,9 @@ export async function measureEngines(
   );
   const rows: Comparison['rows'] = classes.map(([name]) => ({ name, values: [] }));
   const measure = async (each: Column) => {
-    for (const [i, [, list]] of classes.entries())
+    for (const [i, [, list]] of classes.entries()) {
       rows[i]?.values.push(median(await each.time(list)));
+    }
   };
   for (const each of columns) await measure(each);
   // Each engine is closed before the next one starts, because the index stores the rules.

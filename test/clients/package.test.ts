@@ -45,7 +45,7 @@ let installed: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'space-client-'));
   built = join(folder, 'built');
-  await run(process.execPath, ['codegen/package.ts', built, 'space-service']);
+  await run(process.execPath, ['codegen/build-packages.ts', built, 'space-service']);
   const source = join(built, 'space-service');
   const { stdout } = await run('npm', ['pack', source, '--pack-destination', folder, '--silent']);
   tarball = join(folder, stdout.trim());

@@ -31,8 +31,9 @@ test('passes for a server that keeps the contract, and deletes its accounts and 
 test('--help explains the options', async () => {
   const { code, stdout } = await contractCheck('--help');
   expect(code).toBe(0);
-  for (const option of ['--email', '--password', '--only', '--junit', '--verbose', '--help'])
+  for (const option of ['--email', '--password', '--only', '--junit', '--verbose', '--help']) {
     expect(stdout).toContain(option);
+  }
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 

@@ -222,8 +222,9 @@ describe.each([
   }, 120_000);
 
   test.each(faults)('finds $name', ({ found }) => {
-    for (const [check, cause] of Object.entries(found))
+    for (const [check, cause] of Object.entries(found)) {
       expect(failures.get(check), check).toEqual([expect.stringContaining(cause)]);
+    }
   });
 
   test('finds no other fault', () => {

@@ -175,8 +175,9 @@ async function perform(app: TestApp, users: TestUser[], operation: Operation): P
   const client = clientOf(users.findIndex(({ userId }) => userId === creator));
   switch (operation.kind) {
     case 'change':
-      if (Object.keys(operation.space).length > 0)
+      if (Object.keys(operation.space).length > 0) {
         await api.updateSpace({ client, path, body: operation.space, throwOnError: true });
+      }
       break;
     case 'delete':
       await api.deleteSpace({ client, path, throwOnError: true });

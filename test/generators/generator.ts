@@ -174,8 +174,9 @@ export async function installNodePackages(workspace: Workspace): Promise<void> {
   // Node.js and TypeScript look for packages in the parent folders, too.
   const packages = join(workspace.cache, 'node_modules');
   await installOnce(workspace, 'package-lock.json', packages, async () => {
-    for (const file of ['package.json', 'package-lock.json'])
+    for (const file of ['package.json', 'package-lock.json']) {
       await cp(join(workspace.folder, file), join(workspace.cache, file));
+    }
     await workspace.run(`npm ci --prefix ${workspace.cache} --no-audit --no-fund`);
   });
   workspace.addToPath(join(packages, '.bin'));

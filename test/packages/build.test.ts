@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** Runs `npm run build` with arguments. */
-const build = (...args: string[]) => run(process.execPath, ['codegen/package.ts', ...args]);
+const build = (...args: string[]) => run(process.execPath, ['codegen/build-packages.ts', ...args]);
 
 test('the build replaces an earlier build', async () => {
   const target = join(folder, 'built');

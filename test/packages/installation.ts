@@ -40,7 +40,7 @@ export async function installPackage(
   dependencies: readonly string[],
   folder: string,
 ): Promise<Installation> {
-  await run(process.execPath, ['codegen/package.ts', join(folder, 'built'), name]);
+  await run(process.execPath, ['codegen/build-packages.ts', join(folder, 'built'), name]);
   const source = join(folder, 'built', name);
   const packed = await run('npm', ['pack', source, '--pack-destination', folder, '--silent']);
   const tarball = join(folder, packed.stdout.trim());

@@ -217,7 +217,7 @@ describe('space-service-mock --stateful', () => {
   test('runs the server that is installed beside it', async () => {
     const built = join(folder, 'server');
     const name = 'space-service-server';
-    await run(process.execPath, ['codegen/package.ts', built, name]);
+    await run(process.execPath, ['codegen/build-packages.ts', built, name]);
     const path = join(installation.project, 'node_modules', name);
     await rename(join(built, name), path);
     // Its dependencies. The tests of its package install it with copies of them.

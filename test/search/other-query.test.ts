@@ -212,8 +212,9 @@ describe('findOtherQuery', () => {
     // With all 8-letter words over four letters in the dictionary, correcting twelve words exceeds the limit.
     const letters = [...'abcd'];
     let words = [''];
-    for (let i = 0; i < 8; i += 1)
+    for (let i = 0; i < 8; i += 1) {
       words = words.flatMap((word) => letters.map((each) => word + each));
+    }
     const typed = words
       .filter((_, i) => i % 5_000 === 0)
       .slice(0, 12)

@@ -60,8 +60,9 @@ describe('slicesAfter', () => {
         const slices = [...slicesAfter(dictionary, after, maxSpacePk, maxDocuments)];
 
         const bounds = [after, ...slices.map(({ lastKey }) => lastKey)];
-        for (const [i, { lastKey }] of slices.entries())
+        for (const [i, { lastKey }] of slices.entries()) {
           expect(lastKey).toBeGreaterThan(bounds[i] as number);
+        }
         expect(slices.map(({ isLast }) => isLast)).toEqual(
           slices.map((_, i) => i === slices.length - 1),
         );

@@ -81,8 +81,9 @@ async function readPages(
     pages.push(page.items.map((item) => JSON.parse(item).space_id));
     answeredQuery = page.answeredQuery;
     position = page.next ? JSON.stringify(page.next) : undefined;
-    if (position && positions.has(position))
+    if (position && positions.has(position)) {
       throw new Error(`The position ${position} is repeated.`);
+    }
     if (position) positions.add(position);
   } while (position !== undefined);
   return { ids: pages.flat(), pages, answeredQuery };

@@ -64,8 +64,9 @@ describe('fold', () => {
     const wrong: string[] = [];
     for (let code = 0; code <= 0x10ffff; code += 1) {
       const folded = fold(`a${String.fromCodePoint(code)}b`);
-      if (fold(folded) !== folded || folded.normalize('NFC') !== folded)
+      if (fold(folded) !== folded || folded.normalize('NFC') !== folded) {
         wrong.push(code.toString(16));
+      }
     }
     expect(wrong).toEqual([]);
   });
@@ -176,8 +177,9 @@ describe('a text', () => {
     check(
       fc.property(written, (text) => {
         for (const { segment, isWordLike } of segmenter.segment(fold(text))) {
-          if (isWordLike)
+          if (isWordLike) {
             expect([segment, matches(queryWords(segment), text)]).toEqual([segment, true]);
+          }
         }
       }),
     );

@@ -91,8 +91,9 @@ export function validateExchange(exchange: Exchange): void {
   if (!found) {
     if (exchange.status >= 400) {
       const error = errorOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
-      if (type !== 'application/problem+json' || error)
+      if (type !== 'application/problem+json' || error) {
         throw violation(`not a problem document: ${type} ${error}`);
+      }
       const { code } = JSON.parse(exchange.body);
       if (!knownCodes.includes(code)) throw violation(`the code ${code} is not declared`);
     }
@@ -142,8 +143,9 @@ function requestError(
   }
   if (requestBody?.content['application/json']) {
     if (text === undefined) return requestBody.required ? 'the body is missing' : undefined;
-    if (requestType?.split(';')[0] !== 'application/json')
+    if (requestType?.split(';')[0] !== 'application/json') {
       return `the body has the type ${requestType}`;
+    }
     return errorOf(requestBody.content['application/json'].schema, JSON.parse(text));
   }
   return undefined;

@@ -50,6 +50,7 @@ function checkCoverage(recorded: string[]): void {
       `${excepted.length} justified in test/unreached.yaml.`,
   );
   if (missing.length > 0) throw new Error(`No test reaches: ${missing.join(', ')}`);
-  if (unneeded.length > 0)
+  if (unneeded.length > 0) {
     throw new Error(`Remove from test/unreached.yaml: ${unneeded.join(', ')}`);
+  }
 }

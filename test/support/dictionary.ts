@@ -14,8 +14,9 @@ export async function waitForDictionary({ context }: Pick<TestApp, 'context'>): 
       .select(['built_revision', 'value as revision'])
       .executeTakeFirstOrThrow();
     if (row.built_revision >= row.revision) return;
-    if (performance.now() > deadline)
+    if (performance.now() > deadline) {
       throw new Error(`The dictionary is outdated: ${JSON.stringify(row)}`);
+    }
     await sleep(POLL_INTERVAL_MS);
   }
 }

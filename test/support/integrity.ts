@@ -30,8 +30,8 @@ export function assertIntact(dataDir: string): void {
 }
 
 /**
- * Compares counters with the rows that they count, and the search indexes with a full rebuild from the same rows. The dictionary is compared only if it was built
- * after the last change.
+ * Compares counters with the rows that they count, and the search indexes with a full rebuild from the same rows. The
+ * dictionary is compared only if it was built after the last change.
  * @returns the number of rows in each rebuilt index
  * @throws AssertionError
  */

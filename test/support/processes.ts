@@ -49,7 +49,9 @@ export function startProcess(
   });
   // The program may end without reading its input.
   child.stdin.on('error', () => {}).end(input);
-  let [stdout, stderr, output] = ['', '', ''];
+  let stdout = '';
+  let stderr = '';
+  let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
     output += text;

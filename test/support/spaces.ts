@@ -35,7 +35,8 @@ export async function getError(
   const { error, response } = await call;
   if (response === undefined) throw error;
   const { status, code } = (error ?? {}) as { status?: number; code?: string };
-  if (response.status !== status)
+  if (response.status !== status) {
     throw new Error(`The status is ${response.status}, but the body contains ${status}.`);
+  }
   return `${status} ${code}`;
 }

@@ -379,8 +379,9 @@ function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
     const isDeleted = (table: string): string => {
       if (table === 'users') return `pk = ${gone}`;
       // A tag is deleted with its last space.
-      if (table === 'tags')
+      if (table === 'tags') {
         return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${isKept('space_tags')})`;
+      }
       const parents = foreignKeysOf(sqlite, table).filter(({ cascades }) => cascades);
       const conditions = parents.map(
         ({ column, parent }) =>

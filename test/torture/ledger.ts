@@ -105,8 +105,9 @@ export function openLedger(): Ledger {
           apply(changes, state);
           current = differencesOf(keys, state, actual);
         }
-        if (current.length > 0)
+        if (current.length > 0) {
           differences.push(...firstDifferences.map((fault) => `writer ${i}: ${fault}`));
+        }
       }
       const others = [...base.keys(), ...actual.keys()].filter(
         (key) => contains(key) && !writtenKeys.has(key),

@@ -37,12 +37,14 @@ export const passwords: Trial = {
 /** Asserts that a change keeps the caller's session and ends the others. */
 async function assertOthersEnd(url: string, person: Person): Promise<void> {
   const others = [await openSession(url, person), await openSession(url, person)];
-  for (const token of [person.token, ...others])
+  for (const token of [person.token, ...others]) {
     assert.equal(await getProfileStatus(url, token), 200);
+  }
   await changePassword(person, randomUUID());
   assert.equal(await getProfileStatus(url, person.token), 200, 'the session that made the change');
-  for (const token of others)
+  for (const token of others) {
     assert.equal(await getProfileStatus(url, token), 401, 'another session');
+  }
 }
 
 /** Changes the password repeatedly during logins with the previous one. */

@@ -112,8 +112,9 @@ async function writeTraced(trace: string, dataDir: string, count: number): Promi
     const sentAt = Date.now();
     const result = await write();
     assert(result.status !== undefined && result.status < 500, server.output());
-    if (result.status < 300 && result.isChange)
+    if (result.status < 300 && result.isChange) {
       timed.push({ ...result, sentAt, receivedAt: Date.now() + 1 });
+    }
   }
   return timed;
 }

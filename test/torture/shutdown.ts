@@ -66,8 +66,9 @@ async function stopUnderLoad(workers: string, hasUnfinished: boolean): Promise<S
 
   assert.equal(code, 0, server.output());
   assert(milliseconds <= MAX_STOP_MS, `the stop took ${milliseconds} ms`);
-  if (hasUnfinished)
+  if (hasUnfinished) {
     assert(milliseconds > 5_000, 'the service did not wait for the unfinished request');
+  }
   const notReady = readiness.filter(({ status }) => status === 503).length;
   assert(notReady > 0, '/readyz never returned 503');
   const loggedPaths = [...server.output().matchAll(/"url":"([^"]+)"/g)].map(([, path]) => path);

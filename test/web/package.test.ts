@@ -26,7 +26,11 @@ const PAGE = `<!doctype html>
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'web-package-'));
-  await run(process.execPath, ['codegen/package.ts', join(folder, 'built'), 'space-service']);
+  await run(process.execPath, [
+    'codegen/build-packages.ts',
+    join(folder, 'built'),
+    'space-service',
+  ]);
 }, 60_000);
 afterAll(() => rm(folder, { recursive: true }));
 

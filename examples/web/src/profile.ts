@@ -75,8 +75,9 @@ onSubmit(avatarForm, async (fields) => {
 });
 
 onSubmit(passwordForm, async (fields) => {
-  const [current, next] = [textOf(fields, 'currentPassword'), textOf(fields, 'newPassword')];
-  const { message } = await profileApi.changePassword(current, next);
+  const currentPassword = textOf(fields, 'currentPassword');
+  const newPassword = textOf(fields, 'newPassword');
+  const { message } = await profileApi.changePassword(currentPassword, newPassword);
   passwordForm.reset();
   return message;
 });

@@ -106,7 +106,8 @@ function announcementOf(
   answeredQuery: string,
 ): string {
   const correction = answeredQuery ? `Results for ${answeredQuery}. ` : '';
-  const [byText, byTag] = [generalSearchResults?.length ?? 0, tagSearchResults?.length ?? 0];
+  const byText = generalSearchResults?.length ?? 0;
+  const byTag = tagSearchResults?.length ?? 0;
   return `${correction}Spaces shown: ${byText} by text, ${byTag} by tag.`;
 }
 

@@ -15,8 +15,8 @@ onSubmit(signInForm, async (fields) => {
 });
 
 onSubmit(signUpForm, async (fields) => {
-  const [username, email] = [textOf(fields, 'username'), textOf(fields, 'email')];
-  await signUp(username, email, textOf(fields, 'password'));
+  const username = textOf(fields, 'username');
+  await signUp(username, textOf(fields, 'email'), textOf(fields, 'password'));
   openView('#/profile', `Welcome, ${username}.`);
 });
 

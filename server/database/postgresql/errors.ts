@@ -1,4 +1,4 @@
-import { OperatorError } from '../../errors.ts';
+import { OperatorError, withoutPassword } from '../../errors.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 
@@ -101,9 +101,4 @@ export function explainFailure(error: unknown, url: string): unknown {
       cause: error,
     },
   );
-}
-
-/** Masks the user name and the password of a URL. */
-export function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//***@');
 }

@@ -2,18 +2,11 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type PostgresPoolClient, sql } from 'kysely';
 import type pg from 'pg';
-import { OperatorError } from '../../errors.ts';
+import { OperatorError, withoutPassword } from '../../errors.ts';
 import type { Database, ReplicaReads } from '../engine.ts';
 import { onConnection } from '../transaction.ts';
 import { connect } from './dialect.ts';
-import {
-  isConflict,
-  isDenied,
-  isMissingSchema,
-  isPoolExhausted,
-  isUnavailable,
-  withoutPassword,
-} from './errors.ts';
+import { isConflict, isDenied, isMissingSchema, isPoolExhausted, isUnavailable } from './errors.ts';
 import { openPool } from './pool.ts';
 
 /** For each process. A read holds one connection until it ends. */

@@ -155,8 +155,9 @@ async function call(method: string, path: string, body: object, token = ''): Pro
     headers: { 'content-type': 'application/json', authorization: token },
     body: JSON.stringify(body),
   });
-  if (!response.ok)
+  if (!response.ok) {
     throw new Error(`${path} returned ${response.status}: ${await response.text()}`);
+  }
   return response.json();
 }
 

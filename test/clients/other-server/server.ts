@@ -33,8 +33,9 @@ const serviceHandlers: Pick<
 > = {
   register: async (request, reply) => {
     const { username, email, password } = request.body;
-    if ([...sessions.values()].some((account) => account.username === username))
+    if ([...sessions.values()].some((account) => account.username === username)) {
       return reply.code(409).send(problem(409, 'username_taken', 'The username is taken.'));
+    }
     const account = { user_id: randomUUID(), username, email, password, bio: '' };
     return reply.code(201).send(startSession(account));
   },
@@ -76,8 +77,9 @@ const serviceHandlers: Pick<
     const words = q.toLowerCase().split(/\s+/);
     const known = words.filter((word) => publicSpaces().some(contains(word)));
     const found = publicSpaces().filter((space) => known.every((word) => contains(word)(space)));
-    if (known.length < words.length)
+    if (known.length < words.length) {
       reply.header('answered-query', encodeURIComponent(known.join(' ')));
+    }
     return reply.code(200).send(page(reply, known.length > 0 ? found : [], limit, cursor));
   },
   searchSpacesByTag: async (request, reply) => {

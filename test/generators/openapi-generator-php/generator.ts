@@ -21,8 +21,9 @@ export const openapiGeneratorPhp: Generator = {
   install: installOpenapiGenerator,
   command: 'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g php -o client',
   async compile({ run, listFiles }) {
-    for (const file of [...(await listFiles('client/lib', '.php')), 'journey.php'])
+    for (const file of [...(await listFiles('client/lib', '.php')), 'journey.php']) {
       await run(`php -d error_reporting=-1 -l ${file}`);
+    }
   },
   journey: 'php journey.php',
 };

@@ -5,10 +5,10 @@ import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
 
 /**
- * Deletes the files of discarded avatars, without waiting for the housekeeping of the service.
- * @throws OperatorError if some files could not be deleted
+ * Removes discarded avatars from the configured store, without waiting for the housekeeping of the service.
+ * @throws OperatorError if some could not be removed
  */
-export async function deleteDiscardedFiles(
+export async function removeDiscardedAvatarsNow(
   engine: Engine,
   config: Pick<Config, 'dataDir' | 'avatarBaseUrl' | 'avatarBucket'>,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function deleteDiscardedFiles(
     if (!(error instanceof AggregateError)) throw error;
     const reasons = error.errors.map((each: Error) => each.message).join('; ');
     throw new OperatorError(
-      `The account no longer uses its avatar, but the file could not be deleted. The service retries within 10 minutes. ${reasons}`,
+      `The account no longer uses its avatar, but it could not be deleted. The service retries within 10 minutes. ${reasons}`,
     );
   }
 }

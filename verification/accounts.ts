@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import type { Client } from '../generated/client/index.ts';
+import * as api from '../generated/sdk.gen.ts';
+import type { Registration } from '../generated/types.gen.ts';
+import { dataOf } from './exchange.ts';
+
+export interface Account extends Registration {
+  userId: string;
+  token: string;
+}
+
+/** Credentials of an existing account. */
+export interface Credentials {
+  email: string;
+  password: string;
+}
+
+/** Returns a client that sends the access token, if any. */
+export type CreateClient = (token?: string) => Client;
+
+export const newUsername = () => `contract-${randomBytes(6).toString('hex')}`;
+
+/** Returns an access token of a new session. */
+export async function logIn(
+  client: CreateClient,
+  { email, password }: Credentials,
+): Promise<string> {
+  const session = await dataOf(api.login({ client: client(), body: { email, password } }));
+  return session.access_token;
+}
+
+/** Accounts that are deleted at the end of the check. */
+export class TemporaryAccounts {
+  readonly #client: CreateClient;
+  readonly #accounts: (Registration & { token?: string })[] = [];
+  /** Set to false if the server does not implement `register`, so that no later request creates an account. */
+  canRegister = true;
+
+  constructor(client: CreateClient) {
+    this.#client = client;
+  }
+
+  async register(): Promise<Account> {
+    const body = createRegistration();
+    const session = await dataOf(api.register({ client: this.#client(), body }));
+    const account = { ...body, userId: session.user_id, token: session.access_token };
+    this.#accounts.push(account);
+    return account;
+  }
+
+  /** Returns data for a registration by a later request. */
+  newRegistration(): Registration {
+    const registration = createRegistration();
+    if (this.canRegister) this.#accounts.push(registration);
+    return registration;
+  }
+
+  /** Returns the email addresses of the accounts that could not be deleted. */
+  async deleteAll(): Promise<string[]> {
+    const remaining: string[] = [];
+    for (const { email, password, token } of this.#accounts) {
+      let status = token && (await this.#deleteWith(token));
+      if (status !== 200) {
+        // The session has ended, or a request under test registered the account.
+        const body = { email, password };
+        const { data, response } = await api.login({ client: this.#client(), body });
+        status = data ? await this.#deleteWith(data.access_token) : response?.status;
+      }
+      // 401: the account was never registered, or a request under test deleted it.
+      const isDeleted = status === 200 || status === 401;
+      if (!isDeleted) remaining.push(email);
+    }
+    return remaining;
+  }
+
+  async #deleteWith(token: string): Promise<number | undefined> {
+    const { response } = await api.deleteAccount({ client: this.#client(token) });
+    return response?.status;
+  }
+}
+
+function createRegistration(): Registration {
+  const username = newUsername();
+  const password = randomBytes(12).toString('base64url');
+  return { username, email: `${username}@example.com`, password };
+}
+
+export interface ExistingAccount {
+  account: Account;
+  /** Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. */
+  restore(openedSessions: readonly string[]): Promise<void>;
+}
+
+/** Logs in to an existing account. */
+export async function useExistingAccount(
+  client: CreateClient,
+  { email, password }: Credentials,
+): Promise<ExistingAccount> {
+  const session = await dataOf(api.login({ client: client(), body: { email, password } }));
+  const own = client(session.access_token);
+  const { username, bio } = await dataOf(api.getProfile({ client: own }));
+  const earlierSpaces = await readSpaceIds(own);
+  return {
+    account: { username, email, password, userId: session.user_id, token: session.access_token },
+    async restore(openedSessions) {
+      const created = (await readSpaceIds(own)).filter((id) => !earlierSpaces.includes(id));
+      for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
+      await dataOf(api.changeUsername({ client: own, body: { username } }));
+      await dataOf(api.changeBio({ client: own, body: { bio } }));
+      for (const session_id of openedSessions) {
+        await api.endSession({ client: own, path: { session_id } });
+      }
+      await api.logout({ client: own });
+    },
+  };
+}
+
+/** Returns the ids of the 100 spaces joined last. A run creates fewer. */
+async function readSpaceIds(client: Client): Promise<string[]> {
+  const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
+  return participations.map(({ space }) => space.space_id);
+}
