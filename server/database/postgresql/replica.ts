@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { type PostgresPoolClient, sql } from 'kysely';
 import type pg from 'pg';
 import { OperatorError, withoutPassword } from '../../errors.ts';
@@ -162,8 +163,12 @@ export class Replica {
   async #onSnapshot<T>(work: (snapshot: Database, state: SnapshotState) => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const client = await this.#pool.connect();
+    let isLate = false;
     const timer = setTimeout(
-      () => socketOf(client).destroy(),
+      () => {
+        isLate = true;
+        socketOf(client).destroy();
+      },
       startedAt + READ_TIMEOUT_MS - performance.now(),
     );
     const release = (isBroken: boolean) => {
@@ -183,6 +188,7 @@ export class Replica {
       return result;
     } catch (error) {
       release(true);
+      if (isLate) throw tooSlow(error);
       throw error;
     }
   }
@@ -265,7 +271,7 @@ export class Replica {
     if (!replica.cursorKey.equals(primary.cursorKey)) {
       throw new OperatorError(`${this.#name} belongs to another database than DATABASE_URL.`);
     }
-    if (primary.migrations.some((name) => !replica.migrations.includes(name))) {
+    if (!isDeepStrictEqual(primary.migrations, replica.migrations)) {
       throw this.#outdated();
     }
     if (!isStandby) throw notStandby();
@@ -324,6 +330,13 @@ function notStandby(): UnusableReplicaError {
   return new UnusableReplicaError('The server of DATABASE_READ_URL is not a standby.');
 }
 
+function tooSlow(cause: unknown): UnusableReplicaError {
+  return new UnusableReplicaError(
+    `The server of DATABASE_READ_URL has not responded within ${READ_TIMEOUT_MS} ms.`,
+    { cause },
+  );
+}
+
 async function begin(client: pg.PoolClient): Promise<SnapshotState> {
   // The type of `pg` lacks the array of results for several statements.
   const [, result] = (await client.query(BEGIN_AND_READ_STATE)) as unknown as pg.QueryResult[];
@@ -334,7 +347,7 @@ async function readState(db: Database): Promise<DatabaseState> {
   const { rows } = await sql<DatabaseState>`
     SELECT
       (SELECT value FROM secrets WHERE name = 'cursor key') AS "cursorKey",
-      (SELECT array_agg(name) FROM kysely_migration) AS migrations,
+      (SELECT array_agg(name ORDER BY name) FROM kysely_migration) AS migrations,
       search_revision.value AS revision,
       search_revision.xmin::text AS transaction
     FROM search_revision`.execute(db);
