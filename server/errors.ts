@@ -75,3 +75,6 @@ export type ErrorCode =
 
 /** An error that the operator must fix, such as an invalid setting. Programs print its message as one line and exit. */
 export class OperatorError extends Error {}
+
+/** An OperatorError that can disappear by itself, such as a database that cannot be reached. */
+export class TemporaryError extends OperatorError {}
