@@ -12,6 +12,8 @@ export interface Config {
   dataDir: string;
   /** URL of a PostgreSQL database. Null for the SQLite file in `dataDir`. */
   databaseUrl: string | null;
+  /** URL of a read replica of `databaseUrl`, if any. */
+  databaseReadUrl: string | null;
   /** Base URL of avatars, without a trailing slash. */
   avatarBaseUrl: string;
   /** A bucket of an S3-compatible storage. Null for the folder `avatars` in `dataDir`. */
@@ -113,6 +115,15 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     if (match) return match;
     throw new ConfigError(name, value, `must be one of ${allowed.join(', ')}`);
   };
+  const postgresqlUrl = (name: string) => {
+    const value = text(name, '');
+    if (value === '' || /^postgres(ql)?:$/.test(protocolOf(value))) return value;
+    throw new ConfigError(
+      name,
+      withoutPassword(value),
+      'must be empty or a URL such as postgres://user:password@db.example.org/spaces',
+    );
+  };
   const list = (name: string, isAllowed: (item: string) => boolean, requirement: string) => {
     const value = text(name, '');
     const items = value
@@ -123,13 +134,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     throw new ConfigError(name, value, requirement);
   };
 
-  const databaseUrl = text('DATABASE_URL', '');
-  if (databaseUrl !== '' && !/^postgres(ql)?:$/.test(protocolOf(databaseUrl))) {
+  const databaseUrl = postgresqlUrl('DATABASE_URL');
+  const databaseReadUrl = postgresqlUrl('DATABASE_READ_URL');
+  if (databaseReadUrl !== '' && databaseUrl === '') {
     throw new ConfigError(
-      'DATABASE_URL',
-      // Masks the user name and the password.
-      databaseUrl.replace(/\/\/[^@/]*@/, '//***@'),
-      'must be empty or a URL such as postgres://user:password@db.example.org/spaces',
+      'DATABASE_READ_URL',
+      withoutPassword(databaseReadUrl),
+      'needs DATABASE_URL',
     );
   }
 
@@ -175,6 +186,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     publicUrl,
     dataDir: resolve(text('DATA_DIR', './data')),
     databaseUrl: databaseUrl || null,
+    databaseReadUrl: databaseReadUrl || null,
     avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
     avatarBucket:
       bucket === ''
@@ -209,6 +221,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       absoluteSeconds: integer('SESSION_MAX_DAYS', 90, 1, 3650) * SECONDS_PER_DAY,
     },
   };
+}
+
+/** Masks the user name and the password of a URL. */
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//***@');
 }
 
 function protocolOf(text: string): string {

@@ -45,7 +45,11 @@ export async function openContext(
   const engine = opened.use(
     runsMaintenance
       ? await openMaintainedDatabase(config, log)
-      : await openDatabase(config, { runsMaintenance, tasksModule }),
+      : await openDatabase(config, {
+          runsMaintenance,
+          tasksModule,
+          onReplicaUnusable: warnAboutReplica(log),
+        }),
   );
   const cursorKey = await readCursorKey(engine);
   const avatars = await openAvatars(config, log);
@@ -90,6 +94,11 @@ export function openAvatars(config: Config, log: FastifyBaseLogger): Promise<Ava
   );
 }
 
+function warnAboutReplica(log: FastifyBaseLogger): (cause: unknown) => void {
+  return (err) =>
+    log.warn({ err }, 'searches read from DATABASE_URL until DATABASE_READ_URL can be used');
+}
+
 /**
  * Opens the database for the one process that runs its maintenance. Migrates it, and rebuilds an outdated search index.
  * Waits for another server on the same data folder as long as it may take to stop, so that a restart succeeds.
@@ -109,6 +118,7 @@ export async function openMaintainedDatabase(
           { dataDir: config.dataDir },
           'another server or an import uses DATA_DIR, waiting until it has stopped',
         ),
+      onReplicaUnusable: warnAboutReplica(log),
     }),
   );
   await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));

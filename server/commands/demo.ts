@@ -48,6 +48,7 @@ async function configForDemo(): Promise<Config> {
   const overrides = {
     DATA_DIR: dataDir,
     DATABASE_URL: '',
+    DATABASE_READ_URL: '',
     // Otherwise, the demo would delete the avatars in the bucket, because none of its users has them.
     AVATARS_BUCKET: '',
     AVATARS_ENDPOINT: '',

@@ -6,11 +6,15 @@ export type DatabaseTransaction = Transaction<Schema>;
 
 /** An open database. Only this folder depends on the kind of database. */
 export interface Engine {
-  /** For writes, and for reads that must see every committed write. */
+  /** For writes and reads. Reads see every committed write. */
   db: Database;
-  /** For reads that may return slightly outdated rows. Without a read replica, the same as `db`. */
-  readDb: Database;
   wordIndex: WordIndex;
+  /**
+   * Runs `read` on a snapshot of the read replica, if that has reached a search revision. Without such a replica, runs
+   * it on `db`.
+   * @param read must query only its parameter. Runs again on `db` if the replica fails.
+   */
+  readOnReplica<T>(minRevision: number, read: (db: Database) => Promise<T>): Promise<T>;
   /**
    * Requests that maintenance overwrites the bytes of deleted rows, if this kind of database can guarantee it. Called in
    * the transaction that deletes an account.
@@ -47,6 +51,18 @@ export interface Activity {
   waitingWriters: number;
   /** Number of queries and transactions that are waiting for a connection now. */
   waitingQueries: number;
+  /** Undefined without a read replica. */
+  replicaReads?: Readonly<ReplicaReads>;
+}
+
+/** Number of calls of `Engine.readOnReplica` by outcome. */
+export interface ReplicaReads {
+  /** Read on the replica. */
+  replica: number;
+  /** Read on the primary, because the replica had not reached the revision. */
+  behind: number;
+  /** Read on the primary, because the replica failed or cannot be used. */
+  failed: number;
 }
 
 /** The row that a task deletes, and the session of the caller. */

@@ -6,6 +6,8 @@ export interface Location {
   dataDir: string;
   /** Null or omitted: the SQLite file in the data folder. */
   databaseUrl?: string | null;
+  /** A read replica of `databaseUrl`. Only servers use it. */
+  databaseReadUrl?: string | null;
 }
 
 export interface OpenOptions {
@@ -20,6 +22,8 @@ export interface OpenOptions {
   lockTimeoutMs?: number;
   /** Called once, before the first wait for the lock. */
   onLockWait?: () => void;
+  /** Called when the read replica cannot be used. Called again only if it could be used in between. */
+  onReplicaUnusable?: (cause: unknown) => void;
 }
 
 /** A kind of database. For the functions, see `open.ts`. */

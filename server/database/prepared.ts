@@ -25,7 +25,7 @@ type BuildMany<T extends Types, Row> = (
 ) => Compilable<Row> | RawBuilder<Row>;
 
 /**
- * Returns a function that runs a query on `engine.readDb` or in a transaction. The query is compiled once per engine,
+ * Returns a function that runs a query on `engine.db` or in a transaction. The query is compiled once per engine,
  * because compiling takes longer than running most queries.
  * @param types the parameters' names and types
  */
@@ -34,7 +34,7 @@ export function prepareRead<const T extends Types, Row>(
   build: Build<T, Row>,
 ): (engine: Engine, values: Values<T>, db?: Database) => Promise<Row[]> {
   const run = prepare(types, build);
-  return (engine, values, db = engine.readDb) => run(engine, values, db);
+  return (engine, values, db = engine.db) => run(engine, values, db);
 }
 
 /** Like `prepareRead`, but for a statement that writes. The caller must pass a transaction or database. */
@@ -55,7 +55,7 @@ export function prepareReadMany<const T extends Types, Row>(
   build: BuildMany<T, Row>,
 ): (engine: Engine, list: readonly Values<T>[], db?: Database) => Promise<Row[]> {
   const statements = prepareSizes(types, build);
-  return async (engine, list, db = engine.readDb) => {
+  return async (engine, list, db = engine.db) => {
     const results: Row[][] = [];
     for (let next = 0; next < list.length; ) {
       const part = list.slice(next, next + MAX_ROWS_PER_STATEMENT);

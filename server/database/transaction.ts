@@ -59,6 +59,14 @@ export function readSnapshot<T>(
   );
 }
 
+/** Runs `work` on one connection, without a transaction. As in a transaction, other queries throw. */
+export function onConnection<T>(
+  db: Database,
+  work: (connection: Database) => Promise<T>,
+): Promise<T> {
+  return currentTransaction.run({ hasConnection: false }, () => db.connection().execute(work));
+}
+
 /**
  * Every driver calls this when it acquires a connection. The first call in a transaction acquires the transaction's own
  * connection.

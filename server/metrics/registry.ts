@@ -86,6 +86,20 @@ export function openMetrics(
       this.set({ queue: 'writers' }, engine.activity().waitingWriters);
     },
   });
+  if (engine.activity().replicaReads) {
+    new Counter({
+      name: 'replica_reads_total',
+      help: 'Searches of the read replica, and those that the primary ran instead, by outcome',
+      labelNames: ['outcome'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [outcome, count] of Object.entries(engine.activity().replicaReads ?? {})) {
+          this.inc({ outcome }, count);
+        }
+      },
+    });
+  }
   return {
     registry,
     countFailedLogin: () => failedLogins.inc(),

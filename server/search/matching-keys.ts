@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Engine, WordQuery } from '../database/engine.ts';
+import type { Database, Engine, WordQuery } from '../database/engine.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { maxSpacePk } from './revision.ts';
@@ -30,6 +30,7 @@ export interface FoundKeys {
  */
 export async function findKeys(
   engine: Engine,
+  db: Database,
   dictionary: Dictionary,
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
@@ -42,18 +43,18 @@ export async function findKeys(
   const entries = isSingleTerm ? limit : estimateEntries(dictionary, query, dictionary.spaces);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {
     if (!spend(budget, entries, mayOverdraw)) return undefined;
-    const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit });
+    const keys = await engine.wordIndex.find(db, query, { after, limit });
     return { keys, reached: lastKeyAtLimit(keys, limit) ?? Infinity };
   }
 
   const slicedEntries = entries * SLICED_ENTRY_COST;
   const sliceSize = Math.ceil((dictionary.spaces * MAX_ENTRIES_PER_STATEMENT) / slicedEntries);
-  const slices = slicesAfter(dictionary, after, await maxSpacePk(engine), sliceSize);
+  const slices = slicesAfter(dictionary, after, await maxSpacePk(engine, db), sliceSize);
   const { value: slice } = slices.next();
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);
   if (!spend(budget, share * slicedEntries, mayOverdraw)) return undefined;
-  const keys = await engine.wordIndex.find(engine.readDb, query, { after, limit, within: slice });
+  const keys = await engine.wordIndex.find(db, query, { after, limit, within: slice });
   await yieldToEventLoop();
   return {
     keys,

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import type { Engine } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 
-const readVersions = prepareRead({}, ({ readDb }) =>
-  readDb
+const readVersions = prepareRead({}, ({ db }) =>
+  db
     .selectFrom(['search_revision', 'dictionary'])
     .select(['search_revision.value as revision', 'dictionary.version as dictionary']),
 );
@@ -32,12 +32,12 @@ export async function currentVersions(engine: Engine): Promise<SearchVersions> {
  */
 export const currentRevision = sql<number>`(SELECT value FROM search_revision)`;
 
-const readMaxSpacePk = prepareRead({}, ({ readDb }) =>
-  readDb.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
+const readMaxSpacePk = prepareRead({}, ({ db }) =>
+  db.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
 );
 
 /** Returns the `pk` of the newest public space; 0 if there is none. */
-export async function maxSpacePk(engine: Engine): Promise<number> {
-  const [row] = await readMaxSpacePk(engine, {});
+export async function maxSpacePk(engine: Engine, db: Database): Promise<number> {
+  const [row] = await readMaxSpacePk(engine, {}, db);
   return row?.pk ?? 0;
 }

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
@@ -15,11 +16,12 @@ export interface FoundRow {
 /** Returns the spaces with this title key and a key greater than `after`, in the order of their keys. */
 export async function readRowsByTitle(
   { engine, avatars }: Stores,
+  db: Database,
   titleKey: string,
   after: number,
   limit: number,
 ): Promise<FoundRow[]> {
-  return readByTitle(engine, { titleKey, after, limit, avatarBaseUrl: avatars.baseUrl });
+  return readByTitle(engine, { titleKey, after, limit, avatarBaseUrl: avatars.baseUrl }, db);
 }
 
 const readByTitle = prepareRead(
@@ -34,6 +36,7 @@ const readByTitle = prepareRead(
 /** Returns the spaces with these keys, by key. Missing spaces are omitted. */
 export async function readRows(
   { engine, avatars }: Stores,
+  db: Database,
   keys: readonly number[],
 ): Promise<Map<number, FoundRow>> {
   const rows = new Map<number, FoundRow>();
@@ -41,7 +44,11 @@ export async function readRows(
     const values: Record<string, number> = {};
     // Padded to a fixed length so that the prepared statement is reused.
     for (let j = 0; j < KEYS_PER_STATEMENT; j += 1) values[`key${j}`] = keys[i + j] ?? -1;
-    const found = await readByKeys(engine, { ...values, avatarBaseUrl: avatars.baseUrl } as never);
+    const found = await readByKeys(
+      engine,
+      { ...values, avatarBaseUrl: avatars.baseUrl } as never,
+      db,
+    );
     for (const row of found) rows.set(row.key, row);
   }
   return rows;

@@ -1,3 +1,4 @@
+import type { Database } from '../database/engine.ts';
 import type { PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
@@ -18,8 +19,8 @@ export function searchByText(
   query: TextQuery,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return searchWithCache(context, 'text', query, page, (revision, dictionary) =>
-    searchText(context, dictionary, query, revision, page),
+  return searchWithCache(context, 'text', query, page, (revision, dictionary, db) =>
+    searchText(context, dictionary, query, revision, page, db),
   );
 }
 
@@ -29,8 +30,8 @@ export function searchByTag(
   tag: string,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return searchWithCache(context, 'tag', tag, page, async (revision) => ({
-    ...(await searchTag(context, tag, revision, page)),
+  return searchWithCache(context, 'tag', tag, page, async (revision, _dictionary, db) => ({
+    ...(await searchTag(context, tag, revision, page, db)),
     answeredQuery: null,
   }));
 }
@@ -40,12 +41,15 @@ function searchWithCache(
   kind: 'text' | 'tag',
   query: TextQuery | string,
   page: PageRequest,
-  search: (revision: number, dictionary: Dictionary) => Promise<TextPage>,
+  search: (revision: number, dictionary: Dictionary, db: Database) => Promise<TextPage>,
 ): Promise<SearchResponse> {
   const key = JSON.stringify([kind, query, page.limit, page.position]);
   return metrics.timeSearch(kind, () =>
     getCachedResponse(engine, state, key, async (revision, dictionary) => {
-      const { items, ...rest } = await search(revision, dictionary);
+      // Only searches read from the replica, because the revision proves that their results are current.
+      const { items, ...rest } = await engine.readOnReplica(revision, (db) =>
+        search(revision, dictionary, db),
+      );
       return { body: Buffer.from(`[${items.join(',')}]`), ...rest };
     }),
   );

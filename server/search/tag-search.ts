@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Database } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
@@ -24,15 +25,15 @@ export async function searchTag(
   tag: string,
   revision: number,
   { limit, position }: PageRequest,
+  db: Database = engine.db,
 ): Promise<Page<SearchResultJson>> {
   const [after, firstRevision] = (position as TagPosition | undefined) ?? [-1, revision];
   const candidates = position ? MAX_CANDIDATES : limit + 1;
-  const hits = await readHits(engine, {
-    tag: tagKey(tag),
-    after,
-    candidates,
-    avatarBaseUrl: avatars.baseUrl,
-  });
+  const hits = await readHits(
+    engine,
+    { tag: tagKey(tag), after, candidates, avatarBaseUrl: avatars.baseUrl },
+    db,
+  );
   const unchanged = hits.filter((hit) => hit.revision < firstRevision).slice(0, limit + 1);
   const page = pageOf(unchanged, limit, ({ key }) => [key, firstRevision]);
   const last = hits.at(-1);

@@ -1,5 +1,5 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
-import type { WordQuery, WordScope } from '../database/engine.ts';
+import type { Database, WordQuery, WordScope } from '../database/engine.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
@@ -74,6 +74,8 @@ export interface TextQuery {
 /** The state of one request. */
 interface Search {
   stores: Stores;
+  /** All queries use it. */
+  db: Database;
   dictionary: Dictionary;
   query: string;
   words: QueryWord[];
@@ -118,6 +120,7 @@ export async function searchText(
   { query, asTyped }: TextQuery,
   revision: number,
   { limit, position }: PageRequest,
+  db: Database = stores.engine.db,
 ): Promise<TextPage> {
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
@@ -135,6 +138,7 @@ export async function searchText(
   const variants: Variants = { joins, inflections };
   const search: Search = {
     stores,
+    db,
     dictionary,
     query,
     words,
@@ -225,14 +229,14 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
 }
 
 async function readExactTitles(
-  { stores, query, firstRevision, budget }: Search,
+  { stores, db, query, firstRevision, budget }: Search,
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
   // Later pages read more rows, because those that changed after the first page are omitted. The first page omits none,
   // so it reads no more rows than it needs. If a filter is added, the first page must read more rows, too.
   const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
-  const rows = await readRowsByTitle(stores, titleKey(query), Math.max(-1, after), limit);
+  const rows = await readRowsByTitle(stores, db, titleKey(query), Math.max(-1, after), limit);
   const hits = rows
     .filter((row) => row.revision < firstRevision)
     .slice(0, maxHits)
@@ -299,12 +303,12 @@ async function mayMatch(search: Search, query: Alternatives): Promise<boolean> {
 }
 
 function findFirstKey(
-  { stores, dictionary, budget }: Search,
+  { stores, db, dictionary, budget }: Search,
   query: Alternatives,
 ): Promise<FoundKeys | undefined> {
   const { pattern } = alternativesMatcher(query);
   const range = { after: -1, limit: 1 };
-  return findKeys(stores.engine, dictionary, { pattern, scope: 'all' }, range, budget);
+  return findKeys(stores.engine, db, dictionary, { pattern, scope: 'all' }, range, budget);
 }
 
 /** One of the two sorted sequences of keys that are merged into a section: title matches, or other matches. */
@@ -331,7 +335,7 @@ async function readMatches(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const { stores, budget, query, firstRevision } = search;
+  const { stores, db, budget, query, firstRevision } = search;
   const streams = openStreams(matcher, after);
   const [titles, others] = streams;
   const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
@@ -360,6 +364,7 @@ async function readMatches(
     }
     const rows = await readRows(
       stores,
+      db,
       candidates.map(({ key }) => key),
     );
     for (const { key, rank, scope } of candidates) {
@@ -417,13 +422,21 @@ function omitKeys(stream: Stream, keys: readonly number[]): void {
 
 /** Reads the next keys of a stream. Returns false if the budget is spent. */
 async function readKeys(
-  { stores, dictionary, budget }: Search,
+  { stores, db, dictionary, budget }: Search,
   stream: Stream,
   limit: number,
   mayOverdraw: boolean,
 ): Promise<boolean> {
   const range = { after: stream.reached, limit: limit + stream.omitted.size };
-  const found = await findKeys(stores.engine, dictionary, stream.query, range, budget, mayOverdraw);
+  const found = await findKeys(
+    stores.engine,
+    db,
+    dictionary,
+    stream.query,
+    range,
+    budget,
+    mayOverdraw,
+  );
   if (!found) return false;
   stream.keys.push(...found.keys.filter((key) => !stream.omitted.has(key)));
   stream.reached = found.reached;

@@ -7,7 +7,7 @@ import type { Stores } from '../stores.ts';
  * @throws DomainError `user_not_found`
  */
 export async function readUser({ engine, avatars }: Stores, userId: string): Promise<User> {
-  const row = await engine.readDb
+  const row = await engine.db
     .selectFrom('users')
     .select(['user_id', 'username', 'bio', 'avatar', 'created_at'])
     .where('user_id', '=', userId)

@@ -38,8 +38,8 @@ test('A parameter has its declared type, regardless of earlier values', async ()
 const discard = prepareWrite({ avatar: 'text' }, ({ db }, { avatar }) =>
   db.insertInto('discarded_avatars').values({ avatar, remove_after: '' }),
 );
-const countDiscarded = prepareRead({}, ({ readDb }) =>
-  readDb.selectFrom('discarded_avatars').select(({ fn }) => fn.countAll<number>().as('count')),
+const countDiscarded = prepareRead({}, ({ db }) =>
+  db.selectFrom('discarded_avatars').select(({ fn }) => fn.countAll<number>().as('count')),
 );
 
 test('Prepared writes and reads run in the given transaction', async () => {

@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { type CompiledQuery, Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { avatarUrls } from '../../server/avatars/store.ts';
-import type { Engine } from '../../server/database/engine.ts';
+import type { Database, Engine } from '../../server/database/engine.ts';
 import type { Schema } from '../../server/database/schema.ts';
 import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
@@ -27,6 +27,8 @@ import { userRow } from './users.ts';
 
 let folder: string;
 let engine: Engine;
+/** Records the queries of searches. */
+let db: Database;
 /** The queries since the last reset. */
 const queries: CompiledQuery[] = [];
 
@@ -36,15 +38,15 @@ beforeAll(async () => {
     runsMaintenance: false,
     migrate: true,
   });
-  const readDb = new Kysely<Schema>({
+  db = new Kysely<Schema>({
     dialect: sqliteDialect(join(folder, 'plan.db')),
     log: ({ query }) => void queries.push(query),
   });
   const close = async () => {
-    await readDb.destroy();
+    await db.destroy();
     await opened.close();
   };
-  engine = { ...opened, readDb, close };
+  engine = { ...opened, close };
 });
 afterAll(async () => {
   await engine.close();
@@ -75,16 +77,21 @@ const CURRENT_REVISION = 1e9;
 
 const avatars = avatarUrls('http://127.0.0.1/avatars');
 const textSearchWith = (dictionary: Dictionary, query: string) => () =>
-  searchText({ engine, avatars }, dictionary, { query, asTyped: false }, CURRENT_REVISION, {
-    limit: 20,
-  });
+  searchText(
+    { engine, avatars },
+    dictionary,
+    { query, asTyped: false },
+    CURRENT_REVISION,
+    { limit: 20 },
+    db,
+  );
 const textSearch = (query: string) => async () => {
   const dictionary = await readDictionary(engine);
   queries.length = 0;
   return textSearchWith(dictionary, query)();
 };
 const tagSearch = (name: string) => () =>
-  searchTag({ engine, avatars }, name, CURRENT_REVISION, { limit: 20 });
+  searchTag({ engine, avatars }, name, CURRENT_REVISION, { limit: 20 }, db);
 
 /** The look-ups for one result. */
 const resultLookups = [

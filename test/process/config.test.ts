@@ -91,6 +91,8 @@ describe('The settings', () => {
     ['LOG_LEVEL', 'loud'],
     ['SESSION_IDLE_DAYS', 'never'],
     ['DATABASE_URL', 'mysql://localhost/spaces'],
+    ['DATABASE_READ_URL', 'mysql://localhost/spaces'],
+    ['DATABASE_READ_URL', 'postgres://localhost/spaces'],
     ['AVATARS_BUCKET', 'My Bucket'],
     ['AVATARS_ENDPOINT', 'https://s3.example.org'],
   ])('reject %s=%s in one line with the name, the value and the requirement', (name, value) => {
@@ -102,5 +104,8 @@ describe('The settings', () => {
 
   test('do not print the password in an invalid URL', () => {
     expect(() => readConfig({ DATABASE_URL: 'mysql://u:secret@h/d' })).toThrow(/^(?!.*secret)/);
+    for (const url of ['mysql://u:secret@h/d', 'postgres://u:secret@h/d']) {
+      expect(() => readConfig({ DATABASE_READ_URL: url })).toThrow(/^(?!.*secret)/);
+    }
   });
 });

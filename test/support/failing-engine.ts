@@ -34,10 +34,11 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
       return result;
     },
   };
+  const db = real.db.withPlugin(plugin);
   return {
     ...real,
-    db: real.db.withPlugin(plugin),
-    readDb: real.readDb.withPlugin(plugin),
+    db,
+    readOnReplica: (_minRevision, read) => read(db),
     async runTask(task, id) {
       // Tasks run on another thread and never fail synchronously.
       await sleep(0);

@@ -10,8 +10,14 @@ export const postgresql: DatabaseKind = {
     // Opening a missing database throws.
   },
 
-  async open(location, { runsMaintenance = true, tasksModule }) {
-    return openPostgresql(urlOf(location), { migrate: true, runsMaintenance, tasksModule });
+  async open(location, { runsMaintenance = true, tasksModule, onReplicaUnusable }) {
+    return openPostgresql(urlOf(location), {
+      migrate: true,
+      runsMaintenance,
+      tasksModule,
+      readUrl: location.databaseReadUrl,
+      onReplicaUnusable,
+    });
   },
 
   /** Runs beside servers. Their writers wait until it has ended. */

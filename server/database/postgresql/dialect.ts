@@ -4,22 +4,22 @@ import {
   PostgresAdapter,
   PostgresDriver,
   PostgresIntrospector,
+  type PostgresPool,
   PostgresQueryCompiler,
   sql,
 } from 'kysely';
-import type pg from 'pg';
 import Cursor from 'pg-cursor';
 import type { Database } from '../engine.ts';
 import type { Schema } from '../schema.ts';
 import { assertOutsideTransaction } from '../transaction.ts';
 
 /** Connects Kysely to a pool. Destroying the result closes the pool. */
-export function connect(pool: pg.Pool): Database {
+export function connect(pool: PostgresPool): Database {
   return new Kysely<Schema>({ dialect: postgresqlDialect(pool) });
 }
 
 /** Kysely's dialect, with a check that queries inside a transaction use it, and with another lock for migrations. */
-function postgresqlDialect(pool: pg.Pool): Dialect {
+function postgresqlDialect(pool: PostgresPool): Dialect {
   return {
     createAdapter: () => new TransactionLockAdapter(),
     createDriver: () => new CheckedDriver({ pool, cursor: Cursor }),

@@ -4,17 +4,21 @@ import { isConflict, isUnavailable, isUniqueViolation } from './errors.ts';
 import { wordIndex } from './word-index.ts';
 
 interface EngineParts {
+  readOnReplica?: Engine['readOnReplica'];
   runTask: Engine['runTask'];
   activity: Engine['activity'];
   close: () => Promise<void>;
 }
 
 /** Creates an engine for a connected database. */
-export function createEngine(db: Database, { runTask, activity, close }: EngineParts): Engine {
+export function createEngine(
+  db: Database,
+  { readOnReplica = (_minRevision, read) => read(db), runTask, activity, close }: EngineParts,
+): Engine {
   return {
     db,
-    readDb: db,
     wordIndex,
+    readOnReplica,
     // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
     // longer.
     async requestPurge() {},

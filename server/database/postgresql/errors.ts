@@ -48,6 +48,21 @@ function isLostConnection(error: unknown): boolean {
   );
 }
 
+/** Returns whether a query has waited too long for a connection because all are in use. */
+export function isPoolExhausted(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout exceeded when trying to connect';
+}
+
+/** Returns whether a table, a column or the database does not exist. */
+export function isMissingSchema(error: unknown): boolean {
+  return /^(42P01|42703|3D000)$/.test(codeOf(error));
+}
+
+/** Returns whether the user name or the password is wrong, or the user may not read a table. */
+export function isDenied(error: unknown): boolean {
+  return /^(28...|42501)$/.test(codeOf(error));
+}
+
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : '';
@@ -89,6 +104,7 @@ export function explainFailure(error: unknown, url: string): unknown {
     : new OperatorError(message, { cause: error });
 }
 
-function withoutPassword(url: string): string {
+/** Masks the user name and the password of a URL. */
+export function withoutPassword(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//***@');
 }

@@ -6,6 +6,7 @@ import { createEngine } from './engine.ts';
 import { explainFailure, timeoutError } from './errors.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
+import { Replica, type ReplicaOptions } from './replica.ts';
 
 export interface PostgresqlOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
@@ -16,6 +17,9 @@ export interface PostgresqlOptions {
   tasksModule?: URL | undefined;
   /** Whether statements and transactions have the timeouts of requests. An import from a slow pipe takes longer. */
   hasTimeouts?: boolean;
+  /** URL of a standby for searches. */
+  readUrl?: string | null | undefined;
+  onReplicaUnusable?: ((cause: unknown) => void) | undefined;
 }
 
 /**
@@ -24,7 +28,14 @@ export interface PostgresqlOptions {
  */
 export async function openPostgresql(
   url: string,
-  { migrate, runsMaintenance, tasksModule, hasTimeouts = true }: PostgresqlOptions,
+  {
+    migrate,
+    runsMaintenance,
+    tasksModule,
+    hasTimeouts = true,
+    readUrl,
+    onReplicaUnusable: onUnusable = () => {},
+  }: PostgresqlOptions,
 ): Promise<Engine> {
   try {
     await prepare(url, migrate);
@@ -38,6 +49,9 @@ export async function openPostgresql(
       : { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0, responseTimeoutMs: 0 },
   );
   const db = connect(pool);
+  const replica = readUrl
+    ? await openReplica({ url: readUrl, primary: db, onUnusable })
+    : undefined;
   const thread =
     runsMaintenance || tasksModule
       ? new MaintenanceThread(new URL('./maintenance/thread-entry.ts', import.meta.url), {
@@ -47,6 +61,7 @@ export async function openPostgresql(
         })
       : undefined;
   return createEngine(db, {
+    readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
       await withTimeout(thread.runTask(task, target));
@@ -57,13 +72,25 @@ export async function openPostgresql(
       busySeconds: 0,
       waitSeconds: 0,
       waitingWriters: pool.waitingCount,
-      waitingQueries: pool.waitingCount,
+      waitingQueries: pool.waitingCount + (replica?.waitingCount ?? 0),
+      ...(replica && { replicaReads: replica.reads }),
     }),
     async close() {
       await thread?.stop();
+      await replica?.close();
       await db.destroy();
     },
   });
+}
+
+/** Opens a replica, or closes its primary. */
+async function openReplica(options: ReplicaOptions): Promise<Replica> {
+  try {
+    return await Replica.open(options);
+  } catch (error) {
+    await options.primary.destroy();
+    throw error;
+  }
 }
 
 /** Migrates the database, or checks that it is migrated, without the statement timeout of requests. */

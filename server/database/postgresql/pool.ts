@@ -6,7 +6,6 @@ import { isRefusedByStandby, READ_ONLY } from './errors.ts';
 /** Connections of one process for requests. A transaction holds one, and so does each read while it runs. */
 const MAX_CONNECTIONS = 10;
 
-/** How long a query waits for a free or new connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Longer than any statement of a request takes. Commands, migrations and maintenance have no such timeout. */
@@ -33,7 +32,11 @@ const types = new pg.TypeOverrides();
 for (const type of NUMBER_TYPE_OIDS) types.setTypeParser(type, Number);
 
 export interface PoolOptions {
+  /** Shown in the views of PostgreSQL. */
+  applicationName?: string;
   maxConnections?: number;
+  /** How long a query waits for a free or new connection. */
+  connectTimeoutMs?: number;
   /** 0 for no timeout. */
   statementTimeoutMs?: number;
   /** 0 for no timeout. */
@@ -46,7 +49,9 @@ export interface PoolOptions {
 export function openPool(
   url: string,
   {
+    applicationName = 'space-service',
     maxConnections = MAX_CONNECTIONS,
+    connectTimeoutMs = CONNECT_TIMEOUT_MS,
     statementTimeoutMs = STATEMENT_TIMEOUT_MS,
     idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
     responseTimeoutMs = RESPONSE_TIMEOUT_MS,
@@ -56,10 +61,10 @@ export function openPool(
     connectionString: url,
     Client: NamingClient,
     max: maxConnections,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
-    application_name: 'space-service',
+    application_name: applicationName,
     keepAlive: true,
     types,
   });

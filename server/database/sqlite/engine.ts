@@ -27,8 +27,8 @@ export function createEngine(
   };
   return {
     db,
-    readDb: db,
     wordIndex,
+    readOnReplica: (_minRevision, read) => read(db),
     async requestPurge(trx) {
       await trx
         .insertInto('pending_purges')

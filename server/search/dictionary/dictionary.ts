@@ -34,8 +34,8 @@ export function documentsWithPrefix({ trie }: Dictionary, prefix: string): numbe
 }
 
 /** Reads the current dictionary. */
-export async function readDictionary({ readDb }: Pick<Engine, 'readDb'>): Promise<Dictionary> {
-  const row = await readDb
+export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictionary> {
+  const row = await db
     .selectFrom('dictionary')
     .select(['version', 'spaces', 'min_documents', 'trie'])
     .executeTakeFirstOrThrow();

@@ -1,0 +1,353 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type PostgresPoolClient, sql } from 'kysely';
+import type pg from 'pg';
+import { OperatorError } from '../../errors.ts';
+import type { Database, ReplicaReads } from '../engine.ts';
+import { onConnection } from '../transaction.ts';
+import { connect } from './dialect.ts';
+import {
+  isConflict,
+  isDenied,
+  isMissingSchema,
+  isPoolExhausted,
+  isUnavailable,
+  withoutPassword,
+} from './errors.ts';
+import { openPool } from './pool.ts';
+
+/** For each process. A read holds one connection until it ends. */
+const MAX_CONNECTIONS = 10;
+
+/** Maximum time of a read on the replica, including the wait for a connection. */
+const READ_TIMEOUT_MS = 1_000;
+
+/** The replica ends a statement whose connection was closed after READ_TIMEOUT_MS. */
+const STATEMENT_TIMEOUT_MS = 2_000;
+
+const CHECK_INTERVAL_MS = 1_000;
+
+/** At the start, how long the replica may take to replay migrations that the primary has just applied. */
+const STARTUP_TIMEOUT_MS = 5_000;
+const STARTUP_CHECK_INTERVAL_MS = 200;
+
+/** How often, and at which intervals, the primary is read until it shows what the replica shows. */
+const MAX_PRIMARY_READS = 10;
+const PRIMARY_READ_INTERVAL_MS = 50;
+
+/** One round trip. The SELECT takes the snapshot of the transaction. */
+const BEGIN_AND_READ_STATE = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  SELECT value AS revision, pg_is_in_recovery() AS "isStandby" FROM search_revision`;
+
+interface SnapshotState {
+  revision: number;
+  isStandby: boolean;
+}
+
+/** Identifies a state of the service's database. */
+interface DatabaseState {
+  /** Each database has its own, and its replicas have the same. */
+  cursorKey: Buffer;
+  migrations: string[];
+  revision: number;
+  /** The transaction that wrote the revision. */
+  transaction: string;
+}
+
+/** The replica does not have all migrations of the primary yet. */
+class OutdatedReplicaError extends OperatorError {}
+
+/** The replica is the right database, but its rows may differ from those of the primary. */
+class UnusableReplicaError extends Error {}
+
+export interface ReplicaOptions {
+  url: string;
+  /** The database of which it is a replica. */
+  primary: Database;
+  /** Called once when the replica cannot be used, and again only if it could be used in between. */
+  onUnusable: (cause: unknown) => void;
+}
+
+/**
+ * A PostgreSQL standby for reads that must be current. It is used only while it passes a check every second. A standby
+ * that fails costs a read up to a second, because the read then runs on the primary.
+ */
+export class Replica {
+  readonly #url: string;
+  readonly #primary: Database;
+  readonly #onUnusable: (cause: unknown) => void;
+  readonly #pool: pg.Pool;
+  readonly #sockets = new Set<Socket>();
+  readonly #databases = new WeakMap<pg.PoolClient, Database>();
+  readonly #reads: ReplicaReads = { replica: 0, behind: 0, failed: 0 };
+  readonly #stopping = new AbortController();
+  #isUsable = false;
+  #isReported = false;
+
+  private constructor({ url, primary, onUnusable }: ReplicaOptions) {
+    this.#url = url;
+    this.#primary = primary;
+    this.#onUnusable = onUnusable;
+    this.#pool = openPool(url, {
+      applicationName: 'space-service search',
+      maxConnections: MAX_CONNECTIONS,
+      connectTimeoutMs: READ_TIMEOUT_MS,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      // Every read has a timeout of its own.
+      responseTimeoutMs: 0,
+    });
+    this.#pool.on('connect', (client) => {
+      const socket = socketOf(client);
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /**
+   * Opens a replica. Waits some seconds if it is about to replay migrations. If it cannot be reached, it is used as soon
+   * as it can.
+   * @throws OperatorError if it belongs to another database, lacks migrations or rejects the login
+   */
+  static async open(options: ReplicaOptions): Promise<Replica> {
+    const replica = new Replica(options);
+    try {
+      await replica.#checkAtStartup();
+    } catch (error) {
+      await replica.close();
+      throw error;
+    }
+    void replica.#checkRegularly();
+    return replica;
+  }
+
+  get reads(): Readonly<ReplicaReads> {
+    return this.#reads;
+  }
+
+  /** Number of reads that are waiting for a connection now. */
+  get waitingCount(): number {
+    return this.#pool.waitingCount;
+  }
+
+  /** See `Engine.readOnReplica`. */
+  async read<T>(minRevision: number, read: (db: Database) => Promise<T>): Promise<T> {
+    const outcome = await this.#tryRead(minRevision, read);
+    if (typeof outcome === 'object') {
+      this.#reads.replica += 1;
+      return outcome.result;
+    }
+    this.#reads[outcome] += 1;
+    return read(this.#primary);
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    // Not closed by a message, because a replica that hangs would not respond.
+    this.#closeConnections();
+    await this.#pool.end();
+  }
+
+  async #tryRead<T>(
+    minRevision: number,
+    read: (db: Database) => Promise<T>,
+  ): Promise<{ result: T } | 'behind' | 'failed'> {
+    if (!this.#isUsable) return 'failed';
+    try {
+      return await this.#onSnapshot(async (snapshot, { isStandby, revision }) => {
+        // A promoted standby can have changes of its own.
+        if (!isStandby) throw notStandby();
+        return revision < minRevision ? 'behind' : { result: await read(snapshot) };
+      });
+    } catch (error) {
+      if (isConflict(error) || isPoolExhausted(error)) return 'failed';
+      if (!isTemporary(error)) throw error;
+      this.#stopUsing(error);
+      return 'failed';
+    }
+  }
+
+  async #onSnapshot<T>(work: (snapshot: Database, state: SnapshotState) => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    const client = await this.#pool.connect();
+    const timer = setTimeout(
+      () => socketOf(client).destroy(),
+      startedAt + READ_TIMEOUT_MS - performance.now(),
+    );
+    const release = (isBroken: boolean) => {
+      clearTimeout(timer);
+      client.release(isBroken);
+    };
+    try {
+      const state = await begin(client);
+      const result = await onConnection(this.#databaseOf(client), (snapshot) =>
+        work(snapshot, state),
+      );
+      // The result does not wait for the end of the transaction.
+      client.query('COMMIT').then(
+        () => release(false),
+        () => release(true),
+      );
+      return result;
+    } catch (error) {
+      release(true);
+      throw error;
+    }
+  }
+
+  /** Returns a database that uses only this connection. */
+  #databaseOf(client: pg.PoolClient): Database {
+    const existing = this.#databases.get(client);
+    if (existing) return existing;
+    const borrowed: PostgresPoolClient = { query: client.query.bind(client), release() {} };
+    const database = connect({
+      connect: async () => borrowed,
+      async end() {},
+      options: this.#pool.options,
+    });
+    this.#databases.set(client, database);
+    return database;
+  }
+
+  #stopUsing(cause: unknown): void {
+    this.#isUsable = false;
+    // Pending reads must not wait for their own timeouts, and later ones must not find a connection that hangs.
+    this.#closeConnections();
+    if (this.#isReported || this.#stopping.signal.aborted) return;
+    this.#isReported = true;
+    this.#onUnusable(cause);
+  }
+
+  #closeConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #checkAtStartup(): Promise<void> {
+    const startedAt = performance.now();
+    for (;;) {
+      try {
+        await this.#check();
+        return;
+      } catch (error) {
+        if (!(error instanceof OperatorError)) {
+          if (!isTemporary(error)) throw error;
+          this.#stopUsing(error);
+          return;
+        }
+        const mayWait = performance.now() - startedAt < STARTUP_TIMEOUT_MS;
+        if (!(error instanceof OutdatedReplicaError && mayWait)) throw error;
+      }
+      await sleep(STARTUP_CHECK_INTERVAL_MS);
+    }
+  }
+
+  async #checkRegularly(): Promise<void> {
+    while (await this.#pause(CHECK_INTERVAL_MS)) {
+      try {
+        await this.#check();
+      } catch (error) {
+        // All connections are busy because of many reads.
+        if (this.#isUsable && isPoolExhausted(error)) continue;
+        this.#stopUsing(error);
+      }
+    }
+  }
+
+  /** Returns false if the replica is closed. */
+  async #pause(milliseconds: number): Promise<boolean> {
+    try {
+      await sleep(milliseconds, undefined, { ref: false, signal: this.#stopping.signal });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Checks that the replica has the identity, the migrations and the history of the primary.
+   * @throws OperatorError if the operator must fix an error
+   */
+  async #check(): Promise<void> {
+    const { isStandby, ...replica } = await this.#readReplicaState();
+    let primary = await readState(this.#primary);
+    if (!replica.cursorKey.equals(primary.cursorKey)) {
+      throw new OperatorError(`${this.#name} belongs to another database than DATABASE_URL.`);
+    }
+    if (primary.migrations.some((name) => !replica.migrations.includes(name))) {
+      throw this.#outdated();
+    }
+    if (!isStandby) throw notStandby();
+    // With synchronous replication, a replica can show a commit shortly before the primary does.
+    for (let i = 1; primary.revision < replica.revision && i < MAX_PRIMARY_READS; i += 1) {
+      await sleep(PRIMARY_READ_INTERVAL_MS);
+      primary = await readState(this.#primary);
+    }
+    const isSameRevision = primary.revision === replica.revision;
+    if (
+      primary.revision < replica.revision ||
+      (isSameRevision && primary.transaction !== replica.transaction)
+    ) {
+      throw new UnusableReplicaError(
+        'The server of DATABASE_READ_URL has changes that DATABASE_URL lacks, for example because a failover lost them.',
+      );
+    }
+    this.#isUsable = true;
+    this.#isReported = false;
+  }
+
+  async #readReplicaState(): Promise<DatabaseState & SnapshotState> {
+    try {
+      return await this.#onSnapshot(async (snapshot, { isStandby }) => {
+        const state = await readState(snapshot);
+        return { ...state, isStandby };
+      });
+    } catch (error) {
+      if (isMissingSchema(error)) throw this.#outdated(error);
+      if (!isDenied(error)) throw error;
+      throw new OperatorError(
+        `${this.#name} rejects the user name or the password, or does not let the user read the tables.`,
+        { cause: error },
+      );
+    }
+  }
+
+  get #name(): string {
+    return `DATABASE_READ_URL=${withoutPassword(this.#url)}`;
+  }
+
+  #outdated(cause?: unknown): OutdatedReplicaError {
+    return new OutdatedReplicaError(
+      `${this.#name} does not have the tables and migrations of DATABASE_URL. Check that it is a standby of that database, and that it is not far behind.`,
+      { cause },
+    );
+  }
+}
+
+/** Whether the replica may be usable again without a change of the settings. */
+function isTemporary(error: unknown): boolean {
+  return isUnavailable(error) || isDenied(error) || error instanceof UnusableReplicaError;
+}
+
+function notStandby(): UnusableReplicaError {
+  return new UnusableReplicaError('The server of DATABASE_READ_URL is not a standby.');
+}
+
+async function begin(client: pg.PoolClient): Promise<SnapshotState> {
+  // The type of `pg` lacks the array of results for several statements.
+  const [, result] = (await client.query(BEGIN_AND_READ_STATE)) as unknown as pg.QueryResult[];
+  return result?.rows[0];
+}
+
+async function readState(db: Database): Promise<DatabaseState> {
+  const { rows } = await sql<DatabaseState>`
+    SELECT
+      (SELECT value FROM secrets WHERE name = 'cursor key') AS "cursorKey",
+      (SELECT array_agg(name) FROM kysely_migration) AS migrations,
+      search_revision.value AS revision,
+      search_revision.xmin::text AS transaction
+    FROM search_revision`.execute(db);
+  return rows[0] as DatabaseState;
+}
+
+function socketOf(client: pg.PoolClient): Socket {
+  return client.connection.stream as Socket;
+}
