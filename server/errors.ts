@@ -76,6 +76,9 @@ export type ErrorCode =
 /** An error that the operator must fix, such as an invalid setting. Programs print its message as one line and exit. */
 export class OperatorError extends Error {}
 
+/** An OperatorError that can disappear by itself, such as a database that cannot be reached. */
+export class TemporaryError extends OperatorError {}
+
 /** Masks the user name and the password of a URL, for messages to the operator. */
 export function withoutPassword(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//***@');

@@ -9,22 +9,29 @@ import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
 /** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
 const EX_CONFIG = 78;
 
+/** Exit code: temporary failure; start again (sysexits.h). */
+const EX_TEMPFAIL = 75;
+
 readArguments('start');
 
-await runProgram(async () => {
-  const config = configFromEnvironment();
-  const log = openLog(config);
-  if (isWorker()) {
-    await serve(config, log, { runsMaintenance: false });
-    notifyReady();
-  } else if (config.workers > 1) {
-    await superviseWorkers(config, log);
-    warnAboutNodeVersion();
-  } else {
-    await serve(config, log, { runsMaintenance: true });
-    warnAboutNodeVersion();
-  }
-}, EX_CONFIG);
+await runProgram(
+  async () => {
+    const config = configFromEnvironment();
+    const log = openLog(config);
+    if (isWorker()) {
+      await serve(config, log, { runsMaintenance: false });
+      notifyReady();
+    } else if (config.workers > 1) {
+      await superviseWorkers(config, log);
+      warnAboutNodeVersion();
+    } else {
+      await serve(config, log, { runsMaintenance: true });
+      warnAboutNodeVersion();
+    }
+  },
+  EX_CONFIG,
+  EX_TEMPFAIL,
+);
 
 function warnAboutNodeVersion(): void {
   const warning = explainInsecureVersion(process.versions.node);

@@ -1,19 +1,24 @@
-import { OperatorError } from '../errors.ts';
+import { OperatorError, TemporaryError } from '../errors.ts';
 
 /**
  * Runs a program. On an OperatorError or a failed system call, prints the error message and exits.
  *
  * Only its own user can read the files that the program creates.
- * @param exitCode the exit code after such a failure
+ * @param exitCode           the exit code after such a failure
+ * @param temporaryExitCode  the exit code after a TemporaryError
  */
-export async function runProgram(work: () => Promise<void>, exitCode = 1): Promise<void> {
+export async function runProgram(
+  work: () => Promise<void>,
+  exitCode = 1,
+  temporaryExitCode = exitCode,
+): Promise<void> {
   process.umask(0o077);
   try {
     await work();
   } catch (error) {
     if (!(error instanceof OperatorError) && !isSystemError(error)) throw error;
     console.error((error as Error).message);
-    process.exit(exitCode);
+    process.exit(error instanceof TemporaryError ? temporaryExitCode : exitCode);
   }
 }
 

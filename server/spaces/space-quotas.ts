@@ -16,7 +16,7 @@ export async function assertSpaceQuota(
 ): Promise<void> {
   const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM (
     SELECT 1 FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')} LIMIT ${maxSpaces}
-  )`.execute(trx);
+  ) AS counted`.execute(trx);
   if (rows[0]?.count === maxSpaces) {
     throw quotaExceeded(
       `An account can have at most ${formatCount(maxSpaces)} spaces. Delete one before you create another.`,
@@ -33,7 +33,7 @@ export async function assertParticipationQuota(
   const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM (
     SELECT 1 FROM participations
     WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')} LIMIT ${maxParticipations}
-  )`.execute(trx);
+  ) AS counted`.execute(trx);
   if (rows[0]?.count === maxParticipations) {
     throw quotaExceeded(
       `An account can participate in at most ${formatCount(maxParticipations)} spaces, including its own. Leave one first.`,
@@ -50,7 +50,7 @@ export async function assertTagQuota(
   const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM (
     SELECT 1 FROM spaces JOIN space_tags ON space_tags.space_pk = spaces.pk
     WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')} LIMIT ${maxTags + 1}
-  )`.execute(trx);
+  ) AS counted`.execute(trx);
   if (Number(rows[0]?.count) > maxTags) {
     throw quotaExceeded(
       `The spaces of an account can have at most ${formatCount(maxTags)} tags in total. Remove tags from other spaces first.`,

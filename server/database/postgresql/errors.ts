@@ -1,4 +1,4 @@
-import { OperatorError, withoutPassword } from '../../errors.ts';
+import { OperatorError, TemporaryError, withoutPassword } from '../../errors.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 
@@ -87,18 +87,19 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^28/, 'rejects the user name or the password.'],
   [/^3D000/, 'has no such database. Create it, for example with createdb.'],
   [/^42501/, 'does not allow this user to create tables in the schema. Make the user its owner.'],
+  [/^25006/, 'is a standby or read-only, and the database must be migrated first.'],
   [/^(08|57P0|53)/, 'cannot be used now. Try again later.'],
 ];
 
 /** Converts an error of PostgreSQL to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, url: string): unknown {
+  // A missing file of `sslrootcert` has a path.
+  const isTemporary = isUnavailable(error) && !(error instanceof Error && 'path' in error);
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
-  const cause = found?.[1] ?? (isLostConnection(error) ? 'cannot be reached.' : undefined);
+  const cause = found?.[1] ?? (isTemporary ? 'cannot be reached.' : undefined);
   if (cause === undefined) return error;
-  return new OperatorError(
-    `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${cause}`,
-    {
-      cause: error,
-    },
-  );
+  const message = `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${cause}`;
+  return isTemporary
+    ? new TemporaryError(message, { cause: error })
+    : new OperatorError(message, { cause: error });
 }

@@ -170,17 +170,19 @@ const statements = [
     upper bigint NOT NULL,
     size smallint NOT NULL,
     term ${TEXT} NOT NULL,
-    keys bytea STORAGE MAIN NOT NULL,
+    keys bytea NOT NULL,
     PRIMARY KEY (term, upper)
   ) WITH (fillfactor = 80)`,
+  'ALTER TABLE word_blocks ALTER COLUMN keys SET STORAGE MAIN',
 
   `CREATE TABLE dictionary (
     version bigint NOT NULL,
     built_revision bigint NOT NULL,
     spaces bigint NOT NULL,
     min_documents bigint NOT NULL,
-    trie bytea STORAGE EXTERNAL NOT NULL
+    trie bytea NOT NULL
   )`,
+  'ALTER TABLE dictionary ALTER COLUMN trie SET STORAGE EXTERNAL',
 
   "INSERT INTO dictionary VALUES (0, 0, 0, 1, '\\x0100000000000000000000000000')",
 

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../../support/commands.ts';
+import { freePort } from '../../support/ports.ts';
+import { PASSWORD, startPostgresql, USER } from '../../support/postgresql.ts';
+import { startSwitchingProxy } from '../../support/switching-proxy.ts';
+
+const EX_TEMPFAIL = 75;
+const EX_CONFIG = 78;
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'postgresql-start-'));
+});
+afterAll(() => rm(dataDir, { recursive: true }));
+
+const runMain = async (databaseUrl: string) =>
+  runCommand('main', [], {
+    DATA_DIR: dataDir,
+    PORT: String(await freePort()),
+    LOG_LEVEL: 'silent',
+    DATABASE_URL: databaseUrl,
+  });
+
+/** Returns the exit code of a start that fails because of the server of `databaseUrl`. */
+const start = async (databaseUrl: string) => {
+  const { code, stderr } = await runMain(databaseUrl);
+  expect(stderr).toMatch(/^The PostgreSQL server of DATABASE_URL=\S+ [^\n]+\n$/);
+  expect(stderr).not.toContain(PASSWORD);
+  return code;
+};
+
+test('If PostgreSQL cannot be reached, the exit code lets the service manager start the server again', async () => {
+  const unused = `postgres://${USER}:${PASSWORD}@127.0.0.1:${await freePort()}/spaces`;
+  expect(await start(unused)).toBe(EX_TEMPFAIL);
+  // Like a proxy without a primary.
+  await using proxy = await startSwitchingProxy();
+  expect(await start(proxy.urlOf(unused))).toBe(EX_TEMPFAIL);
+}, 30_000);
+
+test('If the settings are wrong, the exit code prevents another start', async () => {
+  await using server = await startPostgresql();
+  const missingFile = `${server.url}?sslrootcert=${join(dataDir, 'missing.pem')}`;
+  const { code, stderr } = await runMain(missingFile);
+  expect(stderr).toMatch(/^ENOENT[^\n]+missing\.pem'\n$/);
+  expect(code).toBe(EX_CONFIG);
+  const wrongPassword = new URL(server.url);
+  wrongPassword.password = 'wrong';
+  const missing = server.url.replace(/postgres$/, 'missing');
+  for (const url of [wrongPassword.href, missing]) expect(await start(url)).toBe(EX_CONFIG);
+}, 30_000);
