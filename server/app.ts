@@ -29,6 +29,7 @@ import { setSecurityHeaders } from './http/security-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
+import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
 import { serveWebPage } from './http/web-page.ts';
 
@@ -64,6 +65,7 @@ export async function buildApp(
   preventCaching(app);
   logRequests(app);
   measureRequests(app, context);
+  limitUnsentResponses(app);
 
   // onRequest
   // Pipelining first, because it counts every request of a connection.

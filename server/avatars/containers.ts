@@ -1,7 +1,8 @@
 /**
  * Removes everything except pixels and colours from an uploaded JPEG, PNG or WebP before it is decoded. Reading
  * malicious metadata can take seconds, and no timeout applies. Measured: 9 s for a 65 kB JPEG with an EXIF directory
- * that refers to itself 5,400 times, and 28 s for a 630 kB progressive JPEG with 2,646 scans.
+ * that refers to itself 5,400 times, 28 s for a 630 kB progressive JPEG with 2,646 scans, and 11 s for a 3.7 MB WebP of
+ * 40,000 frames.
  */
 
 /** An image file to decode. A GIF is unchanged: it has no EXIF, and the decoder does not read its other metadata. */
@@ -96,17 +97,22 @@ function stripPng(file: Buffer): StrippedImage {
 
 const WEBP_KEPT_CHUNKS = fourCcs('VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP');
 const WEBP_EXIF = fourCc('EXIF');
+const WEBP_FRAME = fourCc('ANMF');
 
 /** After a header of 12 bytes, a chunk is a type and a size with 4 bytes each, and data padded to an even length. */
 function stripWebp(file: Buffer): StrippedImage {
   const excerpt = excerptOf(file);
   excerpt.keep(0, 12);
   let orientation: number | undefined;
+  let frames = 0;
   for (let at = 12; at + 8 <= file.length; ) {
     const size = file.readUInt32LE(at + 4);
     const end = at + 8 + size + (size % 2);
     const type = file.readUInt32BE(at);
-    if (WEBP_KEPT_CHUNKS.has(type)) excerpt.keep(at, end);
+    if (type === WEBP_FRAME) frames++;
+    // The avatar is the first frame, and the decoder would read the headers of all.
+    const isLaterFrame = type === WEBP_FRAME && frames > 1;
+    if (WEBP_KEPT_CHUNKS.has(type) && !isLaterFrame) excerpt.keep(at, end);
     if (type === WEBP_EXIF) orientation ??= exifOrientation(file.subarray(at + 8, end));
     at = end;
   }

@@ -36,6 +36,9 @@ await runProgram(async () => {
       `${report.added} records added, ${report.unchanged} were there already, ${skipped} bad lines skipped, in ${seconds.toFixed(1)} s.`,
     );
   } catch (error) {
+    if (error instanceof Error && 'syscall' in error) {
+      throw new OperatorError(`${file} cannot be read. ${error.message}`, { cause: error });
+    }
     if (!(error instanceof ImportError)) throw await explainDatabaseError(config, error);
     await listBadLines(error.report.bad);
     throw new OperatorError(

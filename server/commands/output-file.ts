@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { lstat, open, realpath, stat } from 'node:fs/promises';
+import { lstat, open, realpath, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isBackup, isDataFolder } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
@@ -28,7 +28,12 @@ export async function writeOutputFile(
     await assertReplaceable(file, kind);
     const temporaryFile = `${file}.${randomBytes(16).toString('hex')}.part`;
     using _ = removeOnSignal(temporaryFile);
-    await replaceFile(file, write, { temporaryFile });
+    try {
+      await replaceFile(file, write, { temporaryFile });
+    } finally {
+      // SQLite leaves its journal when the disk is full.
+      await rm(`${temporaryFile}-journal`, { force: true });
+    }
   } catch (error) {
     // The message of a failed write does not name the file.
     if (!(error instanceof Error && 'syscall' in error)) throw error;

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
 import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { distinctSkeleton } from '../text/username-keys.ts';
-import { deriveId, timeOrNow } from './defaults.ts';
+import { timeOrNow } from './defaults.ts';
 import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
 import { BadLineError, type UserRecord } from './records.ts';
 
@@ -64,8 +65,8 @@ export async function addUsers(
   const parsed = convertLines(report, records, userOf);
   const rows = parsed.map(({ content }) => content.row);
   const existing = new ExistingUsers(await selectConflicting(engine, rows, trx));
-  const valid = convertLines(report, parsed, ({ row, isOld }) => {
-    if (existing.hasId(row.user_id)) return undefined;
+  const valid = convertLines(report, parsed, ({ row, hasId, isOld }) => {
+    if (hasId ? existing.hasId(row.user_id) : existing.hasEmail(row.email_key)) return undefined;
     if (isOld && existing.hasSkeleton(row.username_skeleton)) {
       row.username_skeleton = distinctSkeleton(row.username_skeleton, row.user_id);
     }
@@ -93,7 +94,8 @@ function userOf(record: UserRecord) {
   }
   const createdAt = timeOrNow(record.created_at);
   const row = {
-    user_id: record.user_id ?? deriveId('user', emailKey),
+    // Not derived from the email address. Otherwise, everyone who sees the id could verify a guessed address.
+    user_id: record.user_id ?? randomUUID(),
     username: name,
     username_key: key,
     username_skeleton: skeleton,
@@ -107,7 +109,7 @@ function userOf(record: UserRecord) {
     updated_at: record.updated_at === undefined ? createdAt : timeOrNow(record.updated_at),
     suspended_at: record.suspended_at === undefined ? null : timeOrNow(record.suspended_at),
   };
-  return { row, isOld };
+  return { row, hasId: record.user_id !== undefined, isOld };
 }
 
 interface UniqueKeys {
@@ -143,6 +145,10 @@ class ExistingUsers {
 
   hasId(userId: string): boolean {
     return this.#ids.has(userId);
+  }
+
+  hasEmail(emailKey: string): boolean {
+    return this.#emailKeys.has(emailKey);
   }
 
   hasSkeleton(skeleton: string): boolean {

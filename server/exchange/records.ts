@@ -5,7 +5,7 @@ import { findUnstorable } from '../text/storable.ts';
 /**
  * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
  * the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
- * line again adds nothing. A missing time is the time of the import, with exceptions: `updated_at` is then
+ * line again adds nothing. A user without id gets a random one, and is recognised by the email address. A missing time is the time of the import, with exceptions: `updated_at` is then
  * `created_at`. Without `left_at`, the user is still a participant. `removed_at` and `suspended_at` are then not set.
  */
 export type ExchangeRecord =

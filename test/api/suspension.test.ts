@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
@@ -5,6 +6,7 @@ import { type Operation, operations } from '../../server/contract.ts';
 import { deleteSuspendedAccount } from '../../server/profile/account-deletion.ts';
 import { restoreAccount, suspendAccount } from '../../server/profile/account-suspension.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { avatarFile } from '../support/avatar.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
@@ -272,4 +274,75 @@ describe('The deletion of a suspended account by the operator', () => {
     expect(again.userId).not.toBe(user.userId);
     await assertConsistent(app.context.engine);
   });
+});
+
+describe('A suspension during requests of the account', () => {
+  /** Requests that read, write, wait for a password hash, or take long. Each adds what it created to `created`. */
+  const requestsOf = (user: TestUser, avatar: Blob, created: string[]) => [
+    () => api.changeProfilePicture({ client: user.client, body: { avatar } }),
+    () => api.changePassword({ client: user.client, body: passwords(user) }),
+    () => logIn(user, user.password),
+    () => api.changeBio({ client: user.client, body: { bio: 'Quick' } }),
+    () => api.changeUsername({ client: user.client, body: { username: `${user.username}.new` } }),
+    () => api.downloadAccountData({ client: user.client }),
+    () => api.searchSpaces({ client: user.client, query: { q: 'racing' } }),
+    () => api.listMessages({ client: user.client, query: { space_id: foreignSpace.space_id } }),
+    () => sendTo(user, foreignSpace.space_id),
+    async () => {
+      const body = { title: 'Racing', description: '', visibility: 'public' as const, tags: [] };
+      const result = await api.createSpace({ client: user.client, body });
+      if (result.data) created.push(result.data.space_id);
+      return result;
+    },
+  ];
+  const passwords = ({ password }: TestUser) => ({
+    currentPassword: password,
+    newPassword: 'another long password',
+  });
+  const sendTo = (user: TestUser, space_id: string) =>
+    api.sendMessage({ client: user.client, body: { space_id, text: 'Before or never' } });
+
+  test('leaves no session and nothing visible, and a restoration shows what was created before', async () => {
+    const avatar = await avatarFile();
+    const statuses = new Set<number | undefined>();
+    for (let round = 0; round < 12; round += 1) {
+      const user = await app.register();
+      await joinSpace(user, foreignSpace);
+      const created: string[] = [];
+      const requests = [1, 2].flatMap(() => requestsOf(user, avatar, created));
+      const results = requests.map(async (request) => {
+        await sleep(Math.random() * 100);
+        return (await request()).response?.status;
+      });
+      await sleep(Math.random() * 100);
+      await suspend(user.userId);
+      // Beside requests that began before it.
+      if (round % 3 === 0) await restore(user.userId);
+      for (const status of await Promise.all(results)) statuses.add(status);
+      await suspend(user.userId);
+
+      const { db } = app.context.engine;
+      const sessions = db
+        .selectFrom('sessions')
+        .innerJoin('users', 'users.pk', 'user_pk')
+        .select('session_id')
+        .where('user_id', '=', user.userId);
+      expect(await sessions.execute()).toEqual([]);
+      expect((await api.getProfile({ client: user.client })).response?.status).toBe(401);
+      const search = async () => {
+        const pages = await readPages<Space>(app, '/api/spaces/search?q=racing');
+        const ids = pages.flat().map(({ space_id }) => space_id);
+        return ids.filter((id) => created.includes(id)).sort();
+      };
+      expect(await search()).toEqual([]);
+      await restore(user.userId);
+      expect(await search()).toEqual(created.sort());
+    }
+    expect([...statuses].filter((status) => ![200, 201, 401, 403].includes(status ?? 0))).toEqual(
+      [],
+    );
+    expect(statuses).toContain(401);
+    expect(statuses).toContain(201);
+    await assertConsistent(app.context.engine);
+  }, 120_000);
 });

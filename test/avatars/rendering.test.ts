@@ -215,6 +215,20 @@ describe('renderAvatar on a decompression bomb', () => {
     await expectRejection(bomb, 'avatar_undecodable');
   });
 
+  test('drops all but the first frame of a WebP', async () => {
+    const frames = [red, green, blue].map((colour) =>
+      canvas(48, 48, () => colour)
+        .png()
+        .toBuffer(),
+    );
+    const animated = await sharp(await Promise.all(frames), { join: { animated: true } })
+      .webp()
+      .toBuffer();
+    const countFrames = (file: Buffer) => webpChunks(file).filter((type) => type === 'ANMF').length;
+    expect(countFrames(animated)).toBe(3);
+    expect(countFrames(stripMetadata(animated)?.bytes ?? Buffer.of())).toBe(1);
+  });
+
   test.each(['jpeg', 'png', 'webp'] as const)(
     'drops a self-referencing EXIF directory from a %s',
     { timeout: 5_000 },

@@ -99,6 +99,14 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
   });
 });
 
+test('An import names a file that cannot be read', async () => {
+  expect(await runCommand('commands/import', [folder], { DATA_DIR })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `${folder} cannot be read. EISDIR: illegal operation on a directory, read\n`,
+  });
+});
+
 test('An import lists many bad lines in little memory', async () => {
   const LINES = 300_000;
   const file = join(folder, 'bad.ndjson');

@@ -382,6 +382,14 @@ const files = fc
 /** Creating a database and importing a line take several times as long on PostgreSQL. */
 const NUM_RUNS = isPostgresql ? 5 : 30;
 
+/** The ids of users whose records have none differ between the imports. No other record refers to them. */
+async function exportWithoutRandomIds(engine: Engine): Promise<string[]> {
+  const lines = await exportLines(engine);
+  return lines.map((line) =>
+    line.replace(/^(\{"type":"user","user_id":)"[0-9a-f-]{36}"/, '$1"random"'),
+  );
+}
+
 test('One import of any lines has the same result as an import of each line', async () => {
   await fc.assert(
     fc.asyncProperty(files, async (lines) => {
@@ -389,7 +397,7 @@ test('One import of any lines has the same result as an import of each line', as
       await using apart = await databases.open();
       const report = await importAll(together, lines);
       expect(report).toEqual(await importOneByOne(apart, lines));
-      expect(await exportLines(together)).toEqual(await exportLines(apart));
+      expect(await exportWithoutRandomIds(together)).toEqual(await exportWithoutRandomIds(apart));
       expect(await searchIndex(together)).toEqual(await searchIndex(apart));
       expect(await termsOf(together)).toEqual(await termsOf(apart));
     }),

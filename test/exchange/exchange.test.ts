@@ -228,6 +228,18 @@ describe('importRecords', () => {
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
   });
 
+  test('gives users without an ID one that does not reveal their email address', async () => {
+    const user = { type: 'user', username: 'cleo', email: 'Cleo@example.com' };
+    const importedId = async () => {
+      await using engine = await openEmptyDatabase();
+      await importRecords(engine, toLines([user, { ...user, email: 'cleo@EXAMPLE.com' }]));
+      const lines = await exportLines(engine);
+      expect(lines).toHaveLength(1);
+      return JSON.parse(lines[0] as string).user_id;
+    };
+    expect(await importedId()).not.toBe(await importedId());
+  });
+
   test('keeps removals, and counts removed users as former participants', async () => {
     await using first = await openEmptyDatabase();
     const times = {

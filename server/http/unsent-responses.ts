@@ -1,0 +1,65 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { clientKey } from './client-key.ts';
+
+/** Maximum size of all unsent responses of this process together. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+
+/** What a streamed response takes at most: the part that is being sent and the next one. */
+const STREAM_BYTES = 512 * 1024;
+
+/** The unsent responses of a client. */
+interface Unsent {
+  bytes: number;
+  /** Their sizes, the oldest first. */
+  responses: Map<ServerResponse, number>;
+}
+
+/**
+ * Closes connections while unsent responses take too much memory, because clients can request more than they read. Of
+ * the client with the most unsent bytes, closes the connection whose response waits longest.
+ */
+export function limitUnsentResponses(app: FastifyInstance, maxBytes = MAX_UNSENT_BYTES): void {
+  const clients = new Map<string, Unsent>();
+  let totalBytes = 0;
+
+  const remove = (key: string, unsent: Unsent, response: ServerResponse) => {
+    const bytes = unsent.responses.get(response);
+    if (bytes === undefined) return;
+    unsent.responses.delete(response);
+    unsent.bytes -= bytes;
+    totalBytes -= bytes;
+    if (unsent.responses.size === 0) clients.delete(key);
+  };
+
+  const closeOldest = () => {
+    const [key, unsent] = [...clients].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a));
+    const [response] = unsent.responses.keys();
+    if (!response) throw new Error('A client without unsent responses was not removed.');
+    remove(key, unsent, response);
+    response.req.socket.destroy();
+  };
+
+  app.addHook('onSend', async (request, { raw: response }, payload) => {
+    // The client has disconnected, and there will be no `close` event.
+    if (response.closed) return;
+    const key = clientKey(request);
+    const unsent = clients.get(key) ?? { bytes: 0, responses: new Map() };
+    // If a later hook fails, an error response replaces this one.
+    const replaced = unsent.responses.get(response);
+    if (replaced === undefined) response.once('close', () => remove(key, unsent, response));
+    const bytes = sizeOf(payload);
+    clients.set(key, unsent);
+    unsent.responses.set(response, bytes);
+    unsent.bytes += bytes - (replaced ?? 0);
+    totalBytes += bytes - (replaced ?? 0);
+    while (totalBytes > maxBytes) closeOldest();
+  });
+}
+
+function sizeOf(payload: unknown): number {
+  if (typeof payload === 'string') return Buffer.byteLength(payload);
+  if (payload instanceof Uint8Array) return payload.byteLength;
+  return payload instanceof Readable ? STREAM_BYTES : 0;
+}

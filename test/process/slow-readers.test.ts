@@ -1,0 +1,66 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createClient, createConfig } from '../../generated/client/index.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import { type Server, startServer } from '../support/server.ts';
+
+/** A page of the longest messages has about 600 kB, so all responses together have about 500 MB. */
+const CONNECTIONS = 50;
+const REQUESTS_PER_CONNECTION = 16;
+const MESSAGES_PER_PAGE = 100;
+
+/** Creates a space with a page of the longest messages. Returns the URL of the page. */
+async function fillPage({ url }: Server): Promise<string> {
+  const client = createClient(createConfig({ baseUrl: url }));
+  const { data } = await api.register({
+    client,
+    body: { username: 'ada', email: 'ada@example.com', password: 'marmalade on toast' },
+    throwOnError: true,
+  });
+  const authenticated = { client, auth: data.access_token, throwOnError: true } as const;
+  const space = { title: 'Tea', description: '', visibility: 'public' as const, tags: [] };
+  const { space_id } = (await api.createSpace({ ...authenticated, body: space })).data;
+  for (let i = 0; i < MESSAGES_PER_PAGE; i += 1) {
+    await api.sendMessage({ ...authenticated, body: { space_id, text: '茶'.repeat(2_000) } });
+  }
+  return `/api/messages?space_id=${space_id}&limit=${MESSAGES_PER_PAGE}`;
+}
+
+/** Sends requests from a local address without reading the responses. */
+function sendWithoutReading({ port }: Server, localAddress: string, path: string): Socket {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  // The server may reset the connection.
+  socket.on('error', () => {}).pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS_PER_CONNECTION));
+  return socket;
+}
+
+test('Clients that do not read large responses lose their connections, and other clients none', async () => {
+  await using server = await startServer();
+  const path = await fillPage(server);
+  const patient = sendWithoutReading(server, '127.0.0.3', path);
+  const sockets = Array.from({ length: CONNECTIONS }, () =>
+    sendWithoutReading(server, '127.0.0.2', path),
+  );
+  let closed = 0;
+  for (const socket of sockets) socket.once('close', () => (closed += 1));
+  const lengths = new Set<number>();
+  for (const deadline = performance.now() + 60_000; performance.now() < deadline; ) {
+    lengths.add((await (await fetch(server.url + path)).arrayBuffer()).byteLength);
+    if (closed > CONNECTIONS / 2) break;
+    await sleep(100);
+    // A socket that is not read notices only when it writes that the connection is closed.
+    for (const socket of sockets) socket.write('\r\n');
+  }
+  expect(closed).toBeGreaterThan(CONNECTIONS / 2);
+  expect(lengths.size).toBe(1);
+  expect(server.unexpectedOutput()).toBe('');
+
+  let received = 0;
+  patient.on('data', (bytes) => (received += bytes.length)).resume();
+  const expected = REQUESTS_PER_CONNECTION * Math.max(...lengths);
+  await expect.poll(() => received, { timeout: 20_000 }).toBeGreaterThan(expected);
+  for (const socket of [patient, ...sockets]) socket.destroy();
+  expect(await server.stop()).toBe(0);
+}, 120_000);
