@@ -102,6 +102,21 @@ export interface KeyRange {
   lastKey: number;
 }
 
+/** A search that a request will make. */
+export interface PlannedSearch {
+  query: WordQuery;
+  /** See `WordRange.after`. */
+  after: number;
+}
+
+/**
+ * Searches on the same words that belong together. An index can read the beginnings of all of them at once, and need
+ * not read for one of them what it has read for another.
+ */
+export interface SearchRequest {
+  searches: readonly PlannedSearch[];
+}
+
 export interface IndexedDocument {
   /** `public_spaces.key` */
   key: number;
@@ -121,7 +136,12 @@ export interface WordIndex {
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
   /** Returns the keys of matching documents in ascending order. */
-  find(db: Database, query: WordQuery, range: WordRange): Promise<number[]>;
+  find(
+    db: Database,
+    query: WordQuery,
+    range: WordRange,
+    request?: SearchRequest,
+  ): Promise<number[]>;
   /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

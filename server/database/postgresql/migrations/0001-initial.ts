@@ -165,14 +165,17 @@ const statements = [
     PRIMARY KEY (tag_id, key)
   )`,
 
-  // See `word-blocks.ts`. Rows are rewritten often, and a row that fits its page again needs no change of the index.
+  // See `word-blocks.ts` and `word-changes.ts`. Blocks are rewritten often, and one that fits its page again needs no
+  // change of the index. Their bytes are packed already.
   `CREATE TABLE word_blocks (
-    upper bigint NOT NULL,
-    size smallint NOT NULL,
-    term ${TEXT} NOT NULL,
-    keys bytea STORAGE MAIN NOT NULL,
-    PRIMARY KEY (term, upper)
-  ) WITH (fillfactor = 80)`,
+    upper bytea STORAGE PLAIN PRIMARY KEY,
+    postings bytea STORAGE PLAIN NOT NULL
+  ) WITH (fillfactor = 85)`,
+  `CREATE TABLE word_changes (
+    key bigint PRIMARY KEY,
+    removed ${TEXT},
+    added ${TEXT}
+  )`,
 
   `CREATE TABLE dictionary (
     version bigint NOT NULL,
