@@ -123,11 +123,19 @@ export interface IndexedDocument {
   words: { title: string[]; all: string[] };
 }
 
+/** The documents to remove come with the same words as when they were added. They are removed first. */
+export interface DocumentChanges {
+  removed: readonly IndexedDocument[];
+  added: readonly IndexedDocument[];
+}
+
 /** The full-text index of public spaces. */
 export interface WordIndex {
   add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
   /** @param documents with the same words as when they were added */
   remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
+  /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
+  changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
    * small steps.

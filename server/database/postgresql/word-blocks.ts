@@ -276,19 +276,25 @@ const POSTINGS_PER_STATEMENT = 20_000;
 const BYTES_PER_BLOCK = 1_200;
 
 /**
- * Adds keys to posting lists and removes keys from them. The caller's transaction must be the only one that changes
- * lists. It is, if it has written `public_spaces`: the trigger of this table locks the row of `search_revision`.
+ * Adds keys to posting lists and removes keys from them. Reads either all blocks between those that change, if most
+ * change, or only those that change.
  * @param changes in the order of their terms
  */
-export async function changeLists(db: Database, changes: readonly Change[]): Promise<void> {
+export async function changeLists(
+  db: Database,
+  changes: readonly Change[],
+  isDense?: boolean,
+): Promise<void> {
   const queue = new ChangeQueue(changes);
-  const isDense = queue.size > (2 * (await readSize(db))) / BYTES_PER_BLOCK;
+  const readsAll = isDense ?? queue.size > (2 * (await readSize(db))) / BYTES_PER_BLOCK;
   let writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
   while (!queue.isEmpty) {
     const isFirst = writes.inserted.length + writes.updated.length + writes.deleted.length === 0;
     const computeWrites = async () => {
-      const positions = queue.next(isDense ? POSTINGS_PER_STATEMENT : POSITIONS_PER_STATEMENT);
-      const blocks = await (isDense ? readRange : readAt)(db, positions);
+      const positions = readsAll
+        ? queue.nextRange(POSTINGS_PER_STATEMENT)
+        : queue.next(POSITIONS_PER_STATEMENT);
+      const blocks = await (readsAll ? readRange : readAt)(db, positions);
       // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
       if (!isFirst) await yieldToEventLoop();
       return collectWrites(blocks, queue, positions.at(-1) as Position);
@@ -358,6 +364,22 @@ class ChangeQueue {
       for (const key of mergeKeys(added, removed)) positions.push(positionOf(term, key));
     }
     return positions;
+  }
+
+  /** Returns the positions of the first and the last of the next changes. */
+  nextRange(count: number): [first: Position, last: Position] {
+    let rest = count;
+    let i = this.#rest.length;
+    while (i > 0 && rest > 0) {
+      i -= 1;
+      const { added, removed } = this.#rest[i] as Change;
+      rest -= added.length + removed.length;
+    }
+    const [first, last] = [this.#rest.at(-1) as Change, this.#rest[i] as Change];
+    return [
+      positionOf(first.term, Math.min(first.added[0] ?? Infinity, first.removed[0] ?? Infinity)),
+      positionOf(last.term, Math.max(last.added.at(-1) ?? 0, last.removed.at(-1) ?? 0)),
+    ];
   }
 
   /** Removes and returns the changes up to a position. */

@@ -69,7 +69,7 @@ function unnestDocuments(documents: readonly MarkedDocument[]): RawBuilder<unkno
     ${documents.map(({ words }) => words.join(' '))}::text[]) AS documents (key, words)`;
 }
 
-function markDocument({ key, words }: IndexedDocument): MarkedDocument {
+export function markDocument({ key, words }: IndexedDocument): MarkedDocument {
   return { key, words: [...words.all, ...words.title.map(markTitleWord)] };
 }
 
@@ -121,7 +121,10 @@ function split(words: string): MarkedWord[] {
 }
 
 /** Returns the changes of posting lists, in the order of their terms. */
-function changesOf(added: readonly MarkedDocument[], removed: readonly MarkedDocument[]): Change[] {
+export function changesOf(
+  added: readonly MarkedDocument[],
+  removed: readonly MarkedDocument[],
+): Change[] {
   const [addedKeys, removedKeys] = [keysByTerm(added), keysByTerm(removed)];
   const terms = [...addedKeys.keys()];
   for (const term of removedKeys.keys()) if (!addedKeys.has(term)) terms.push(term);

@@ -7,6 +7,7 @@ import {
   readGainedDocuments,
   removeDocuments,
 } from './word-changes.ts';
+import { changeMany } from './word-runs.ts';
 import { findKeys } from './word-search.ts';
 import { AFTER_ALL_TERMS, type Term, wordOfTerm } from './word-terms.ts';
 
@@ -17,6 +18,7 @@ import { AFTER_ALL_TERMS, type Term, wordOfTerm } from './word-terms.ts';
 export const wordIndex: WordIndex = {
   add: addDocuments,
   remove: removeDocuments,
+  changeMany,
 
   /** Merges recent changes. The blocks themselves need no merging. */
   optimize: mergeChanges,
