@@ -120,10 +120,31 @@ export interface KeyRange {
   lastKey: number;
 }
 
+/** A search that a request will make. */
+export interface PlannedSearch {
+  query: WordQuery;
+  /** See `WordRange.after`. */
+  after: number;
+}
+
+/**
+ * Searches on the same words that belong together. An index can read the beginnings of all of them at once, and need
+ * not read for one of them what it has read for another.
+ */
+export interface SearchRequest {
+  searches: readonly PlannedSearch[];
+}
+
 export interface IndexedDocument {
   /** `public_spaces.key` */
   key: number;
   words: { title: string[]; all: string[] };
+}
+
+/** The documents to remove come with the same words as when they were added. They are removed first. */
+export interface DocumentChanges {
+  removed: readonly IndexedDocument[];
+  added: readonly IndexedDocument[];
 }
 
 /** The full-text index of public spaces. */
@@ -131,6 +152,8 @@ export interface WordIndex {
   add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
   /** @param documents with the same words as when they were added */
   remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
+  /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
+  changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
    * small steps.
@@ -139,7 +162,12 @@ export interface WordIndex {
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
   /** Returns the keys of matching documents in ascending order. */
-  find(db: Database, query: WordQuery, range: WordRange): Promise<number[]>;
+  find(
+    db: Database,
+    query: WordQuery,
+    range: WordRange,
+    request?: SearchRequest,
+  ): Promise<number[]>;
   /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

@@ -2,31 +2,33 @@ import { MAX_ROWS_PER_STATEMENT } from '../database/prepared.ts';
 import type { BadLine, Line } from './import-run.ts';
 import { BadLineError, type ExchangeRecord, parseRecord } from './records.ts';
 
-/** Consecutive lines whose records are imported together. */
+/** Consecutive lines whose records are imported together: first all users, then all spaces, and so on. */
 export interface Batch {
-  /** The type of all records; undefined if there are only bad lines. */
-  type: ExchangeRecord['type'] | undefined;
-  records: Line<ExchangeRecord>[];
+  /** The records of each type. */
+  records: { [Type in ExchangeRecord['type']]: Line<Extract<ExchangeRecord, { type: Type }>>[] };
   /** The lines among them without a valid record. */
   bad: BadLine[];
 }
 
-/** With this size, most statements run once for each batch. */
-const MAX_LINES = MAX_ROWS_PER_STATEMENT;
+/** With this size, statements write many rows at once, even if the lines alternate between the types. */
+const MAX_LINES = 8 * MAX_ROWS_PER_STATEMENT;
+
+/** An import that fails because of bad lines reports them before it reads on. */
+const MAX_BAD_LINES = 100;
 
 /** `onLine` is called after this many lines. */
 const LINES_PER_REPORT = 1_000;
 
 /**
- * Divides lines into batches of one type of record, without reading further than a batch needs. A record cannot refer to
- * records of its own type, so a batch contains nothing that its records refer to.
+ * Divides lines into batches, without reading further than a batch needs. No record of a batch refers to one in a later
+ * line of the batch, so it does not matter that the records are imported in the order of their types.
  * @param onLine called with the number of lines read, every thousand lines and at the end
  */
 export async function* readBatches(
   lines: AsyncIterable<string | BadLineError>,
   onLine: (lines: number) => void,
 ): AsyncGenerator<Batch, void> {
-  let batch = emptyBatch();
+  let batch = new BatchBuilder();
   let number = 0;
   for await (const line of lines) {
     number += 1;
@@ -36,24 +38,88 @@ export async function* readBatches(
     if (record instanceof BadLineError) {
       batch.bad.push({ line: number, reason: record.message });
     } else {
-      if (batch.type !== undefined && record.type !== batch.type) {
+      if (batch.refersTo(record)) {
         yield batch;
-        batch = emptyBatch();
+        batch = new BatchBuilder();
       }
-      batch.type = record.type;
-      batch.records.push({ number, content: record });
+      batch.add({ number, content: record });
     }
-    if (batch.records.length + batch.bad.length === MAX_LINES) {
+    if (batch.size === MAX_LINES || batch.bad.length === MAX_BAD_LINES) {
       yield batch;
-      batch = emptyBatch();
+      batch = new BatchBuilder();
     }
   }
   onLine(number);
   yield batch;
 }
 
-function emptyBatch(): Batch {
-  return { type: undefined, records: [], bad: [] };
+class BatchBuilder implements Batch {
+  readonly records: Batch['records'] = {
+    user: [],
+    space: [],
+    participant: [],
+    message: [],
+    appreciation: [],
+  };
+  readonly bad: BadLine[] = [];
+  /** What the records refer to, see `referencesOf`. */
+  readonly #references = new Set<string>();
+
+  get size(): number {
+    return Object.values(this.records).reduce((sum, { length }) => sum + length, this.bad.length);
+  }
+
+  add(line: Line<ExchangeRecord>): void {
+    (this.records[line.content.type] as Line<ExchangeRecord>[]).push(line);
+    for (const reference of referencesOf(line.content)) this.#references.add(reference);
+  }
+
+  /** Whether one of the records refers to this one, or may do so because its id is not known yet. */
+  refersTo(record: ExchangeRecord): boolean {
+    const name = nameOf(record);
+    if (name !== undefined) return this.#references.has(name);
+    const types = Object.keys(this.records) as ExchangeRecord['type'][];
+    return types
+      .slice(types.indexOf(record.type) + 1)
+      .some((type) => this.records[type].length > 0);
+  }
+}
+
+/** Returns what other records refer to; undefined if the record has no id. */
+function nameOf(record: ExchangeRecord): string | undefined {
+  switch (record.type) {
+    case 'user':
+      return record.user_id && `user ${record.user_id}`;
+    case 'space':
+      return record.space_id && `space ${record.space_id}`;
+    case 'participant':
+      return `participant ${record.space_id} ${record.user_id}`;
+    case 'message':
+      return record.message_id && `message ${record.message_id}`;
+    case 'appreciation':
+      // Nothing refers to appreciations.
+      return 'appreciation';
+  }
+}
+
+/** Returns the names of the records that a record refers to. */
+function referencesOf(record: ExchangeRecord): string[] {
+  switch (record.type) {
+    case 'user':
+      return [];
+    case 'space':
+      return [`user ${record.creator_id}`];
+    case 'participant':
+      return [`user ${record.user_id}`, `space ${record.space_id}`];
+    case 'message':
+      return [
+        `user ${record.author_id}`,
+        `space ${record.space_id}`,
+        `participant ${record.space_id} ${record.author_id}`,
+      ];
+    case 'appreciation':
+      return [`user ${record.user_id}`, `message ${record.message_id}`];
+  }
 }
 
 function parseLine(line: string): ExchangeRecord | BadLineError {

@@ -6,17 +6,10 @@ import { indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { addAppreciations, addMessages } from './import-messages.ts';
 import { addParticipants } from './import-participants.ts';
-import type { BadLine, ImportReport, ImportRun, Line } from './import-run.ts';
+import type { BadLine, ImportReport, ImportRun } from './import-run.ts';
 import { addSpaces } from './import-spaces.ts';
 import { addUsers } from './import-users.ts';
-import type {
-  AppreciationRecord,
-  BadLineError,
-  MessageRecord,
-  ParticipantRecord,
-  SpaceRecord,
-  UserRecord,
-} from './records.ts';
+import type { BadLineError } from './records.ts';
 
 export type { BadLine, ImportReport } from './import-run.ts';
 
@@ -89,28 +82,16 @@ export async function importRecords(
 }
 
 /** Adds the records of a batch unless they exist. Adds its bad lines to the report in line order. */
-async function addBatch(run: ImportRun, { type, records, bad }: Batch): Promise<void> {
+async function addBatch(run: ImportRun, { records, bad }: Batch): Promise<void> {
   const { report } = run;
   // Collected separately, because only the bad lines of this batch must be sorted.
   const earlier = report.bad;
   report.bad = bad;
-  switch (type) {
-    case 'user':
-      await addUsers(run, records as Line<UserRecord>[]);
-      break;
-    case 'space':
-      await addSpaces(run, records as Line<SpaceRecord>[]);
-      break;
-    case 'participant':
-      await addParticipants(run, records as Line<ParticipantRecord>[]);
-      break;
-    case 'message':
-      await addMessages(run, records as Line<MessageRecord>[]);
-      break;
-    case 'appreciation':
-      await addAppreciations(run, records as Line<AppreciationRecord>[]);
-      break;
-  }
+  await addUsers(run, records.user);
+  await addSpaces(run, records.space);
+  await addParticipants(run, records.participant);
+  await addMessages(run, records.message);
+  await addAppreciations(run, records.appreciation);
   bad.sort((a, b) => a.line - b.line);
   earlier.push(...bad);
   report.bad = earlier;

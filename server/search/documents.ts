@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database, Engine, IndexedDocument } from '../database/engine.ts';
+import type { Database, DocumentChanges, Engine, IndexedDocument } from '../database/engine.ts';
 import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
@@ -17,8 +17,9 @@ import { updateTagKeys } from './tag-keys.ts';
 
 /** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const documents = await writeDocuments(engine, db, [spacePk]);
-  if (documents.length > 0) await engine.wordIndex.add(db, documents);
+  const { removed, added } = await writeDocuments(engine, db, [spacePk]);
+  if (removed.length > 0) await engine.wordIndex.remove(db, removed);
+  if (added.length > 0) await engine.wordIndex.add(db, added);
 }
 
 const readSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
@@ -76,15 +77,15 @@ const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ d
 );
 
 /**
- * Removes spaces from the search index, and adds them again except to the word index. Returns the documents to add
- * there. Spaces that are not public, and those of suspended creators, have none.
+ * Removes spaces from the search index and adds them again, except in the word index. Returns the changes to make
+ * there. Spaces that are not public, and those of suspended creators, are not added.
  */
 async function writeDocuments(
   engine: Engine,
   db: Database,
   spacePks: readonly number[],
-): Promise<IndexedDocument[]> {
-  await unindexSpaces(engine, db, spacePks);
+): Promise<DocumentChanges> {
+  const removed = await deleteRows(engine, db, spacePks);
   const pks = spacePks.map((pk) => ({ pk }));
   const found = await readSpaces(engine, pks, db);
   const spaces = found
@@ -110,14 +111,14 @@ async function writeDocuments(
     (tags.get(row.pk) ?? []).map(({ tag_id }) => ({ tag_id, key })),
   );
   await insertTagHits(engine, tagHits, db);
-  return spaces.map(({ key, row }) => documentOf(row, key));
+  return { removed, added: spaces.map(({ key, row }) => documentOf(row, key)) };
 }
 
 /**
  * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
  * because the word index buffers words only until another table is written.
  */
-const INDEX_BATCH_SIZE = 10_000;
+const INDEX_BATCH_SIZE = 5_000;
 
 const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, rows) =>
   db
@@ -138,8 +139,8 @@ export async function enqueueSpaces(
 }
 
 /**
- * Updates the search index for all queued spaces, and empties the queue. Processes them in the order of their keys, because the word index
- * writes ascending keys in fewer, larger steps.
+ * Updates the search index for all queued spaces, and empties the queue. Processes them in the order of their keys,
+ * because the word index writes ascending keys faster.
  * @param onProgress called with the number of spaces so far, after each batch
  * @returns the number of spaces
  */
@@ -150,6 +151,22 @@ export async function indexQueuedSpaces(
 ): Promise<number> {
   await computeQueuedKeys(engine, db);
   let spaces = 0;
+  await engine.wordIndex.changeMany(
+    db,
+    writeQueuedDocuments(engine, db, (count) => {
+      spaces += count;
+      onProgress(spaces);
+    }),
+  );
+  return spaces;
+}
+
+/** Yields the changes of the word index for all queued spaces, and empties the queue. */
+async function* writeQueuedDocuments(
+  engine: Engine,
+  db: Database,
+  onBatch: (spaces: number) => void,
+): AsyncGenerator<DocumentChanges> {
   while (true) {
     const batch = await db
       .selectFrom('spaces_to_index')
@@ -158,16 +175,14 @@ export async function indexQueuedSpaces(
       .limit(INDEX_BATCH_SIZE)
       .execute();
     const last = batch.at(-1);
-    if (!last) return spaces;
-    const documents = await writeDocuments(
+    if (!last) return;
+    yield await writeDocuments(
       engine,
       db,
       batch.map(({ space_pk }) => space_pk),
     );
-    await engine.wordIndex.add(db, documents);
     await db.deleteFrom('spaces_to_index').where('key', '<=', last.key).execute();
-    spaces += batch.length;
-    onProgress(spaces);
+    onBatch(batch.length);
   }
 }
 
@@ -256,27 +271,26 @@ const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ d
     .where(sql<boolean>`(tag_id, key) IN (VALUES ${sql.join(pairs)})`);
 });
 
-/** Removes spaces from the search index. Skips those that are not indexed. */
-async function unindexSpaces(
+/**
+ * Removes spaces from the search index, except from the word index. Skips those that are not indexed.
+ * @returns the documents to remove from the word index
+ */
+async function deleteRows(
   engine: Engine,
   db: Database,
   spacePks: readonly number[],
-): Promise<void> {
+): Promise<IndexedDocument[]> {
   const deleted = await deleteDocuments(
     engine,
     spacePks.map((pk) => ({ pk })),
     db,
   );
-  if (deleted.length === 0) return;
   const indexed = deleted.map((row) => ({ key: row.key, values: readFragments(row) }));
-  await engine.wordIndex.remove(
-    db,
-    indexed.map(({ key, values }) => documentOf(values, key)),
-  );
   const tagHits = indexed.flatMap(({ key, values }) =>
     values.tags.map(({ tag_id }) => ({ tag_id, key })),
   );
   await deleteTagHits(engine, tagHits, db);
+  return indexed.map(({ key, values }) => documentOf(values, key));
 }
 
 /** Moves a space in the search index if its participant count has reached another popularity step. */

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Database, Engine, WordQuery } from '../database/engine.ts';
+import type { Database, Engine, SearchRequest, WordQuery } from '../database/engine.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { maxSpacePk } from './revision.ts';
@@ -26,6 +26,7 @@ export interface FoundKeys {
  * Returns keys of matching documents after a key, read by one statement of bounded cost. May return none although there
  * are matches after `reached`.
  * @param mayOverdraw whether to run the statement even if it costs more than the budget
+ * @param request     the searches that this one belongs to
  * @returns undefined if the budget is too small
  */
 export async function findKeys(
@@ -36,6 +37,7 @@ export async function findKeys(
   { after, limit }: { after: number; limit: number },
   budget: Budget,
   mayOverdraw = false,
+  request?: SearchRequest,
 ): Promise<FoundKeys | undefined> {
   const { pattern, except = [] } = query;
   // A single term is not compared with others, so the limit bounds the number of entries.
@@ -43,7 +45,7 @@ export async function findKeys(
   const entries = isSingleTerm ? limit : estimateEntries(dictionary, query, dictionary.spaces);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {
     if (!spend(budget, entries, mayOverdraw)) return undefined;
-    const keys = await engine.wordIndex.find(db, query, { after, limit });
+    const keys = await engine.wordIndex.find(db, query, { after, limit }, request);
     return { keys, reached: lastKeyAtLimit(keys, limit) ?? Infinity };
   }
 
@@ -54,7 +56,8 @@ export async function findKeys(
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);
   if (!spend(budget, share * slicedEntries, mayOverdraw)) return undefined;
-  const keys = await engine.wordIndex.find(db, query, { after, limit, within: slice });
+  const range = { after, limit, within: slice };
+  const keys = await engine.wordIndex.find(db, query, range, request);
   await yieldToEventLoop();
   return {
     keys,

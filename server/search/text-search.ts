@@ -1,5 +1,5 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
-import type { Database, WordQuery, WordScope } from '../database/engine.ts';
+import type { Database, SearchRequest, WordQuery, WordScope } from '../database/engine.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
@@ -337,6 +337,9 @@ async function readMatches(
 ): Promise<ReadResult> {
   const { stores, db, budget, query, firstRevision } = search;
   const streams = openStreams(matcher, after);
+  const request = {
+    searches: streams.map((stream) => ({ query: stream.query, after: stream.reached })),
+  };
   const [titles, others] = streams;
   const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
   const exactTitle = titleKey(query);
@@ -354,7 +357,7 @@ async function readMatches(
       const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1) + rejected;
       // A page that ends where it began would link to itself.
       const mayOverdraw = reached === after;
-      const isRead = await readKeys(search, lagging, limit, mayOverdraw);
+      const isRead = await readKeys(search, lagging, limit, mayOverdraw, request);
       if (!isRead) return { hits, resumeAt: { section, after: reached } };
       // Nothing has been read from `others` or merged yet, so title matches can be left out of it by their keys.
       const isMerged = hits.length > 0 || rejected > 0;
@@ -426,6 +429,7 @@ async function readKeys(
   stream: Stream,
   limit: number,
   mayOverdraw: boolean,
+  request: SearchRequest,
 ): Promise<boolean> {
   const range = { after: stream.reached, limit: limit + stream.omitted.size };
   const found = await findKeys(
@@ -436,6 +440,7 @@ async function readKeys(
     range,
     budget,
     mayOverdraw,
+    request,
   );
   if (!found) return false;
   stream.keys.push(...found.keys.filter((key) => !stream.omitted.has(key)));

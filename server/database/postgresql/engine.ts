@@ -31,8 +31,9 @@ export function createEngine(
       await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
       // An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the
       // tables grow. Before version 18, disabling these scans makes unavoidable ones seem so expensive that JIT
-      // compiles them.
-      await sql`SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`.execute(
+      // compiles them. Joins that read whole indexes become slow in the same way.
+      await sql`SELECT set_config(name, 'off', true) FROM unnest(ARRAY[
+        'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) AS settings (name)`.execute(
         trx,
       );
     },

@@ -1,4 +1,5 @@
-import { type Block, LAST_UPPER } from './word-blocks.ts';
+import type { KeyBlock } from './word-blocks.ts';
+import type { Term } from './word-terms.ts';
 
 /** 41 popularity steps of 2³² keys each, see `documentKey`. Only estimates depend on it. */
 const END_OF_KEYS = 41 * 2 ** 32;
@@ -8,54 +9,60 @@ interface Section {
   from: number;
   /** Inclusive; Infinity at the end of the list. */
   through: number;
-  keys: number[];
+  keys: readonly number[];
 }
 
 /** The posting list of a term, as far as a search has read it. */
 export class KeyList {
-  readonly term: string;
-  /** Ordered by `from`. They may overlap. */
-  #sections: Section[] = [];
+  readonly term: Term;
+  /** Ordered by `through`. They may overlap. */
+  readonly #sections: Section[] = [];
   #density = 0;
 
-  constructor(term: string) {
+  constructor(term: Term) {
     this.term = term;
   }
 
-  /** Adds the blocks that `readNextBlocks` returned. Fewer blocks than requested mean that the list ends. */
-  addNextBlocks(from: number, blocks: readonly Block[], requested: number): void {
+  /** Adds the next blocks from a key on. Fewer blocks than requested mean that the list ends. */
+  addNextBlocks(from: number, blocks: readonly KeyBlock[], requested: number): void {
     let begin = from;
+    let count = 0;
     for (const { upper, keys } of blocks) {
-      const through = upper === LAST_UPPER ? Infinity : upper;
-      this.#add({ from: begin, through, keys });
-      begin = through + 1;
+      this.#add({ from: begin, through: upper, keys });
+      begin = upper + 1;
+      count += keys.length;
     }
     if (blocks.length < requested && begin !== Infinity) {
       this.#add({ from: begin, through: Infinity, keys: [] });
       begin = Infinity;
     }
-    const keys = blocks.reduce((sum, block) => sum + block.keys.length, 0);
-    this.#density = keys / (Math.min(begin, END_OF_KEYS) - from);
+    this.#density = count / (Math.min(begin, END_OF_KEYS) - from);
   }
 
   /**
-   * Adds the blocks that `readBlocksOfKeys` returned for `keys`. Other blocks can lie between them, so the section of a
-   * block begins at the first of `keys` that it can contain.
+   * Adds the blocks that can contain one of `keys`. Other blocks can lie between them, so the section of a block begins
+   * at the first of `keys` that it can contain.
    */
-  addBlocksOf(keys: readonly number[], blocks: readonly Block[]): void {
+  addBlocksOf(keys: readonly number[], blocks: readonly KeyBlock[]): void {
     let next = 0;
     for (const block of blocks) {
-      const through = block.upper === LAST_UPPER ? Infinity : block.upper;
-      this.#add({ from: keys[next] as number, through, keys: block.keys });
-      while (next < keys.length && (keys[next] as number) <= through) next += 1;
+      if (next === keys.length) return;
+      this.#add({ from: keys[next] as number, through: block.upper, keys: block.keys });
+      while (next < keys.length && (keys[next] as number) <= block.upper) next += 1;
     }
     if (next < keys.length) this.#add({ from: keys[next] as number, through: Infinity, keys: [] });
   }
 
+  /** Adds the last block of the list. */
+  addLastBlock(keys: readonly number[]): void {
+    if (keys.length > 0) this.#add({ from: keys[0] as number, through: Infinity, keys });
+  }
+
   #add(section: Section): void {
-    let at = this.#sections.length;
-    while (at > 0 && (this.#sections[at - 1] as Section).from > section.from) at -= 1;
-    this.#sections.splice(at, 0, section);
+    const at = this.#indexAt(section.through);
+    const other = this.#sections[at];
+    if (other?.through !== section.through) this.#sections.splice(at, 0, section);
+    else if (section.from < other.from) this.#sections[at] = section;
   }
 
   /** Share of the possible keys that the list contains, in the part that `addNextBlocks` added last. */
@@ -63,17 +70,12 @@ export class KeyList {
     return this.#density;
   }
 
-  /** Drops sections that end before `position`. */
-  dropBefore(position: number): void {
-    this.#sections = this.#sections.filter(({ through }) => through >= position);
-  }
-
   /** Returns the first key from `position` on that was not read yet. */
   firstUnread(position: number): number {
     let unread = position;
-    for (const { from, through } of this.#sections) {
-      if (from > unread) break;
-      unread = Math.max(unread, through + 1);
+    for (let section = this.#sectionOf(unread); section; section = this.#sectionOf(unread)) {
+      unread = section.through + 1;
+      if (unread === Infinity) break;
     }
     return unread;
   }
@@ -86,16 +88,18 @@ export class KeyList {
   has(key: number): boolean {
     const section = this.#sectionOf(key);
     if (!section) throw new Error('This part of the list was not read.');
-    return contains(section.keys, key);
+    return section.keys[firstFrom(section.keys, key)] === key;
   }
 
   /** Returns the keys of the range in ascending order. All of it must have been read. */
   keysBetween(from: number, before: number): number[] {
     const found: number[] = [];
     let next = from;
-    for (const { keys } of this.#sections) {
-      for (const key of keys) {
-        if (key < next || key >= before) continue;
+    for (let at = this.#indexAt(from); at < this.#sections.length; at += 1) {
+      const { keys } = this.#sections[at] as Section;
+      for (let i = firstFrom(keys, next); i < keys.length; i += 1) {
+        const key = keys[i] as number;
+        if (key >= before) return found;
         found.push(key);
         next = key + 1;
       }
@@ -103,20 +107,35 @@ export class KeyList {
     return found;
   }
 
+  /** Returns the index of the first section that ends at `key` or later. */
+  #indexAt(key: number): number {
+    let low = 0;
+    let high = this.#sections.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sections[middle] as Section).through < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   #sectionOf(key: number): Section | undefined {
-    return this.#sections.find(({ from, through }) => from <= key && key <= through);
+    for (let at = this.#indexAt(key); at < this.#sections.length; at += 1) {
+      const section = this.#sections[at] as Section;
+      if (section.from <= key) return section;
+    }
+    return undefined;
   }
 }
 
-function contains(keys: readonly number[], key: number): boolean {
+/** Returns the index of the first key that is at least `wanted`. */
+function firstFrom(keys: readonly number[], wanted: number): number {
   let low = 0;
-  let high = keys.length - 1;
-  while (low <= high) {
+  let high = keys.length;
+  while (low < high) {
     const middle = (low + high) >>> 1;
-    const value = keys[middle] as number;
-    if (value === key) return true;
-    if (value < key) low = middle + 1;
-    else high = middle - 1;
+    if ((keys[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
   }
-  return false;
+  return low;
 }

@@ -1,54 +1,180 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../engine.ts';
-import { packKeys, unpackKeys } from './packed-keys.ts';
+import { unpackKeys } from './packed-keys.ts';
+import {
+  keysOfTerm,
+  type Postings,
+  packedLength,
+  packPostings,
+  postingsOf,
+  unpackPostings,
+} from './word-postings.ts';
+import { AFTER_ALL_TERMS, FIRST_WORD, type MarkedWord, type Term } from './word-terms.ts';
+
+// A posting is a term and the key of a document with it. The index has all postings in the order of their terms and
+// keys, divided into blocks of about the same number of bytes. So a block has a part of the list of a frequent term, or
+// the whole lists of many rare ones.
 
 /**
- * A part of the posting list of a term: its keys greater than the `upper` of the previous block, up to and including
- * its own `upper`. The last block has LAST_UPPER, so that its primary key does not change when greater keys are added.
+ * The place of a posting in the index: the bytes of its term, a zero byte and six bytes of its key. They sort like
+ * postings, because no term contains a byte below FIRST_BYTE_OF_TERMS.
  */
-export interface Block {
+type Position = string;
+
+/** A row of `word_blocks`: the postings after the `upper` of the previous block, up to and including its own. */
+interface Block {
+  upper: Position;
+  postings: Buffer;
+}
+
+/** Terms contain no control characters. */
+const FIRST_BYTE_OF_TERMS = '\x20';
+
+const KEY_BYTES = 6;
+
+/** A larger block is split. Small enough for six rows and a changed one to fit into a page. */
+const MAX_BLOCK_BYTES = 1_100;
+
+/** When a block is split, lists longer than this are divided, too. */
+const MAX_UNDIVIDED_BYTES = 200;
+
+/** `upper` of the last block, so that it does not change when greater postings are added. */
+const LAST_POSITION = positionOf(AFTER_ALL_TERMS, 2 ** (8 * KEY_BYTES) - 1);
+const LAST_UPPER = Buffer.from(LAST_POSITION, 'latin1');
+
+function positionOf(term: Term, key: number): Position {
+  const bytes = Buffer.alloc(KEY_BYTES);
+  bytes.writeUIntBE(key, 0, KEY_BYTES);
+  return `${term}\0${bytes.toString('latin1')}`;
+}
+
+function termAt(position: Position): Term {
+  return position.slice(0, -KEY_BYTES - 1);
+}
+
+function keyAt(position: Position): number {
+  return Buffer.from(position, 'latin1').readUIntBE(position.length - KEY_BYTES, KEY_BYTES);
+}
+
+/** A position after all postings of a term. */
+function endOf(term: Term): Position {
+  return term + FIRST_BYTE_OF_TERMS;
+}
+
+function toBytes(positions: readonly Position[]): Buffer[] {
+  return positions.map((position) => Buffer.from(position, 'latin1'));
+}
+
+/** The keys of a term in one block. */
+export interface KeyBlock {
+  /** The keys are those up to this one. Infinity in the last block with the term. */
   upper: number;
   keys: number[];
 }
 
-/** `upper` of the last block. Greater than every key. */
-export const LAST_UPPER = Number.MAX_SAFE_INTEGER;
+/** The next keys of a posting list. */
+export interface ListRequest {
+  term: Term;
+  /** Skips smaller keys. */
+  from: number;
+}
 
-/** A block with more keys is split. Small enough to be rewritten for every added key. */
-const MAX_KEYS_PER_BLOCK = 256;
+/** The words of a prefix that one block contains. */
+export interface PrefixBlock {
+  /** The last posting that the block can contain. */
+  upperTerm: Term;
+  upperKey: number;
+  /** Only those of words with the prefix. */
+  postings: Postings[];
+}
 
-/** Terms per statement, so that a statement with the words of thousands of documents does not become too large. */
-const TERMS_PER_STATEMENT = 5_000;
+/** Bounds the cost of a prefix for which someone has made up many words. About seventy rare words fit into a block. */
+const MAX_BLOCKS_OF_PREFIX = 1_000;
 
-/** Keys to add to and to remove from the list of a term, both in ascending order. */
-export interface Change {
-  added: readonly number[];
-  removed: readonly number[];
+/** A document that has changed since the last merge. It can be in the blocks with other words. */
+export interface ChangedDocument {
+  key: number;
+  /** Undefined if it was removed. */
+  words: MarkedWord[] | undefined;
 }
 
 interface BlockRow {
-  /** Index of the term in the request. */
+  /** Index of the list or prefix in the request. */
   list: number;
-  upper: number;
-  keys: Buffer;
+  upper: Buffer;
+  postings: Buffer;
 }
 
-/** Returns for each term its next `count` blocks with keys from `from` on. */
+/**
+ * Reads the beginnings of posting lists, and the words that begin with prefixes, in one statement. It also reads the
+ * changes that are not in the blocks yet, so that each change is either in them or in the blocks.
+ * @param count number of blocks of each list
+ */
+export async function readFirstBlocks(
+  db: Database,
+  lists: readonly ListRequest[],
+  count: number,
+  prefixes: readonly Term[],
+): Promise<{ lists: KeyBlock[][]; prefixes: PrefixBlock[][]; changes: ChangedDocument[] }> {
+  const begins = toBytes(prefixes);
+  const ends = toBytes(prefixes.map((prefix) => prefix + AFTER_ALL_TERMS));
+  const { rows } = await sql<
+    BlockRow & { kind: 'list' | 'prefix' | 'change'; key: number; words: string | null }
+  >`
+    SELECT 'list' AS kind, lists.number::int - 1 AS list, block.upper, block.postings,
+      NULL::bigint AS key, NULL::text AS words
+    FROM ${unnestLists(lists)}, LATERAL (${nextBlocks(count)}) AS block
+    UNION ALL
+    SELECT 'prefix', prefixes.number::int - 1, block.upper, block.postings, NULL, NULL
+    FROM unnest(${begins}::bytea[], ${ends}::bytea[])
+      WITH ORDINALITY AS prefixes (begin, "end", number), LATERAL (
+      WITH RECURSIVE found AS (
+        (SELECT upper, postings FROM word_blocks WHERE upper >= prefixes.begin ORDER BY upper LIMIT 1)
+        UNION ALL
+        SELECT following.upper, following.postings FROM found, LATERAL (
+          SELECT upper, postings FROM word_blocks
+          WHERE found.upper < prefixes."end" AND upper >= ${termAtSql(sql`found.upper`)} || ${sql.lit(FIRST_BYTE_OF_TERMS)}::bytea
+          ORDER BY upper LIMIT 1) AS following
+      ) SELECT * FROM found LIMIT ${MAX_BLOCKS_OF_PREFIX}::int) AS block
+    UNION ALL
+    SELECT 'change', NULL, NULL, NULL, key, added FROM word_changes
+    ORDER BY kind, list, upper`.execute(db);
+  const ofKind = (kind: string) => rows.filter((row) => row.kind === kind);
+  return {
+    lists: keyBlocks(lists, ofKind('list')),
+    prefixes: prefixBlocks(prefixes, ofKind('prefix')),
+    changes: ofKind('change').map(({ key, words }) => ({ key, words: words?.split(' ') })),
+  };
+}
+
+/** Returns the next `count` blocks of each list. */
 export async function readNextBlocks(
   db: Database,
-  terms: readonly string[],
-  from: number,
+  lists: readonly ListRequest[],
   count: number,
-): Promise<Block[][]> {
+): Promise<KeyBlock[][]> {
   const { rows } = await sql<BlockRow>`
-    SELECT lists.number::int - 1 AS list, block.upper, block.keys
-    FROM unnest(${terms}::text[]) WITH ORDINALITY AS lists (term, number), LATERAL (
-      SELECT upper, keys FROM word_blocks
-      WHERE word_blocks.term = lists.term AND upper >= ${from}::bigint
-      ORDER BY upper LIMIT ${count}::int) AS block
-    ORDER BY list, block.upper`.execute(db);
-  return blocksByList(terms, rows);
+    SELECT lists.number::int - 1 AS list, block.upper, block.postings
+    FROM ${unnestLists(lists)}, LATERAL (${nextBlocks(count)}) AS block
+    ORDER BY list, upper`.execute(db);
+  return keyBlocks(lists, rows);
+}
+
+function unnestLists(lists: readonly ListRequest[]) {
+  const begins = toBytes(lists.map(({ term, from }) => positionOf(term, from)));
+  const ends = toBytes(lists.map(({ term }) => endOf(term)));
+  return sql`unnest(${begins}::bytea[], ${ends}::bytea[]) WITH ORDINALITY AS lists (begin, "end", number)`;
+}
+
+/** SQL for the next blocks of `lists`. The end of a list can be in the first block after its last position. */
+function nextBlocks(count: number) {
+  return sql`
+    SELECT upper, postings FROM word_blocks
+    WHERE upper >= lists.begin AND upper <= coalesce(
+      (SELECT upper FROM word_blocks WHERE upper >= lists."end" ORDER BY upper LIMIT 1),
+      ${LAST_UPPER})
+    ORDER BY upper LIMIT ${count}::int`;
 }
 
 /**
@@ -58,126 +184,352 @@ export async function readNextBlocks(
  */
 export async function readBlocksOfKeys(
   db: Database,
-  terms: readonly string[],
+  terms: readonly Term[],
   keys: readonly number[],
-): Promise<Block[][]> {
+): Promise<KeyBlock[][]> {
   const { rows } = await sql<BlockRow>`
-    SELECT lists.number::int - 1 AS list, block.upper, block.keys
+    SELECT lists.number::int - 1 AS list, block.upper, block.postings
     FROM (SELECT ${keys}::bigint[] AS keys) AS wanted,
-      unnest(${terms}::text[]) WITH ORDINALITY AS lists (term, number), LATERAL (
+      unnest(${toBytes(terms)}::bytea[]) WITH ORDINALITY AS lists (term, number), LATERAL (
       WITH RECURSIVE found AS (
-        (SELECT upper, keys FROM word_blocks
-          WHERE term = lists.term AND upper >= wanted.keys[1] ORDER BY upper LIMIT 1)
+        (SELECT upper, postings FROM word_blocks
+          WHERE upper >= ${positionOfSql(sql`lists.term`, sql`wanted.keys[1]`)} ORDER BY upper LIMIT 1)
         UNION ALL
-        SELECT following.upper, following.keys FROM found, LATERAL (
-          SELECT upper, keys FROM word_blocks
-          WHERE term = lists.term AND upper >= wanted.keys[width_bucket(found.upper, wanted.keys) + 1]
+        SELECT following.upper, following.postings FROM found, LATERAL (
+          SELECT upper, postings FROM word_blocks
+          WHERE ${termAtSql(sql`found.upper`)} = lists.term AND upper >= ${positionOfSql(
+            sql`lists.term`,
+            sql`wanted.keys[width_bucket(${keyAtSql(sql`found.upper`)}, wanted.keys) + 1]`,
+          )}
           ORDER BY upper LIMIT 1) AS following
       ) SELECT * FROM found) AS block
-    ORDER BY list, block.upper`.execute(db);
-  return blocksByList(terms, rows);
+    ORDER BY list, upper`.execute(db);
+  return keyBlocks(
+    terms.map((term) => ({ term })),
+    rows,
+  );
 }
 
-function blocksByList(terms: readonly string[], rows: readonly BlockRow[]): Block[][] {
-  const blocks: Block[][] = terms.map(() => []);
-  for (const { list, upper, keys } of rows) {
-    blocks[list]?.push({ upper, keys: unpackKeys(keys) });
-  }
-  return blocks;
+// The following are the SQL for the functions of the same names.
+
+function positionOfSql(term: RawBuilder<unknown>, key: RawBuilder<unknown>) {
+  return sql`(${term} || '\\x00'::bytea || substring(int8send(${key}) FROM ${sql.lit(8 - KEY_BYTES + 1)}))`;
 }
+
+function termAtSql(position: RawBuilder<unknown>) {
+  return sql`substring(${position} FROM 1 FOR length(${position}) - ${sql.lit(KEY_BYTES + 1)})`;
+}
+
+function keyAtSql(position: RawBuilder<unknown>) {
+  const digits = sql`encode(substring(${position} FROM length(${position}) - ${sql.lit(KEY_BYTES - 1)}), 'hex')`;
+  return sql`('x' || ${digits})::bit(${sql.lit(8 * KEY_BYTES)})::bigint`;
+}
+
+/** Groups rows by list. */
+function groupRows(rows: readonly BlockRow[], lists: number): BlockRow[][] {
+  const groups: BlockRow[][] = Array.from({ length: lists }, () => []);
+  for (const row of rows) groups[row.list]?.push(row);
+  return groups;
+}
+
+function keyBlocks(lists: readonly { term: Term }[], rows: readonly BlockRow[]): KeyBlock[][] {
+  return groupRows(rows, lists.length).map((blocks, list) => {
+    const { term } = lists[list] as { term: Term };
+    return blocks.map(({ upper, postings }) => {
+      const position = upper.toString('latin1');
+      return {
+        upper: termAt(position) === term ? keyAt(position) : Infinity,
+        keys: keysOfTerm(postings, term),
+      };
+    });
+  });
+}
+
+function prefixBlocks(prefixes: readonly Term[], rows: readonly BlockRow[]): PrefixBlock[][] {
+  return groupRows(rows, prefixes.length).map((blocks, i) => {
+    const prefix = prefixes[i] as Term;
+    return blocks.map(({ upper, postings }) => {
+      const position = upper.toString('latin1');
+      return {
+        upperTerm: termAt(position),
+        upperKey: keyAt(position),
+        postings: [...unpackPostings(postings)].filter(({ term }) => term.startsWith(prefix)),
+      };
+    });
+  });
+}
+
+/** Keys to add to and to remove from the list of a term, both in ascending order. */
+export interface Change {
+  term: Term;
+  added: readonly number[];
+  removed: readonly number[];
+}
+
+/** Number of postings per statement if few blocks change. */
+const POSITIONS_PER_STATEMENT = 500;
+
+/** Number of postings per statement if most blocks change. */
+const POSTINGS_PER_STATEMENT = 20_000;
+
+/** About the size of a block with its row, and of its page's free space. */
+const BYTES_PER_BLOCK = 1_200;
 
 /**
- * Adds keys to the posting lists of terms. The caller's transaction must be the only one that changes lists. It is, if
- * it has written `public_spaces`: the trigger of this table locks the row of `search_revision`.
- * @param lists new keys by term, in ascending order
+ * Adds keys to posting lists and removes keys from them. Reads either all blocks between those that change, if most
+ * change, or only those that change.
+ * @param changes in the order of their terms
  */
-export async function addToLists(
+export async function changeLists(
   db: Database,
-  lists: ReadonlyMap<string, readonly number[]>,
+  changes: readonly Change[],
+  isDense?: boolean,
 ): Promise<void> {
-  await changeLists(db, lists, (added) => ({ added, removed: [] }));
-}
-
-/** Like `addToLists`, but removes keys. */
-export async function removeFromLists(
-  db: Database,
-  lists: ReadonlyMap<string, readonly number[]>,
-): Promise<void> {
-  await changeLists(db, lists, (removed) => ({ added: [], removed }));
-}
-
-async function changeLists(
-  db: Database,
-  lists: ReadonlyMap<string, readonly number[]>,
-  changeOf: (keys: readonly number[]) => Change,
-): Promise<void> {
-  // Sorted, so that neighbours in the index are read and written together.
-  const terms = [...lists.keys()].sort();
+  const queue = new ChangeQueue(changes);
+  const readsAll = isDense ?? queue.size > (2 * (await readSize(db))) / BYTES_PER_BLOCK;
   let writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
-  for (let i = 0; i < terms.length; i += TERMS_PER_STATEMENT) {
-    const part = terms.slice(i, i + TERMS_PER_STATEMENT);
-    const changes = part.map((term) => changeOf(lists.get(term) as readonly number[]));
+  while (!queue.isEmpty) {
+    const isFirst = writes.inserted.length + writes.updated.length + writes.deleted.length === 0;
     const computeWrites = async () => {
-      const blocks = await readChangingBlocks(db, part, changes);
-      // Lets the connection send the previous part's writes, so that PostgreSQL runs them while this process computes.
-      if (i > 0) await yieldToEventLoop();
-      return collectWrites(part, blocks, changes);
+      const positions = readsAll
+        ? queue.nextRange(POSTINGS_PER_STATEMENT)
+        : queue.next(POSITIONS_PER_STATEMENT);
+      const blocks = await (readsAll ? readRange : readAt)(db, positions);
+      // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
+      if (!isFirst) await yieldToEventLoop();
+      return collectWrites(blocks, queue, positions.at(-1) as Position);
     };
     [writes] = await Promise.all([computeWrites(), writeBlocks(db, writes)]);
   }
   await writeBlocks(db, writes);
 }
 
-/** Returns for each term the blocks whose ranges contain the keys of its change. */
-async function readChangingBlocks(
-  db: Database,
-  terms: readonly string[],
-  changes: readonly Change[],
-): Promise<Block[][]> {
-  const ranges = changes.map(({ added, removed }) => {
-    const first = Math.min(added[0] ?? LAST_UPPER, removed[0] ?? LAST_UPPER);
-    return { first, last: Math.max(added.at(-1) ?? first, removed.at(-1) ?? first) };
-  });
-  // The first condition quickly skips terms without a list. Most new documents contain some.
+async function readSize(db: Database): Promise<number> {
+  const { rows } = await sql<{ bytes: number }>`
+    SELECT pg_relation_size('word_blocks') AS bytes`.execute(db);
+  return rows[0]?.bytes as number;
+}
+
+/** Returns all blocks between the first and the last of these positions. */
+async function readRange(db: Database, positions: readonly Position[]): Promise<Block[]> {
+  const [first, last] = toBytes([positions[0] as Position, positions.at(-1) as Position]);
   const { rows } = await sql<BlockRow>`
-    SELECT lists.number::int - 1 AS list, block.upper, block.keys
-    FROM unnest(${terms}::text[], ${ranges.map(({ first }) => first)}::bigint[],
-        ${ranges.map(({ last }) => last)}::bigint[])
-      WITH ORDINALITY AS lists (term, first, last, number), LATERAL (
-      SELECT upper, keys FROM word_blocks
-      WHERE (SELECT true FROM word_blocks WHERE word_blocks.term = lists.term LIMIT 1)
-        AND word_blocks.term = lists.term AND upper >= lists.first AND upper <= coalesce((
-        SELECT min(upper) FROM word_blocks WHERE word_blocks.term = lists.term AND upper >= lists.last),
-        ${LAST_UPPER}::bigint)) AS block
-    ORDER BY list, block.upper`.execute(db);
-  return blocksByList(terms, rows);
+    SELECT upper, postings FROM word_blocks
+    WHERE upper >= ${first} AND upper <= coalesce(
+      (SELECT upper FROM word_blocks WHERE upper >= ${last} ORDER BY upper LIMIT 1), ${LAST_UPPER})
+    ORDER BY upper`.execute(db);
+  return rows.map(blockOf);
+}
+
+/** Returns the blocks that contain these positions. Each iteration skips to the first one after the previous block. */
+async function readAt(db: Database, positions: readonly Position[]): Promise<Block[]> {
+  const { rows } = await sql<BlockRow>`
+    WITH RECURSIVE wanted AS (SELECT ${toBytes(positions)}::bytea[] AS positions), found AS (
+      (SELECT upper, postings FROM word_blocks
+        WHERE upper >= (SELECT positions[1] FROM wanted) ORDER BY upper LIMIT 1)
+      UNION ALL
+      SELECT following.upper, following.postings FROM found, wanted, LATERAL (
+        SELECT upper, postings FROM word_blocks
+        WHERE upper >= wanted.positions[width_bucket(found.upper, wanted.positions) + 1]
+        ORDER BY upper LIMIT 1) AS following
+    ) SELECT upper, postings FROM found ORDER BY upper`.execute(db);
+  return rows.map(blockOf);
+}
+
+function blockOf({ upper, postings }: BlockRow): Block {
+  return { upper: upper.toString('latin1'), postings };
+}
+
+/** Changes in the order of their positions. */
+class ChangeQueue {
+  /** In descending order of their terms. */
+  readonly #rest: Change[];
+  /** Number of postings to add or remove. */
+  readonly size: number;
+
+  constructor(changes: readonly Change[]) {
+    this.#rest = changes.toReversed();
+    this.size = changes.reduce((sum, { added, removed }) => sum + added.length + removed.length, 0);
+  }
+
+  get isEmpty(): boolean {
+    return this.#rest.length === 0;
+  }
+
+  /** Returns the positions of the next changes: about `count`, or more, because a term is not divided. */
+  next(count: number): Position[] {
+    const positions: Position[] = [];
+    for (let i = this.#rest.length - 1; i >= 0 && positions.length < count; i -= 1) {
+      const { term, added, removed } = this.#rest[i] as Change;
+      for (const key of mergeKeys(added, removed)) positions.push(positionOf(term, key));
+    }
+    return positions;
+  }
+
+  /** Returns the positions of the first and the last of the next changes. */
+  nextRange(count: number): [first: Position, last: Position] {
+    let rest = count;
+    let i = this.#rest.length;
+    while (i > 0 && rest > 0) {
+      i -= 1;
+      const { added, removed } = this.#rest[i] as Change;
+      rest -= added.length + removed.length;
+    }
+    const [first, last] = [this.#rest.at(-1) as Change, this.#rest[i] as Change];
+    return [
+      positionOf(first.term, Math.min(first.added[0] ?? Infinity, first.removed[0] ?? Infinity)),
+      positionOf(last.term, Math.max(last.added.at(-1) ?? 0, last.removed.at(-1) ?? 0)),
+    ];
+  }
+
+  /** Removes and returns the changes up to a position. */
+  take(upper: Position): Change[] {
+    const [upperTerm, upperKey] = [termAt(upper), keyAt(upper)];
+    const taken: Change[] = [];
+    while (true) {
+      const change = this.#rest.at(-1);
+      if (!change || change.term > upperTerm) return taken;
+      this.#rest.pop();
+      if (change.term < upperTerm) {
+        taken.push(change);
+        continue;
+      }
+      const [before, after] = divide(change, upperKey);
+      if (before) taken.push(before);
+      if (after) this.#rest.push(after);
+      return taken;
+    }
+  }
+}
+
+/** Divides a change into its keys up to `upper` and those after it. */
+function divide(
+  { term, added, removed }: Change,
+  upper: number,
+): [before: Change | undefined, after: Change | undefined] {
+  const part = (isWanted: (key: number) => boolean) => {
+    const change = { term, added: added.filter(isWanted), removed: removed.filter(isWanted) };
+    return change.added.length + change.removed.length > 0 ? change : undefined;
+  };
+  return [part((key) => key <= upper), part((key) => key > upper)];
 }
 
 interface BlockWrites {
-  inserted: WrittenBlock[];
-  updated: WrittenBlock[];
-  deleted: { term: string; upper: number }[];
+  inserted: Block[];
+  updated: Block[];
+  deleted: Position[];
 }
 
+/**
+ * Applies the next changes.
+ * @param blocks those that contain the next changes; the last changes can be after all blocks
+ * @param through the last position that was looked up
+ */
 function collectWrites(
-  terms: readonly string[],
-  lists: readonly Block[][],
-  changes: readonly Change[],
+  blocks: readonly Block[],
+  queue: ChangeQueue,
+  through: Position,
 ): BlockWrites {
   const writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
-  for (const [list, blocks] of lists.entries()) {
-    const term = terms[list] as string;
-    for (const { upper, keys } of changeBlocks(blocks, changes[list] as Change)) {
-      if (keys.length === 0) {
-        writes.deleted.push({ term, upper });
-        continue;
-      }
-      const exists = blocks.some((each) => each.upper === upper);
-      const target = exists ? writes.updated : writes.inserted;
-      target.push({ term, upper, size: keys.length, keys: packKeys(keys) });
+  for (const { upper, postings } of blocks) {
+    const changes = queue.take(upper);
+    if (changes.length === 0) continue;
+    const changed = split(upper, changePostings(postings, changes));
+    if (changed.length === 0) writes.deleted.push(upper);
+    for (const block of changed) {
+      const target = block.upper === upper ? writes.updated : writes.inserted;
+      target.push(block);
     }
   }
+  if ((blocks.at(-1)?.upper ?? '') < through) {
+    const added = changePostings(Buffer.alloc(0), queue.take(LAST_POSITION));
+    writes.inserted.push(...split(LAST_POSITION, added));
+  }
   return writes;
+}
+
+/** Returns the postings of a block after changes. */
+function changePostings(bytes: Buffer, changes: readonly Change[]): Postings[] {
+  const changed: Postings[] = [];
+  let next = 0;
+  const addNewTerms = (before: Term) => {
+    for (; next < changes.length && (changes[next] as Change).term < before; next += 1) {
+      const { term, added } = changes[next] as Change;
+      if (added.length > 0) changed.push(postingsOf(term, added));
+    }
+  };
+  for (const postings of unpackPostings(bytes)) {
+    const { term, packed } = postings;
+    addNewTerms(term);
+    const change = changes[next];
+    if (change?.term !== term) {
+      changed.push(postings);
+      continue;
+    }
+    next += 1;
+    const removed = new Set(change.removed);
+    const kept = unpackKeys(packed).filter((key) => !removed.has(key));
+    const keys = mergeKeys(kept, change.added);
+    if (keys.length > 0) changed.push(postingsOf(term, keys));
+  }
+  addNewTerms(AFTER_ALL_TERMS);
+  return changed;
+}
+
+/** Returns the keys of both lists in ascending order, each once. */
+function mergeKeys(a: readonly number[], b: readonly number[]): readonly number[] {
+  if (a.length === 0) return b;
+  if (b.length === 0) return a;
+  const merged: number[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    const [x, y] = [a[i] ?? Infinity, b[j] ?? Infinity];
+    merged.push(Math.min(x, y));
+    if (x <= y) i += 1;
+    if (y <= x) j += 1;
+  }
+  return merged;
+}
+
+/** Divides postings into blocks of about equal size. The last one has `upper`. */
+function split(upper: Position, postings: readonly Postings[]): Block[] {
+  const bytes = postings.reduce((sum, each) => sum + packedLength(each), 0);
+  const target = bytes / Math.ceil(bytes / MAX_BLOCK_BYTES);
+  const blocks: Block[] = [];
+  let part: Postings[] = [];
+  let room = target;
+  const add = (each: Postings) => {
+    part.push(each);
+    room -= packedLength(each);
+  };
+  const endBlock = (term: Term, key: number) => {
+    blocks.push({ upper: positionOf(term, key), postings: packPostings(part) });
+    part = [];
+    room = target;
+  };
+  for (const each of postings) {
+    const { term, size, packed } = each;
+    if (packedLength(each) <= room) {
+      add(each);
+      continue;
+    }
+    if (packed.length <= MAX_UNDIVIDED_BYTES) {
+      const last = part.at(-1);
+      if (last) endBlock(last.term, unpackKeys(last.packed).at(-1) as number);
+      add(each);
+      continue;
+    }
+    const keys = unpackKeys(packed);
+    for (let begin = 0; begin < size; ) {
+      const fitting = Math.max(1, Math.floor((room / packedLength(each)) * size));
+      const end = Math.min(size, begin + fitting);
+      add(postingsOf(term, keys.slice(begin, end)));
+      if (end < size) endBlock(term, keys[end - 1] as number);
+      begin = end;
+    }
+  }
+  if (part.length > 0) blocks.push({ upper, postings: packPostings(part) });
+  return blocks;
 }
 
 async function writeBlocks(
@@ -186,73 +538,45 @@ async function writeBlocks(
 ): Promise<void> {
   if (inserted.length > 0) {
     await sql`
-      INSERT INTO word_blocks (term, upper, size, keys)
-      SELECT term, upper, size, keys FROM ${unnestBlocks(inserted)}`.execute(db);
+      INSERT INTO word_blocks (upper, postings)
+      SELECT upper, postings FROM ${unnestBlocks(inserted)}`.execute(db);
   }
   if (updated.length > 0) {
     await sql`
-      UPDATE word_blocks SET size = changed.size, keys = changed.keys
-      FROM ${unnestBlocks(updated)}
-      WHERE word_blocks.term = changed.term AND word_blocks.upper = changed.upper`.execute(db);
+      UPDATE word_blocks SET postings = changed.postings
+      FROM ${unnestBlocks(updated)} WHERE word_blocks.upper = changed.upper`.execute(db);
   }
   if (deleted.length > 0) {
-    await sql`
-      DELETE FROM word_blocks USING unnest(${deleted.map(({ term }) => term)}::text[],
-        ${deleted.map(({ upper }) => upper)}::bigint[]) AS emptied (term, upper)
-      WHERE word_blocks.term = emptied.term AND word_blocks.upper = emptied.upper`.execute(db);
+    await sql`DELETE FROM word_blocks WHERE upper = ANY(${toBytes(deleted)}::bytea[])`.execute(db);
   }
 }
 
-interface WrittenBlock {
-  term: string;
-  upper: number;
-  size: number;
-  keys: Buffer;
+function unnestBlocks(blocks: readonly Block[]): RawBuilder<unknown> {
+  return sql`unnest(${toBytes(blocks.map(({ upper }) => upper))}::bytea[],
+    ${blocks.map(({ postings }) => postings)}::bytea[]) AS changed (upper, postings)`;
 }
 
-function unnestBlocks(blocks: readonly WrittenBlock[]): RawBuilder<unknown> {
-  return sql`unnest(${blocks.map(({ term }) => term)}::text[],
-    ${blocks.map(({ upper }) => upper)}::bigint[],
-    ${blocks.map(({ size }) => size)}::smallint[],
-    ${blocks.map(({ keys }) => keys)}::bytea[]) AS changed (term, upper, size, keys)`;
-}
+const BLOCKS_PER_FETCH = 1_000;
 
-/**
- * Returns the blocks that change, with their new keys. A block without keys is to be deleted.
- * @param blocks consecutive blocks whose ranges contain all keys of the change; empty if the term has no list
- */
-export function changeBlocks(blocks: readonly Block[], { added, removed }: Change): Block[] {
-  // Most changed terms are new and have no list.
-  if (blocks.length === 0) return added.length === 0 ? [] : split(LAST_UPPER, added);
-  const removedKeys = new Set(removed);
-  const changed: Block[] = [];
-  const lastBlock = blocks.at(-1)?.upper === LAST_UPPER ? [] : [{ upper: LAST_UPPER, keys: [] }];
-  let next = 0;
-  for (const block of [...blocks, ...lastBlock]) {
-    const begin = next;
-    while (next < added.length && (added[next] as number) <= block.upper) next += 1;
-    const kept =
-      removed.length === 0 ? block.keys : block.keys.filter((key) => !removedKeys.has(key));
-    const isChanged = kept.length < block.keys.length || next > begin;
-    if (isChanged) changed.push(...split(block.upper, mergeKeys(kept, added.slice(begin, next))));
+/** Returns each word of scope `all` with its number of documents, in the order of their terms. */
+export async function* readWordSizes(db: Database): AsyncGenerator<{ term: Term; size: number }> {
+  const rows = db
+    .selectFrom(sql<{ upper: Buffer; postings: Buffer }>`word_blocks`.as('blocks'))
+    .select('postings')
+    .where('upper', '>=', Buffer.from(FIRST_WORD))
+    .orderBy('upper')
+    .stream(BLOCKS_PER_FETCH);
+  let current = { term: FIRST_WORD, size: 0 };
+  for await (const { postings } of rows) {
+    for (const { term, size } of unpackPostings(postings)) {
+      if (term < FIRST_WORD) continue;
+      if (term === current.term) {
+        current.size += size;
+        continue;
+      }
+      if (current.size > 0) yield current;
+      current = { term, size };
+    }
   }
-  return changed;
-}
-
-function mergeKeys(keys: readonly number[], added: readonly number[]): readonly number[] {
-  if (added.length === 0) return keys;
-  const isAfterAll = (added[0] as number) > (keys.at(-1) ?? -1);
-  return isAfterAll ? [...keys, ...added] : [...new Set([...keys, ...added])].sort((a, b) => a - b);
-}
-
-/** Splits keys into blocks of about equal size. The last one keeps `upper`. */
-function split(upper: number, keys: readonly number[]): Block[] {
-  const parts = Math.max(1, Math.ceil(keys.length / MAX_KEYS_PER_BLOCK));
-  return Array.from({ length: parts }, (_, part) => {
-    const partKeys = keys.slice(
-      Math.floor((keys.length * part) / parts),
-      Math.floor((keys.length * (part + 1)) / parts),
-    );
-    return { upper: part === parts - 1 ? upper : (partKeys.at(-1) as number), keys: partKeys };
-  });
+  if (current.size > 0) yield current;
 }

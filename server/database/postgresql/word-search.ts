@@ -1,15 +1,32 @@
-import { sql } from 'kysely';
-import type { Database, WordPattern, WordQuery, WordRange, WordScope } from '../engine.ts';
+import type {
+  Database,
+  PlannedSearch,
+  SearchRequest,
+  WordPattern,
+  WordQuery,
+  WordRange,
+  WordScope,
+} from '../engine.ts';
 import { KeyList } from './key-list.ts';
-import { readBlocksOfKeys, readNextBlocks } from './word-blocks.ts';
-import { PREFIX_MARK, prefixLength, prefixTerm, wordTerm } from './word-terms.ts';
+import { unpackKeys } from './packed-keys.ts';
+import {
+  type ListRequest,
+  type PrefixBlock,
+  readBlocksOfKeys,
+  readFirstBlocks,
+  readNextBlocks,
+} from './word-blocks.ts';
+import { markWord, prefixTerm, type Term, wordTerm } from './word-terms.ts';
+
+/** Number of blocks of each list that the first statement reads. */
+const FIRST_BLOCKS = 2;
+
+/** Each further statement reads four times as many blocks as the one before, up to this number. */
+const MAX_BLOCKS = 128;
 
 /** Maximum number of candidates in the first step. It doubles with each step, up to MAX_CANDIDATES. */
-const FIRST_CANDIDATES = 128;
-const MAX_CANDIDATES = 2_048;
-
-/** Bounds the cost of a prefix for which someone has made up many words. */
-const MAX_TERMS_OF_PREFIX = 1_000;
+const FIRST_CANDIDATES = 256;
+const MAX_CANDIDATES = 4_096;
 
 /** A `WordPattern` with the posting lists of its terms. */
 type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] };
@@ -22,20 +39,41 @@ type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] }
 export async function findKeys(
   db: Database,
   query: WordQuery,
-  { after, limit, within }: WordRange,
+  range: WordRange,
+  request?: SearchRequest,
 ): Promise<number[]> {
-  const { pattern, except, lists } = await openLists(db, query);
+  const { after, limit, within } = range;
+  const index = request ? indexOf(request) : new ReadIndex();
+  await index.open(db, [{ query, after }], request?.searches);
   const last = within?.lastKey ?? Infinity;
+  const found = await findInBlocks(db, index, query, after, last, limit);
+  const changed = [...index.changes].flatMap(([key, words]) =>
+    words && key > after && key <= last && matchesWords(query, words) ? key : [],
+  );
+  if (changed.length === 0) return found;
+  return [...found, ...changed].sort((a, b) => a - b).slice(0, limit);
+}
+
+async function findInBlocks(
+  db: Database,
+  index: ReadIndex,
+  query: WordQuery,
+  after: number,
+  last: number,
+  limit: number,
+): Promise<number[]> {
+  const pattern = index.listsOf(query.pattern, query.scope);
+  const except = (query.except ?? []).map((each) => index.listsOf(each.pattern, each.scope));
+  const lists = [...new Set([pattern, ...except].flatMap(flatten))];
   const found: number[] = [];
   let position = after + 1;
-  let blockCount = 1;
+  let blockCount = FIRST_BLOCKS;
   let maxCandidates = FIRST_CANDIDATES;
-  await readNext(db, lists, position, blockCount);
   while (position <= last) {
     const sources = rarestLists(pattern, position);
     const unread = Math.min(...sources.map((list) => list.firstUnread(position)));
     if (unread === position) {
-      blockCount *= 4;
+      blockCount = Math.min(4 * blockCount, MAX_BLOCKS);
       await readNext(
         db,
         sources.filter((list) => !list.hasRead(position)),
@@ -48,81 +86,129 @@ export async function findKeys(
     const candidates = unionOf(sources, position, before).slice(0, maxCandidates);
     await readContaining(db, lists, candidates);
     for (const key of candidates) {
+      if (index.changes.has(key)) continue;
       if (!matches(pattern, key) || except.some((each) => matches(each, key))) continue;
       found.push(key);
       if (found.length === limit) return found;
     }
     position = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
     if (position === Infinity) return found;
-    for (const list of lists) list.dropBefore(position);
     maxCandidates = Math.min(2 * maxCandidates, MAX_CANDIDATES);
   }
   return found;
 }
 
-interface OpenedQuery {
-  pattern: ListPattern;
-  except: ListPattern[];
-  /** All lists of the pattern and the exceptions, each once. */
-  lists: KeyList[];
+/** What the searches of a request have read. */
+const indexes = new WeakMap<SearchRequest, ReadIndex>();
+
+function indexOf(request: SearchRequest): ReadIndex {
+  const index = indexes.get(request) ?? new ReadIndex();
+  indexes.set(request, index);
+  return index;
 }
 
-async function openLists(db: Database, query: WordQuery): Promise<OpenedQuery> {
-  const lists = new Map<string, KeyList>();
-  const listOf = (term: string) => {
-    const list = lists.get(term) ?? new KeyList(term);
-    lists.set(term, list);
+/** The parts of the word index that were read. */
+class ReadIndex {
+  readonly #lists = new Map<Term, KeyList>();
+  /** The words of prefixes without a list. */
+  readonly #prefixes = new Map<Term, ListPattern>();
+  #isOpen = false;
+  /** The words of documents that have changed since the last merge; undefined for those that were removed. */
+  readonly changes = new Map<number, readonly string[] | undefined>();
+
+  /** Reads the beginnings of all lists of `searches` in one statement, and then also those of `planned`. */
+  async open(
+    db: Database,
+    searches: readonly PlannedSearch[],
+    planned: readonly PlannedSearch[] = [],
+  ): Promise<void> {
+    const lists = new Map<Term, ListRequest>();
+    const prefixes = new Set<Term>();
+    const add = (pattern: WordPattern, scope: WordScope, from: number): void => {
+      if (!('term' in pattern)) {
+        for (const part of partsOf(pattern)) add(part, scope, from);
+        return;
+      }
+      const { term, isList } = termOf(pattern, scope);
+      if (!isList && !this.#prefixes.has(term)) prefixes.add(term);
+      if (isList && !this.#lists.has(term)) {
+        lists.set(term, { term, from: Math.min(from, lists.get(term)?.from ?? from) });
+      }
+    };
+    const addAll = ({ query: { pattern, scope, except = [] }, after }: PlannedSearch) => {
+      for (const each of [{ pattern, scope }, ...except]) add(each.pattern, each.scope, after + 1);
+    };
+    searches.forEach(addAll);
+    if (this.#isOpen && lists.size === 0 && prefixes.size === 0) return;
+    planned.forEach(addAll);
+    const wanted = [...lists.values()];
+    const read = await readFirstBlocks(db, wanted, FIRST_BLOCKS, [...prefixes]);
+    for (const [i, { term, from }] of wanted.entries()) {
+      this.#list(term).addNextBlocks(from, read.lists[i] ?? [], FIRST_BLOCKS);
+    }
+    for (const [i, prefix] of [...prefixes].entries()) {
+      this.#addPrefix(prefix, read.prefixes[i] ?? []);
+    }
+    // Those of the first statement remain valid, because blocks that are read later have at most more documents.
+    if (!this.#isOpen) for (const { key, words } of read.changes) this.changes.set(key, words);
+    this.#isOpen = true;
+  }
+
+  /** @param pattern a part of a query that was opened */
+  listsOf(pattern: WordPattern, scope: WordScope): ListPattern {
+    if ('allOf' in pattern)
+      return { allOf: pattern.allOf.map((part) => this.listsOf(part, scope)) };
+    if ('anyOf' in pattern)
+      return { anyOf: pattern.anyOf.map((part) => this.listsOf(part, scope)) };
+    const { term, isList } = termOf(pattern, scope);
+    return isList ? this.#list(term) : (this.#prefixes.get(term) as ListPattern);
+  }
+
+  #list(term: Term): KeyList {
+    const list = this.#lists.get(term) ?? new KeyList(term);
+    this.#lists.set(term, list);
     return list;
-  };
-  const open = async (pattern: WordPattern, scope: WordScope): Promise<ListPattern> => {
-    if ('allOf' in pattern) {
-      return { allOf: await Promise.all(pattern.allOf.map((part) => open(part, scope))) };
+  }
+
+  /** Unites the words that have all their keys in one block. The others have a list each. */
+  #addPrefix(prefix: Term, blocks: readonly PrefixBlock[]): void {
+    const keys: number[] = [];
+    const lists: KeyList[] = [];
+    let previous: Term | undefined;
+    for (const { upperTerm, upperKey, postings } of blocks) {
+      let upperKeys: number[] = [];
+      for (const { term, packed } of postings) {
+        if (term === upperTerm) upperKeys = unpackKeys(packed);
+        else if (term === previous) this.#list(term).addLastBlock(unpackKeys(packed));
+        else keys.push(...unpackKeys(packed));
+      }
+      // The block may lack the word, because some of its documents were removed.
+      if (upperTerm.startsWith(prefix)) {
+        const list = this.#list(upperTerm);
+        list.addNextBlocks(0, [{ upper: upperKey, keys: upperKeys }], 1);
+        lists.push(list);
+      }
+      previous = upperTerm;
     }
-    if ('anyOf' in pattern) {
-      return { anyOf: await Promise.all(pattern.anyOf.map((part) => open(part, scope))) };
-    }
-    const { term, isPrefix } = pattern;
-    if (!isPrefix) return listOf(wordTerm(term, scope));
-    const letters = [...term].length;
-    if (prefixLength(letters) === letters) return listOf(prefixTerm(term, scope));
-    const terms = await readTermsOfPrefix(db, term, scope);
-    return { anyOf: terms.map(listOf) };
-  };
-  const pattern = await open(query.pattern, query.scope);
-  const except = await Promise.all(
-    (query.except ?? []).map((each) => open(each.pattern, each.scope)),
-  );
-  return { pattern, except, lists: [...lists.values()] };
+    const union = new KeyList(prefix);
+    const sorted = [...new Set(keys)].sort((a, b) => a - b);
+    union.addNextBlocks(0, [{ upper: Infinity, keys: sorted }], 1);
+    this.#prefixes.set(prefix, lists.length === 0 ? union : { anyOf: [union, ...lists] });
+  }
 }
 
-/**
- * Returns the terms that replace a prefix without a list: shorter words, and longer prefixes with a list. Each
- * iteration finds the next word and skips words with the same longer prefix. `chr(1114111)` sorts after every other
- * character.
- */
-async function readTermsOfPrefix(
-  db: Database,
-  prefix: string,
+function partsOf(pattern: Exclude<WordPattern, { term: string }>): WordPattern[] {
+  return 'allOf' in pattern ? pattern.allOf : pattern.anyOf;
+}
+
+/** Returns the term with the list of a word or prefix; or the prefix itself, if it has no list. */
+function termOf(
+  { term, isPrefix }: { term: string; isPrefix: boolean },
   scope: WordScope,
-): Promise<string[]> {
-  const begin = wordTerm(prefix, scope);
-  // 1,000 is longer than any term. It replaces Infinity if no longer prefix has a list.
-  const length = Math.min(1_000, prefixLength([...prefix].length) + begin.length - prefix.length);
-  const { rows } = await sql<{ term: string }>`
-    WITH RECURSIVE words AS (
-      (SELECT term FROM word_blocks WHERE term >= ${begin} ORDER BY term LIMIT 1)
-      UNION ALL
-      SELECT following.term FROM words, LATERAL (
-        SELECT term FROM word_blocks
-        WHERE term > CASE WHEN char_length(words.term) < ${length}::int THEN words.term
-          ELSE left(words.term, ${length}::int) || chr(1114111) END
-        ORDER BY term LIMIT 1) AS following
-      WHERE starts_with(words.term, ${begin})
-    )
-    SELECT CASE WHEN char_length(term) < ${length}::int THEN term
-      ELSE ${PREFIX_MARK} || left(term, ${length}::int) END AS term
-    FROM words WHERE starts_with(term, ${begin}) LIMIT ${MAX_TERMS_OF_PREFIX}::int`.execute(db);
-  return rows.map(({ term }) => term);
+): { term: Term; isList: boolean } {
+  const ofWord = wordTerm(markWord(term, scope));
+  const ofPrefix = isPrefix ? prefixTerm(term, scope) : ofWord;
+  return { term: ofPrefix ?? ofWord, isList: ofPrefix !== undefined };
 }
 
 /** Reads the next `count` blocks of each list. */
@@ -132,9 +218,8 @@ async function readNext(
   from: number,
   count: number,
 ): Promise<void> {
-  if (lists.length === 0) return;
-  const terms = lists.map(({ term }) => term);
-  for (const [i, blocks] of (await readNextBlocks(db, terms, from, count)).entries()) {
+  const requests = lists.map(({ term }) => ({ term, from }));
+  for (const [i, blocks] of (await readNextBlocks(db, requests, count)).entries()) {
     lists[i]?.addNextBlocks(from, blocks, count);
   }
 }
@@ -163,6 +248,11 @@ function rarestLists(pattern: ListPattern, position: number): KeyList[] {
   return parts[densities.indexOf(Math.min(...densities))] as KeyList[];
 }
 
+function flatten(pattern: ListPattern): KeyList[] {
+  if (pattern instanceof KeyList) return [pattern];
+  return ('allOf' in pattern ? pattern.allOf : pattern.anyOf).flatMap(flatten);
+}
+
 function unionOf(lists: readonly KeyList[], from: number, before: number): number[] {
   const [first, ...others] = lists;
   if (!first) return [];
@@ -177,4 +267,18 @@ function matches(pattern: ListPattern, key: number): boolean {
   if (pattern instanceof KeyList) return pattern.has(key);
   if ('allOf' in pattern) return pattern.allOf.every((part) => matches(part, key));
   return pattern.anyOf.some((part) => matches(part, key));
+}
+
+/** Whether a document with these words matches a query. */
+function matchesWords(
+  { pattern, scope, except = [] }: WordQuery,
+  words: readonly string[],
+): boolean {
+  const isMatch = (each: WordPattern, of: WordScope): boolean => {
+    if ('allOf' in each) return each.allOf.every((part) => isMatch(part, of));
+    if ('anyOf' in each) return each.anyOf.some((part) => isMatch(part, of));
+    const wanted = markWord(each.term, of);
+    return each.isPrefix ? words.some((word) => word.startsWith(wanted)) : words.includes(wanted);
+  };
+  return isMatch(pattern, scope) && !except.some((each) => isMatch(each.pattern, each.scope));
 }

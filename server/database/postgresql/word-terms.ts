@@ -1,47 +1,75 @@
 import type { WordScope } from '../engine.ts';
 
 /**
- * Lengths in letters of the prefixes that have a list. Lists for all prefixes would take twice the space. A prefix of
- * another length is searched as the next longer prefixes with a list. There are usually few of them.
+ * Prefixes with up to this many letters have a list. A longer one is searched as the words that begin with it. There
+ * are usually few of them, and they are neighbours in the index.
  */
-const PREFIX_LENGTHS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20];
+const MAX_PREFIX_LETTERS = 6;
 
-export const TITLE_MARK = '=';
-export const PREFIX_MARK = '*';
+// Both marks sort before every word.
+const PREFIX_MARK = '!';
+const TITLE_MARK = '"';
+
+/** Sorts before every word of scope `all`, and after all other terms. */
+export const FIRST_WORD = '#';
+
+/**
+ * A term of the index: a word or prefix with its marks, as the bytes of its UTF-8 encoding, one per character. Unlike
+ * other strings, these sort in JavaScript as they do in PostgreSQL.
+ */
+export type Term = string;
+
+/** Sorts after every term, because UTF-8 has no such byte. */
+export const AFTER_ALL_TERMS: Term = '\xff';
+
+/** A word of scope `all`, or a word of scope `title` with its mark. */
+export type MarkedWord = string;
+
+export function markTitleWord(word: string): MarkedWord {
+  return TITLE_MARK + word;
+}
+
+export function isTitleWord(word: MarkedWord): boolean {
+  return word.startsWith(TITLE_MARK);
+}
+
+/** Returns a word or the beginning of a word with the mark of its scope. */
+export function markWord(word: string, scope: WordScope): MarkedWord {
+  return scope === 'title' ? markTitleWord(word) : word;
+}
 
 /** Returns the term of the documents that contain a word. */
-export function wordTerm(word: string, scope: WordScope): string {
-  return scope === 'title' ? TITLE_MARK + word : word;
+export function wordTerm(word: MarkedWord): Term {
+  const bytes = Buffer.from(word);
+  return bytes.length === word.length ? word : bytes.toString('latin1');
 }
 
-/** Returns the smallest of PREFIX_LENGTHS that is at least `letters`, or Infinity. */
-export function prefixLength(letters: number): number {
-  return PREFIX_LENGTHS.find((length) => length >= letters) ?? Infinity;
+/** Returns the word of a term of scope `all`. */
+export function wordOfTerm(term: Term): string {
+  return Buffer.from(term, 'latin1').toString();
 }
 
-/** Returns the term of the documents with a word that begins with a prefix of one of PREFIX_LENGTHS. */
-export function prefixTerm(prefix: string, scope: WordScope): string {
-  return PREFIX_MARK + wordTerm(prefix, scope);
+/** Returns the term of the documents with a word that begins with a prefix; undefined if it has no list. */
+export function prefixTerm(prefix: string, scope: WordScope): Term | undefined {
+  return [...prefix].length > MAX_PREFIX_LETTERS
+    ? undefined
+    : PREFIX_MARK + wordTerm(markWord(prefix, scope));
 }
 
-/** Returns the terms of a document with a word in `scope`: the word and its prefixes. */
-export function termsOfWord(word: string, scope: WordScope): string[] {
-  const terms = [wordTerm(word, scope)];
+/** Returns the terms of a document with a word: the word and its prefixes. */
+export function termsOfMarkedWord(word: MarkedWord): Term[] {
+  const terms = [wordTerm(word)];
   if (isSliceTerm(word)) return terms;
-  let end = 0;
-  let letters = 0;
-  for (const length of PREFIX_LENGTHS) {
-    for (; letters < length && end < word.length; letters += 1) {
-      // A letter outside the Basic Multilingual Plane has two UTF-16 code units.
-      end += (word.codePointAt(end) as number) > 0xffff ? 2 : 1;
-    }
-    if (letters < length) break;
-    terms.push(prefixTerm(word.slice(0, end), scope));
+  let end = isTitleWord(word) ? TITLE_MARK.length : 0;
+  for (let letters = 1; letters <= MAX_PREFIX_LETTERS && end < word.length; letters += 1) {
+    // A letter outside the Basic Multilingual Plane has two UTF-16 code units.
+    end += (word.codePointAt(end) as number) > 0xffff ? 2 : 1;
+    terms.push(PREFIX_MARK + wordTerm(word.slice(0, end)));
   }
   return terms;
 }
 
 /** This index finds slices by their range of keys. Their terms are never searched, so they need no prefixes. */
-function isSliceTerm(word: string): boolean {
+function isSliceTerm(word: MarkedWord): boolean {
   return word.startsWith('#');
 }

@@ -28,6 +28,13 @@ export const wordIndex: WordIndex = {
     }
   },
 
+  async changeMany(db, batches) {
+    for await (const { removed, added } of batches) {
+      await wordIndex.remove(db, removed);
+      await wordIndex.add(db, added);
+    }
+  },
+
   async optimize(db) {
     await sql`INSERT INTO word_index (word_index) VALUES ('optimize')`.execute(db);
   },

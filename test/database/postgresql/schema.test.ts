@@ -9,7 +9,7 @@ import { startPostgresql } from '../../support/postgresql.ts';
 
 /** Tables that only one kind of database needs. */
 const ONLY_SQLITE = ['pending_purges', 'word_index'];
-const ONLY_POSTGRESQL = ['maintenance_lease', 'rate_limits', 'word_blocks'];
+const ONLY_POSTGRESQL = ['maintenance_lease', 'rate_limits', 'word_blocks', 'word_changes'];
 
 test('Both kinds of databases have the same tables and columns', async () => {
   const options = { migrate: true, runsMaintenance: false };

@@ -165,15 +165,19 @@ const statements = [
     PRIMARY KEY (tag_id, key)
   )`,
 
-  // See `word-blocks.ts`. Rows are rewritten often, and a row that fits its page again needs no change of the index.
+  // See `word-blocks.ts` and `word-changes.ts`. Blocks are rewritten often, and one that fits its page again needs no
+  // change of the index. Their bytes are packed already.
   `CREATE TABLE word_blocks (
-    upper bigint NOT NULL,
-    size smallint NOT NULL,
-    term ${TEXT} NOT NULL,
-    keys bytea NOT NULL,
-    PRIMARY KEY (term, upper)
-  ) WITH (fillfactor = 80)`,
-  'ALTER TABLE word_blocks ALTER COLUMN keys SET STORAGE MAIN',
+    upper bytea PRIMARY KEY,
+    postings bytea NOT NULL
+  ) WITH (fillfactor = 85)`,
+  // `STORAGE` in CREATE TABLE needs version 16.
+  'ALTER TABLE word_blocks ALTER COLUMN upper SET STORAGE PLAIN, ALTER COLUMN postings SET STORAGE PLAIN',
+  `CREATE TABLE word_changes (
+    key bigint PRIMARY KEY,
+    removed ${TEXT},
+    added ${TEXT}
+  )`,
 
   `CREATE TABLE dictionary (
     version bigint NOT NULL,

@@ -1,0 +1,160 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Database, IndexedDocument } from '../engine.ts';
+import { type Change, changeLists } from './word-blocks.ts';
+import {
+  isTitleWord,
+  type MarkedWord,
+  markTitleWord,
+  type Term,
+  termsOfMarkedWord,
+  wordTerm,
+} from './word-terms.ts';
+
+// The postings of one document lie in dozens of blocks. So the table `word_changes` collects documents that were added
+// or removed, and they are merged into the blocks together. Searches read the whole table.
+//
+// In all functions that write, the caller's transaction must be the only one that changes the word index. It is, if it
+// has written `public_spaces`: the trigger of this table locks the row of `search_revision`. Other transactions are
+// rolled back by a conflict if they change the same block.
+
+/** More changes are merged. A higher number makes writes faster and searches slower. */
+const MAX_CHANGES = 64;
+
+/** A document with all its words. */
+interface MarkedDocument {
+  key: number;
+  words: readonly MarkedWord[];
+}
+
+export async function addDocuments(
+  db: Database,
+  documents: readonly IndexedDocument[],
+): Promise<void> {
+  const marked = documents.map(markDocument);
+  if (marked.length > MAX_CHANGES) {
+    await mergeChanges(db);
+    await changeLists(db, changesOf(marked, []));
+    return;
+  }
+  await sql`
+    INSERT INTO word_changes (key, added) SELECT key, words FROM ${unnestDocuments(marked)}
+    ON CONFLICT (key) DO UPDATE SET added = excluded.added`.execute(db);
+  await mergeIfMany(db);
+}
+
+export async function removeDocuments(
+  db: Database,
+  documents: readonly IndexedDocument[],
+): Promise<void> {
+  const marked = documents.map(markDocument);
+  if (marked.length > MAX_CHANGES) {
+    await mergeChanges(db);
+    await changeLists(db, changesOf([], marked));
+    return;
+  }
+  // A document that was added after the last merge is not in the blocks.
+  await sql`
+    WITH unmerged AS (
+      DELETE FROM word_changes
+      WHERE removed IS NULL AND key = ANY(${documents.map(({ key }) => key)}::bigint[]) RETURNING key
+    )
+    INSERT INTO word_changes (key, removed)
+    SELECT key, words FROM ${unnestDocuments(marked)} WHERE key NOT IN (SELECT key FROM unmerged)
+    ON CONFLICT (key) DO UPDATE SET added = NULL`.execute(db);
+  await mergeIfMany(db);
+}
+
+function unnestDocuments(documents: readonly MarkedDocument[]): RawBuilder<unknown> {
+  return sql`unnest(${documents.map(({ key }) => key)}::bigint[],
+    ${documents.map(({ words }) => words.join(' '))}::text[]) AS documents (key, words)`;
+}
+
+export function markDocument({ key, words }: IndexedDocument): MarkedDocument {
+  return { key, words: [...words.all, ...words.title.map(markTitleWord)] };
+}
+
+async function mergeIfMany(db: Database): Promise<void> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*) AS count FROM word_changes`.execute(db);
+  if ((rows[0]?.count as number) > MAX_CHANGES) await mergeChanges(db);
+}
+
+interface ChangeRow {
+  key: number;
+  /** The words that the blocks have; null if they lack the document. */
+  removed: string | null;
+  /** The words that the document has now; null if it was removed. */
+  added: string | null;
+}
+
+/** Moves all changes into the blocks. */
+export async function mergeChanges(db: Database): Promise<void> {
+  const { rows } = await sql<ChangeRow>`
+    DELETE FROM word_changes RETURNING key, removed, added`.execute(db);
+  const documentsWith = (column: 'added' | 'removed') =>
+    rows.flatMap((row) =>
+      row[column] === null ? [] : { key: row.key, words: split(row[column]) },
+    );
+  await changeLists(db, changesOf(documentsWith('added'), documentsWith('removed')));
+}
+
+/** Returns how many documents each word of scope `all` gains by the changes. Negative if it loses some. */
+export async function readGainedDocuments(db: Database): Promise<Map<Term, number>> {
+  const { rows } = await sql<ChangeRow>`SELECT key, removed, added FROM word_changes`.execute(db);
+  const gained = new Map<Term, number>();
+  const count = (words: string | null, by: number) => {
+    for (const word of words === null ? [] : split(words)) {
+      if (isTitleWord(word)) continue;
+      const term = wordTerm(word);
+      gained.set(term, (gained.get(term) ?? 0) + by);
+    }
+  };
+  for (const { removed, added } of rows) {
+    count(removed, -1);
+    count(added, 1);
+  }
+  return gained;
+}
+
+function split(words: string): MarkedWord[] {
+  return words.split(' ');
+}
+
+/** Returns the changes of posting lists, in the order of their terms. */
+export function changesOf(
+  added: readonly MarkedDocument[],
+  removed: readonly MarkedDocument[],
+): Change[] {
+  const [addedKeys, removedKeys] = [keysByTerm(added), keysByTerm(removed)];
+  const terms = [...addedKeys.keys()];
+  for (const term of removedKeys.keys()) if (!addedKeys.has(term)) terms.push(term);
+  return terms.sort().map((term) => ({
+    term,
+    added: addedKeys.get(term) ?? [],
+    removed: removedKeys.get(term) ?? [],
+  }));
+}
+
+/** Returns the keys of the documents with each term, in ascending order. */
+function keysByTerm(documents: readonly MarkedDocument[]): Map<Term, number[]> {
+  const lists = new Map<Term, number[]>();
+  const listOf = (term: Term) => {
+    const list = lists.get(term) ?? [];
+    lists.set(term, list);
+    return list;
+  };
+  // Cached, because words repeat and each has several lists.
+  const listsOfWords = new Map<MarkedWord, number[][]>();
+  for (const { key, words } of documents.toSorted((a, b) => a.key - b.key)) {
+    for (const word of words) {
+      let listsOfWord = listsOfWords.get(word);
+      if (!listsOfWord) {
+        listsOfWord = termsOfMarkedWord(word).map(listOf);
+        listsOfWords.set(word, listsOfWord);
+      }
+      // Several words of a document can have a prefix in common.
+      for (const list of listsOfWord) if (list.at(-1) !== key) list.push(key);
+    }
+  }
+  return lists;
+}

@@ -1,0 +1,126 @@
+import { sql } from 'kysely';
+import type { Database, DocumentChanges } from '../engine.ts';
+import { packKeys, unpackKeys } from './packed-keys.ts';
+import { type Change, changeLists } from './word-blocks.ts';
+import { changesOf, markDocument, mergeChanges } from './word-changes.ts';
+import { type Postings, packPostings, unpackPostings } from './word-postings.ts';
+import type { Term } from './word-terms.ts';
+
+// Each batch of an import changes most blocks of the index. If it wrote them, an import would write the index as many
+// times as it has batches, and PostgreSQL would keep all versions. So each batch becomes a run in a temporary table, and
+// the runs are merged into the blocks at the end. All runs are divided into the same parts, each a range of terms, so
+// that only one part at a time is in memory.
+
+const PARTS = 256;
+
+/** The changes of a part in one run. */
+interface RunRow {
+  part: number;
+  added: Buffer;
+  removed: Buffer;
+}
+
+/** Removes and adds any number of documents. */
+export async function changeMany(
+  db: Database,
+  batches: AsyncIterable<DocumentChanges>,
+): Promise<void> {
+  await mergeChanges(db);
+  let parts: Parts | undefined;
+  for await (const { removed, added } of batches) {
+    const changes = changesOf(added.map(markDocument), removed.map(markDocument));
+    if (!parts) {
+      parts = new Parts(changes);
+      await sql`CREATE TEMPORARY TABLE word_runs (
+        number bigint GENERATED ALWAYS AS IDENTITY, part integer NOT NULL,
+        added bytea STORAGE EXTERNAL NOT NULL, removed bytea STORAGE EXTERNAL NOT NULL
+      ) ON COMMIT DROP`.execute(db);
+    }
+    await writeRun(db, parts.divide(changes));
+  }
+  if (!parts) return;
+  await sql`CREATE INDEX ON word_runs (part, number)`.execute(db);
+  for (let part = 0; part < PARTS; part += 1) await mergePart(db, part);
+  await sql`DROP TABLE word_runs`.execute(db);
+}
+
+/** Ranges of terms with about the same number of postings in the first run. */
+class Parts {
+  /** The first term of each part but the first. */
+  readonly #begins: Term[] = [];
+
+  constructor(changes: readonly Change[]) {
+    const size = changes.reduce((sum, change) => sum + sizeOf(change), 0);
+    let postings = 0;
+    for (const change of changes) {
+      if (postings >= ((this.#begins.length + 1) * size) / PARTS) this.#begins.push(change.term);
+      postings += sizeOf(change);
+    }
+  }
+
+  divide(changes: readonly Change[]): RunRow[] {
+    const rows: RunRow[] = [];
+    let next = 0;
+    for (let part = 0; next < changes.length; part += 1) {
+      const end = this.#begins[part];
+      const first = next;
+      while (next < changes.length && (end === undefined || (changes[next] as Change).term < end)) {
+        next += 1;
+      }
+      const ofPart = changes.slice(first, next);
+      if (ofPart.length === 0) continue;
+      rows.push({ part, added: pack(ofPart, 'added'), removed: pack(ofPart, 'removed') });
+    }
+    return rows;
+  }
+}
+
+function sizeOf({ added, removed }: Change): number {
+  return added.length + removed.length;
+}
+
+function pack(changes: readonly Change[], kind: 'added' | 'removed'): Buffer {
+  return packPostings(
+    changes.flatMap(({ term, [kind]: keys }): Postings | [] =>
+      keys.length === 0 ? [] : { term, size: keys.length, packed: packKeys(keys) },
+    ),
+  );
+}
+
+async function writeRun(db: Database, rows: readonly RunRow[]): Promise<void> {
+  await sql`
+    INSERT INTO word_runs (part, added, removed) SELECT * FROM unnest(
+      ${rows.map(({ part }) => part)}::integer[], ${rows.map(({ added }) => added)}::bytea[],
+      ${rows.map(({ removed }) => removed)}::bytea[])`.execute(db);
+}
+
+/** Merges a part of all runs into the blocks. */
+async function mergePart(db: Database, part: number): Promise<void> {
+  const { rows } = await sql<RunRow>`
+    SELECT added, removed FROM word_runs WHERE part = ${part} ORDER BY number`.execute(db);
+  if (rows.length === 0) return;
+  const added = new Map<Term, number[]>();
+  const removed = new Map<Term, number[]>();
+  const collect = (lists: Map<Term, number[]>, bytes: Buffer) => {
+    for (const { term, packed } of unpackPostings(bytes)) {
+      const keys = lists.get(term);
+      if (keys) for (const key of unpackKeys(packed)) keys.push(key);
+      else lists.set(term, unpackKeys(packed));
+    }
+  };
+  for (const row of rows) {
+    collect(added, row.added);
+    collect(removed, row.removed);
+  }
+  const terms = new Set([...added.keys(), ...removed.keys()]);
+  const changes = [...terms].sort().map((term) => ({
+    term,
+    added: ascending(added.get(term)),
+    removed: ascending(removed.get(term)),
+  }));
+  await changeLists(db, changes, true);
+}
+
+function ascending(keys: number[] = []): number[] {
+  return keys.sort((a, b) => a - b);
+}
