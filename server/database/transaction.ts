@@ -14,14 +14,34 @@ const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
  *   another transaction, so it must change nothing but the database.
  * @throws the error of `work`, after rolling back
  */
-export async function transact<T>(
-  engine: Pick<Engine, 'db' | 'isConflict' | 'shareWriting' | 'excludeWriters'>,
-  work: (transaction: DatabaseTransaction) => Promise<T>,
+export function transact<T>(engine: Writing, work: Work<T>): Promise<T> {
+  return runUntilCommitted(engine, work, (trx) => engine.shareWriting(trx));
+}
+
+/**
+ * Like `transact`, for a transaction that probably changes the search index. Waits for others of this kind, because
+ * they would conflict. Other writers do not wait.
+ */
+export function transactOnIndex<T>(engine: Writing, work: Work<T>): Promise<T> {
+  return runUntilCommitted(engine, work, (trx) => engine.shareWritingExceptIndex(trx));
+}
+
+type Writing = Pick<
+  Engine,
+  'db' | 'isConflict' | 'shareWriting' | 'shareWritingExceptIndex' | 'excludeWriters'
+>;
+
+type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
+
+async function runUntilCommitted<T>(
+  engine: Writing,
+  work: Work<T>,
+  begin: (transaction: DatabaseTransaction) => Promise<void>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await begin(engine.db, async (trx) => {
-        if (attempt === 1) await engine.shareWriting(trx);
+      return await runSerializable(engine.db, async (trx) => {
+        if (attempt === 1) await begin(trx);
         // A transaction that conflicts once often conflicts again. Without other writers, it cannot.
         else await engine.excludeWriters(trx);
         return work(trx);
@@ -37,13 +57,13 @@ export function transactAlone<T>(
   engine: Pick<Engine, 'db' | 'excludeWriters'>,
   work: (transaction: DatabaseTransaction) => Promise<T>,
 ): Promise<T> {
-  return begin(engine.db, async (trx) => {
+  return runSerializable(engine.db, async (trx) => {
     await engine.excludeWriters(trx);
     return work(trx);
   });
 }
 
-function begin<T>(db: Database, work: (transaction: DatabaseTransaction) => Promise<T>) {
+function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
   return currentTransaction.run({ hasConnection: false }, () =>
     db.transaction().setIsolationLevel('serializable').execute(work),
   );

@@ -4,7 +4,7 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
-import { transact } from '../database/transaction.ts';
+import { transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
@@ -25,7 +25,7 @@ export async function joinSpace(
   spaceId: string,
   invitationCode: string | undefined,
 ): Promise<Participation> {
-  return transact(engine, async (trx) => {
+  return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
     const space = await findAnySpace(trx, caller, spaceId);
@@ -82,7 +82,7 @@ async function assertNotRemoved(trx: Database, spacePk: number, userPk: number):
  * @throws DomainError `space_not_found`, `creator_cannot_leave`
  */
 export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
-  await transact(engine, async (trx) => {
+  await transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (space.creatorPk === caller.userPk) throw creatorCannotLeave();

@@ -3,7 +3,7 @@ import type { Removal } from '../../generated/types.gen.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
-import { transact } from '../database/transaction.ts';
+import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores, WriteResources } from '../stores.ts';
@@ -23,7 +23,7 @@ export async function removeParticipant(
   spaceId: string,
   userId: string,
 ): Promise<Removal> {
-  return transact(engine, async (trx) => {
+  return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
     const space = await findOwnSpace(trx, caller, spaceId);

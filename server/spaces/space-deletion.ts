@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId } from '../database/erased-rows.ts';
-import { transact } from '../database/transaction.ts';
+import { transactOnIndex } from '../database/transaction.ts';
 import { documentOf, moveSpace } from '../search/documents.ts';
 import { findOwnSpace } from './spaces.ts';
 import { deleteUnusedTags } from './tags.ts';
@@ -38,7 +38,7 @@ export async function eraseSpace(
   { pk, sessionPk }: TaskTarget,
   maxMs = MAX_FIRST_ERASURE_MS,
 ): Promise<void> {
-  await transact(engine, async (trx) => {
+  await transactOnIndex(engine, async (trx) => {
     await requireSession(trx, { sessionPk });
     await eraseSpaceRows(engine, trx, pk, maxMs);
   });
@@ -49,7 +49,7 @@ export async function eraseSpace(
  * @returns whether the space exists
  */
 export async function removeSpace(engine: Engine, spaceId: string): Promise<boolean> {
-  return transact(engine, async (trx) => {
+  return transactOnIndex(engine, async (trx) => {
     const space = await trx
       .selectFrom('spaces')
       .select('pk')

@@ -5,7 +5,7 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
-import { transact } from '../database/transaction.ts';
+import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
 import type { Stores, WriteResources } from '../stores.ts';
@@ -31,7 +31,7 @@ export async function createSpace(
   const description = parseDescription(creation.description);
   const tags = parseTags(creation.tags);
   const now = new Date().toISOString();
-  return transact(engine, async (trx) => {
+  return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'space');
     await assertSpaceQuota(trx, quotas, caller);
@@ -91,7 +91,7 @@ export async function updateSpace(
   spaceId: string,
   update: SpaceUpdate,
 ): Promise<Space> {
-  return transact(engine, async (trx) => {
+  return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'space');
     const space = await findOwnSpace(trx, caller, spaceId);

@@ -27,6 +27,11 @@ export function createEngine(
     async shareWriting(trx) {
       await sql`LOCK TABLE search_revision IN ROW SHARE MODE`.execute(trx);
     },
+    // Conflicts with itself and with UPDATE, but not with ROW SHARE. Every change of the search index updates the row of
+    // this table. With a snapshot from before another update, it would be rolled back.
+    async shareWritingExceptIndex(trx) {
+      await sql`LOCK TABLE search_revision IN SHARE ROW EXCLUSIVE MODE`.execute(trx);
+    },
     async excludeWriters(trx) {
       await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
       // An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the

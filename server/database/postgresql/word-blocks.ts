@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { type RawBuilder, sql } from 'kysely';
+import { CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Database } from '../engine.ts';
 import { unpackKeys } from './packed-keys.ts';
 import {
@@ -106,6 +106,80 @@ interface BlockRow {
   postings: Buffer;
 }
 
+// Plain text, because these statements run in every search, and compiling them would take longer than running them.
+//
+// The parameters are in subqueries, so that the planner cannot estimate the number of elements. Otherwise, it would
+// plan every execution again.
+
+const LAST_UPPER_SQL = `'\\x${LAST_UPPER.toString('hex')}'::bytea`;
+const FIRST_BYTE_SQL = `'\\x${Buffer.from(FIRST_BYTE_OF_TERMS).toString('hex')}'::bytea`;
+
+const positionSql = (term: string, key: string) =>
+  `(${term} || '\\x00'::bytea || substring(int8send(${key}) FROM ${8 - KEY_BYTES + 1}))`;
+const termSql = (position: string) =>
+  `substring(${position} FROM 1 FOR length(${position}) - ${KEY_BYTES + 1})`;
+const keySql = (position: string) =>
+  `('x' || encode(substring(${position} FROM length(${position}) - ${KEY_BYTES - 1}), 'hex'))::bit(${8 * KEY_BYTES})::bigint`;
+
+/** The next blocks of lists. The end of a list can be in the first block after its last position. */
+const nextBlocksSql = (count: number) => `
+  SELECT lists.number::int - 1 AS list, block.upper, block.postings
+  FROM unnest((SELECT $1::bytea[]), (SELECT $2::bytea[])) WITH ORDINALITY
+    AS lists (begin, "end", number), LATERAL (
+    SELECT upper, postings FROM word_blocks
+    WHERE upper >= lists.begin AND upper <= coalesce(
+      (SELECT upper FROM word_blocks WHERE upper >= lists."end" ORDER BY upper LIMIT 1),
+      ${LAST_UPPER_SQL})
+    ORDER BY upper LIMIT ${count}) AS block`;
+
+/** The blocks of `PrefixBlock`. Each iteration skips the other blocks of the last word of a block. */
+const PREFIX_BLOCKS_SQL = `
+  SELECT prefixes.number::int - 1 AS list, block.upper, block.postings
+  FROM unnest((SELECT $3::bytea[]), (SELECT $4::bytea[])) WITH ORDINALITY
+    AS prefixes (begin, "end", number), LATERAL (
+    WITH RECURSIVE found AS (
+      (SELECT upper, postings FROM word_blocks WHERE upper >= prefixes.begin ORDER BY upper LIMIT 1)
+      UNION ALL
+      SELECT following.upper, following.postings FROM found, LATERAL (
+        SELECT upper, postings FROM word_blocks
+        WHERE found.upper < prefixes."end" AND upper >= ${termSql('found.upper')} || ${FIRST_BYTE_SQL}
+        ORDER BY upper LIMIT 1) AS following
+    ) SELECT * FROM found LIMIT ${MAX_BLOCKS_OF_PREFIX}) AS block`;
+
+const firstBlocksSql = (count: number) => `
+  SELECT 'list' AS kind, list, upper, postings, NULL::bigint AS key, NULL::text AS words
+  FROM (${nextBlocksSql(count)}) AS lists
+  UNION ALL
+  SELECT 'prefix', list, upper, postings, NULL, NULL FROM (${PREFIX_BLOCKS_SQL}) AS prefixes
+  UNION ALL
+  SELECT 'change', NULL, NULL, NULL, key, added FROM word_changes
+  ORDER BY kind, list, upper`;
+
+/** Blocks that can contain one of the keys. Each iteration skips to the first key after the previous block. */
+const BLOCKS_OF_KEYS_SQL = `
+  SELECT lists.number::int - 1 AS list, block.upper, block.postings
+  FROM (SELECT (SELECT $2::bigint[]) AS keys OFFSET 0) AS wanted,
+    unnest((SELECT $1::bytea[])) WITH ORDINALITY AS lists (term, number), LATERAL (
+    WITH RECURSIVE found AS (
+      (SELECT upper, postings FROM word_blocks
+        WHERE upper >= ${positionSql('lists.term', 'wanted.keys[1]')} ORDER BY upper LIMIT 1)
+      UNION ALL
+      SELECT following.upper, following.postings FROM found, LATERAL (
+        SELECT upper, postings FROM word_blocks
+        WHERE ${termSql('found.upper')} = lists.term AND upper >= ${positionSql(
+          'lists.term',
+          `wanted.keys[width_bucket(${keySql('found.upper')}, wanted.keys) + 1]`,
+        )}
+        ORDER BY upper LIMIT 1) AS following
+    ) SELECT * FROM found) AS block
+  ORDER BY list, upper`;
+
+interface FirstRow extends BlockRow {
+  kind: 'list' | 'prefix' | 'change';
+  key: number;
+  words: string | null;
+}
+
 /**
  * Reads the beginnings of posting lists, and the words that begin with prefixes, in one statement. It also reads the
  * changes that are not in the blocks yet, so that each change is either in them or in the blocks.
@@ -117,29 +191,11 @@ export async function readFirstBlocks(
   count: number,
   prefixes: readonly Term[],
 ): Promise<{ lists: KeyBlock[][]; prefixes: PrefixBlock[][]; changes: ChangedDocument[] }> {
-  const begins = toBytes(prefixes);
-  const ends = toBytes(prefixes.map((prefix) => prefix + AFTER_ALL_TERMS));
-  const { rows } = await sql<
-    BlockRow & { kind: 'list' | 'prefix' | 'change'; key: number; words: string | null }
-  >`
-    SELECT 'list' AS kind, lists.number::int - 1 AS list, block.upper, block.postings,
-      NULL::bigint AS key, NULL::text AS words
-    FROM ${unnestLists(lists)}, LATERAL (${nextBlocks(count)}) AS block
-    UNION ALL
-    SELECT 'prefix', prefixes.number::int - 1, block.upper, block.postings, NULL, NULL
-    FROM unnest(${begins}::bytea[], ${ends}::bytea[])
-      WITH ORDINALITY AS prefixes (begin, "end", number), LATERAL (
-      WITH RECURSIVE found AS (
-        (SELECT upper, postings FROM word_blocks WHERE upper >= prefixes.begin ORDER BY upper LIMIT 1)
-        UNION ALL
-        SELECT following.upper, following.postings FROM found, LATERAL (
-          SELECT upper, postings FROM word_blocks
-          WHERE found.upper < prefixes."end" AND upper >= ${termAtSql(sql`found.upper`)} || ${sql.lit(FIRST_BYTE_OF_TERMS)}::bytea
-          ORDER BY upper LIMIT 1) AS following
-      ) SELECT * FROM found LIMIT ${MAX_BLOCKS_OF_PREFIX}::int) AS block
-    UNION ALL
-    SELECT 'change', NULL, NULL, NULL, key, added FROM word_changes
-    ORDER BY kind, list, upper`.execute(db);
+  const rows = await readRows<FirstRow>(db, firstBlocksSql(count), [
+    ...boundsOf(lists),
+    toBytes(prefixes),
+    toBytes(prefixes.map((prefix) => prefix + AFTER_ALL_TERMS)),
+  ]);
   const ofKind = (kind: string) => rows.filter((row) => row.kind === kind);
   return {
     lists: keyBlocks(lists, ofKind('list')),
@@ -154,32 +210,19 @@ export async function readNextBlocks(
   lists: readonly ListRequest[],
   count: number,
 ): Promise<KeyBlock[][]> {
-  const { rows } = await sql<BlockRow>`
-    SELECT lists.number::int - 1 AS list, block.upper, block.postings
-    FROM ${unnestLists(lists)}, LATERAL (${nextBlocks(count)}) AS block
-    ORDER BY list, upper`.execute(db);
-  return keyBlocks(lists, rows);
+  const statement = `${nextBlocksSql(count)} ORDER BY list, upper`;
+  return keyBlocks(lists, await readRows<BlockRow>(db, statement, boundsOf(lists)));
 }
 
-function unnestLists(lists: readonly ListRequest[]) {
-  const begins = toBytes(lists.map(({ term, from }) => positionOf(term, from)));
-  const ends = toBytes(lists.map(({ term }) => endOf(term)));
-  return sql`unnest(${begins}::bytea[], ${ends}::bytea[]) WITH ORDINALITY AS lists (begin, "end", number)`;
-}
-
-/** SQL for the next blocks of `lists`. The end of a list can be in the first block after its last position. */
-function nextBlocks(count: number) {
-  return sql`
-    SELECT upper, postings FROM word_blocks
-    WHERE upper >= lists.begin AND upper <= coalesce(
-      (SELECT upper FROM word_blocks WHERE upper >= lists."end" ORDER BY upper LIMIT 1),
-      ${LAST_UPPER})
-    ORDER BY upper LIMIT ${count}::int`;
+function boundsOf(lists: readonly ListRequest[]): [begins: Buffer[], ends: Buffer[]] {
+  return [
+    toBytes(lists.map(({ term, from }) => positionOf(term, from))),
+    toBytes(lists.map(({ term }) => endOf(term))),
+  ];
 }
 
 /**
- * Returns for each term the blocks that can contain one of the keys. Each iteration skips to the first key after the
- * previous block.
+ * Returns for each term the blocks that can contain one of the keys.
  * @param keys in ascending order
  */
 export async function readBlocksOfKeys(
@@ -187,42 +230,20 @@ export async function readBlocksOfKeys(
   terms: readonly Term[],
   keys: readonly number[],
 ): Promise<KeyBlock[][]> {
-  const { rows } = await sql<BlockRow>`
-    SELECT lists.number::int - 1 AS list, block.upper, block.postings
-    FROM (SELECT ${keys}::bigint[] AS keys) AS wanted,
-      unnest(${toBytes(terms)}::bytea[]) WITH ORDINALITY AS lists (term, number), LATERAL (
-      WITH RECURSIVE found AS (
-        (SELECT upper, postings FROM word_blocks
-          WHERE upper >= ${positionOfSql(sql`lists.term`, sql`wanted.keys[1]`)} ORDER BY upper LIMIT 1)
-        UNION ALL
-        SELECT following.upper, following.postings FROM found, LATERAL (
-          SELECT upper, postings FROM word_blocks
-          WHERE ${termAtSql(sql`found.upper`)} = lists.term AND upper >= ${positionOfSql(
-            sql`lists.term`,
-            sql`wanted.keys[width_bucket(${keyAtSql(sql`found.upper`)}, wanted.keys) + 1]`,
-          )}
-          ORDER BY upper LIMIT 1) AS following
-      ) SELECT * FROM found) AS block
-    ORDER BY list, upper`.execute(db);
+  const rows = await readRows<BlockRow>(db, BLOCKS_OF_KEYS_SQL, [toBytes(terms), keys]);
   return keyBlocks(
     terms.map((term) => ({ term })),
     rows,
   );
 }
 
-// The following are the SQL for the functions of the same names.
-
-function positionOfSql(term: RawBuilder<unknown>, key: RawBuilder<unknown>) {
-  return sql`(${term} || '\\x00'::bytea || substring(int8send(${key}) FROM ${sql.lit(8 - KEY_BYTES + 1)}))`;
-}
-
-function termAtSql(position: RawBuilder<unknown>) {
-  return sql`substring(${position} FROM 1 FOR length(${position}) - ${sql.lit(KEY_BYTES + 1)})`;
-}
-
-function keyAtSql(position: RawBuilder<unknown>) {
-  const digits = sql`encode(substring(${position} FROM length(${position}) - ${sql.lit(KEY_BYTES - 1)}), 'hex')`;
-  return sql`('x' || ${digits})::bit(${sql.lit(8 * KEY_BYTES)})::bigint`;
+async function readRows<Row>(
+  db: Database,
+  statement: string,
+  parameters: readonly unknown[],
+): Promise<Row[]> {
+  const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(statement, [...parameters]));
+  return rows;
 }
 
 /** Groups rows by list. */

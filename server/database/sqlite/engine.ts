@@ -37,6 +37,7 @@ export function createEngine(
     },
     // A transaction has the write lock from its beginning.
     async shareWriting() {},
+    async shareWritingExceptIndex() {},
     async excludeWriters() {},
     isConflict: () => false,
     isUniqueViolation,
