@@ -5,6 +5,11 @@ import { findCaller } from '../../server/auth/sessions.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { eraseAccount, eraseDeletedRows } from '../../server/profile/account-deletion.ts';
+import {
+  documentsWith,
+  readDictionary,
+  refreshDictionary,
+} from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';
@@ -235,4 +240,20 @@ test('Maintenance finishes a deletion that a crash interrupted, and then overwri
   }
   const rows = await db.selectFrom('users').select('pk').where('pk', '=', userPk).execute();
   expect(rows).toEqual([]);
+});
+
+// Last, because the dictionary changes the results of searches.
+test('The deletion of an account in several transactions removes its words from a dictionary that was rebuilt meanwhile', async () => {
+  const { engine } = app.context;
+  const wordOf = async () => {
+    await refreshDictionary(engine);
+    return documentsWith(await readDictionary(engine), 'lanternfish');
+  };
+  await createSpace(gone, { title: 'Lanternfish' });
+  expect(await wordOf()).toBe(1);
+  const { userPk, sessionPk } = await callerOf(gone);
+  await eraseAccount(engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+  expect(await wordOf(), 'the word index still has the word').toBe(1);
+  await eraseAll();
+  expect(await wordOf()).toBe(0);
 });

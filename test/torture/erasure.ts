@@ -31,7 +31,8 @@ import { assertSound } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
 const OTHER_USERS = 20;
-const SPACES_OF_OTHERS = 20;
+const MIN_SPACES_OF_OTHERS = 20;
+const TAGS_PER_SPACE = 5;
 const PASSWORD = 'correct horse battery';
 
 /** Maximum time until erased bytes are overwritten. */
@@ -187,8 +188,11 @@ export async function importAccount(
     lines.push({ type: 'user', user_id: other(i), username: other(i), email, ...anyTime });
   }
 
-  const foreign = (i: number) => `foreign-${i % SPACES_OF_OTHERS}`;
-  for (let i = 0; i < SPACES_OF_OTHERS; i += 1) {
+  // With 100,000 messages, the account has as many spaces, participations and tags as the default quotas allow.
+  const ownSpaces = Math.max(8, messages / 100);
+  const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 50 - ownSpaces);
+  const foreign = (i: number) => `foreign-${i % foreignSpaces}`;
+  for (let i = 0; i < foreignSpaces; i += 1) {
     lines.push({
       type: 'space',
       space_id: foreign(i),
@@ -212,7 +216,6 @@ export async function importAccount(
     );
   }
 
-  const ownSpaces = Math.max(8, messages / 1000);
   const own = (i: number) => `${letters('space_id')}-${i % ownSpaces}`;
   for (let i = 0; i < ownSpaces; i += 1) {
     // An index stores words without their common prefixes.
@@ -226,7 +229,9 @@ export async function importAccount(
         ? `Hidden ${letters('private title')}`
         : `Tea ${beginning}${letters('title')} ${accented(letters('folded title'))} ${unspaced('unspaced title')}`,
       description: `${beginning}${letters('description')} ${unspaced('unspaced description')}`,
-      tags: ['baking', `Harbour ${letters('tag')}`],
+      tags: Array.from({ length: TAGS_PER_SPACE }, (_, j) =>
+        j === 0 ? 'baking' : `Harbour ${letters('tag')} ${i} ${j}`,
+      ),
       created_at: time('created_at of a space', 1975),
       ...(isPrivate && {
         visibility: 'private',

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { buffer, text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { limitUnsentResponses } from '../../server/http/unsent-responses.ts';
+
+const MB = 1024 * 1024;
+
+/** More than the buffers of two sockets hold. */
+const LARGE_BYTES = 32 * MB;
+
+/** Starts a server with a limit of 100 MB. */
+async function startServer() {
+  const app = Fastify({ forceCloseConnections: true });
+  limitUnsentResponses(app, 100 * MB);
+  app.get('/large', async () => Buffer.alloc(LARGE_BYTES, 'x'));
+  app.get('/failing', async () => Buffer.alloc(LARGE_BYTES, 'x'));
+  app.addHook('onSend', async ({ url }, reply) => {
+    if (url === '/failing' && reply.statusCode === 200) throw new Error('Too late');
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const port = Number(new URL(url).port);
+  const request = async (path: string, localAddress = '127.0.0.2'): Promise<Socket> => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => {}).pause();
+    await once(socket, 'connect');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    // The requests of a test begin in order.
+    await sleep(20);
+    return socket;
+  };
+  /** Returns whether each response arrives completely. */
+  const areComplete = (sockets: Socket[]) =>
+    Promise.all(
+      sockets.map(async (socket) => {
+        const received = await text(socket).catch(() => '');
+        return received.length > LARGE_BYTES;
+      }),
+    );
+  return { url, request, areComplete, [Symbol.asyncDispose]: () => app.close() };
+}
+
+test('Closes the connections that wait longest, of the client with the most unsent bytes', async () => {
+  await using server = await startServer();
+  const sockets = [
+    await server.request('/large', '127.0.0.3'),
+    await server.request('/large'),
+    await server.request('/large'),
+    await server.request('/large'),
+    await server.request('/large', '127.0.0.4'),
+  ];
+  expect(await server.areComplete(sockets)).toEqual([true, false, false, true, true]);
+});
+
+test('Forgets responses that clients have received', async () => {
+  await using server = await startServer();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const receive = async () => {
+    const request = get(`${server.url}/large`, { agent });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const { length } = await buffer(response);
+    return { length, isReused: request.reusedSocket };
+  };
+  expect(await receive()).toEqual({ length: LARGE_BYTES, isReused: false });
+  for (let i = 0; i < 6; i += 1) {
+    expect(await receive()).toEqual({ length: LARGE_BYTES, isReused: true });
+  }
+  agent.destroy();
+});
+
+test('Forgets responses that an error replaces', async () => {
+  await using server = await startServer();
+  for (let i = 0; i < 6; i += 1) (await server.request('/failing')).destroy();
+  const sockets = [];
+  for (let i = 0; i < 3; i += 1) sockets.push(await server.request('/large'));
+  expect(await server.areComplete(sockets)).toEqual([true, true, true]);
+});
