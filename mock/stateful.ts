@@ -27,7 +27,7 @@ export async function openApplication(publicUrl: string): Promise<Application> {
   const folder = mkdtempSync(join(tmpdir(), 'space-service-mock-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const sample = join(folder, 'sample');
-  await importSample(sample);
+  await importSample({ dataDir: sample });
   let current = await openInstance();
   return {
     handle: (incoming, outgoing) => current.handle(incoming, outgoing),

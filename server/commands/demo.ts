@@ -29,7 +29,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
-  await importSample(dataDir);
+  await importSample({ dataDir });
   // `npm run demo` builds it first, if the development dependencies are installed.
   const page = fileURLToPath(new URL('../../examples/web/dist/', import.meta.url));
   const webPageFolder = existsSync(join(page, 'index.html')) ? page : null;

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { ExchangeRecord } from '../exchange/records.ts';
+import { randomNumbers } from './random.ts';
 
 /**
  * The account of the demo's access token. All sample users have its password, which is that of the contract's examples,
@@ -162,17 +163,6 @@ function read<T>(file: string): T {
 
 function before(now: Date, milliseconds: number): string {
   return new Date(now.getTime() - Math.max(0, milliseconds)).toISOString();
-}
-
-/** Returns a generator of numbers from 0 to 1, the same for the same seed (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 function shuffle<T>(items: readonly T[], random: () => number): T[] {

@@ -239,8 +239,7 @@ describe('a connection', () => {
     await sleep(50);
     expect(outcomes).toEqual([]);
     client.destroy();
-    await waitUntil(() => outcomes.length === 1);
-    expect(outcomes).toEqual(['invalid_request']);
+    await expect.poll(() => outcomes).toEqual(['invalid_request']);
     await expectWithinOneSecond(app.close());
   });
 
@@ -251,9 +250,7 @@ describe('a connection', () => {
     client.write(createHead({ 'Content-Length': body.length }));
     client.write(body);
     expect(await readResponse(client)).toContain('HTTP/1.1 400');
-    await waitUntil(
-      () => sockets[0]?.bytesRead !== undefined && sockets[0].bytesRead > body.length,
-    );
+    await expect.poll(() => sockets[0]?.bytesRead).toBeGreaterThan(body.length);
     await expectWithinOneSecond(app.close());
   });
 });
@@ -330,11 +327,6 @@ function readResponse(client: Socket): Promise<string> {
     client.once('data', (data: Buffer) => resolve(data.toString()));
     client.once('close', () => reject(new Error('The connection closed without a response.')));
   });
-}
-
-async function waitUntil(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 200 && !condition(); i++) await sleep(10);
-  expect(condition()).toBe(true);
 }
 
 async function expectWithinOneSecond(task: Promise<unknown>): Promise<void> {

@@ -10,7 +10,8 @@ import { notRebuilt, readIndexes } from '../support/integrity.ts';
 import { parametersOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { notInFacts, readFacts } from '../torture/ledger.ts';
-import { isRead, neverDrawn, unknownInputsOf, writeShares } from '../torture/traffic.ts';
+import { isRead, neverDrawn, unknownInputsOf } from '../torture/traffic.ts';
+import { writeShares } from '../torture/writes.ts';
 
 // A new operation or column needs entries in several test fixtures. Without these tests, a missing entry would only show
 // in `npm run contract` or in a torture trial.
@@ -36,11 +37,15 @@ test('every operation is in the traffic of the torture trials', () => {
             (name) =>
               `${operation.operationId} has the unknown input ${name}: add it to READ_INPUTS in test/torture/traffic.ts`,
           )
-        : [`Add ${operation.operationId} to test/torture/traffic.ts`],
+        : [
+            `Add ${operation.operationId} to test/torture/writes.ts, or to neverDrawn in traffic.ts`,
+          ],
     ),
   ).toEqual([]);
   const unneeded = [...writes, ...excluded].filter((id) => !ids.includes(id) || reads.includes(id));
-  expect(unneeded.map((id) => `Remove ${id} from test/torture/traffic.ts`)).toEqual([]);
+  expect(unneeded.map((id) => `Remove ${id} from test/torture/writes.ts or traffic.ts`)).toEqual(
+    [],
+  );
 });
 
 test('the contract check can provoke every declared response', () => {

@@ -75,7 +75,10 @@ test('The AWS SDK is loaded only by the bucket store, which is loaded on demand'
   const users = server.filter(({ imports }) =>
     imports.some((each) => /^@(aws-sdk|smithy)\//.test(each)),
   );
-  expect(users.map(({ path }) => path)).toEqual(['server/avatars/bucket-store.ts']);
+  expect(users.map(({ path }) => path)).toEqual(['server/avatars/bucket.ts']);
+  expect(pathsMatching(/from '[^']*\/bucket\.ts'/, server)).toEqual([
+    'server/avatars/bucket-store.ts',
+  ]);
   expect(pathsMatching(/from '[^']*\/bucket-store\.ts'/, server)).toEqual([]);
   expect(pathsMatching(/await import\('[^']*\/bucket-store\.ts'\)/, server)).toEqual([
     'server/avatars/open.ts',

@@ -2,13 +2,13 @@ import type { Engine } from '../../server/database/engine.ts';
 import { currentVersions } from '../../server/search/revision.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import type { Server } from '../support/server.ts';
+import { median, quantile } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';
 import { avatars, createSearch, formatSpaces, type Search, timeQueries } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } from './queries.ts';
 import type { Postgres } from './references/postgres.ts';
 import { type Comparison, type Figure, formatNumber } from './report.ts';
-import { median, quantile } from './statistics.ts';
 
 /** Classes for which PostgreSQL finds fewer results, with the reason. */
 export const INCOMPARABLE: { [Name in QueryClass]?: string } = {
@@ -18,7 +18,7 @@ export const INCOMPARABLE: { [Name in QueryClass]?: string } = {
 };
 
 /** Compares every class of query with PostgreSQL's `ts_rank` on the same rows, one query at a time. */
-export async function measurePostgres(
+export async function compareWithTsRank(
   postgres: Postgres,
   { server, engine, spaces }: { server: Server; engine: Engine; spaces: number },
   generator: LoadGenerator,

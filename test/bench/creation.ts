@@ -1,9 +1,10 @@
 import { type Server, startServer } from '../support/server.ts';
-import { copyData, type Kinds, waitUntilIdle } from './database.ts';
+import { median } from '../support/statistics.ts';
+import { alternate } from './alternate.ts';
+import { copyData, type PerDatabase, waitUntilIdle } from './database.ts';
 import type { Effort } from './effort.ts';
 import { formatSpaces } from './latency.ts';
 import type { Comparison } from './report.ts';
-import { alternate, median } from './statistics.ts';
 import { createSpace } from './writing.ts';
 
 /** Numbers of clients that create spaces at the same time, each with its own account. */
@@ -33,7 +34,7 @@ export async function measureCreation(
     DATA_DIR: dataDir,
     DATABASE_URL: databaseUrl,
   });
-  const services: Kinds<Service> = {
+  const services: PerDatabase<Service> = {
     sqlite: await openService(sqlite, spaces),
     postgresql: await openService(postgresql, spaces),
   };

@@ -48,8 +48,8 @@ export function keepInMemory(file: string): void {
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
 }
 
-/** The same thing for both kinds of databases. */
-export interface Kinds<T> {
+/** A value for the service on each database. */
+export interface PerDatabase<T> {
   sqlite: T;
   postgresql: T;
 }

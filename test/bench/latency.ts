@@ -4,10 +4,11 @@ import { openDatabase } from '../../server/database/open.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { currentVersions } from '../../server/search/revision.ts';
 import { searchText, type TextPage } from '../../server/search/text-search.ts';
+import { median, rangeOf } from '../support/statistics.ts';
+import { alternate } from './alternate.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
 import { type Figure, formatNumber } from './report.ts';
-import { alternate, median, rangeOf } from './statistics.ts';
 
 export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Server, startServer } from '../support/server.ts';
+import { median, rangeOf } from '../support/statistics.ts';
 import { mixedRecords } from './data.ts';
 import { importRecords } from './database.ts';
 import type { Effort } from './effort.ts';
 import { formatSpaces } from './latency.ts';
 import { residentBytes } from './processes.ts';
 import { type Figure, formatNumber } from './report.ts';
-import { median, rangeOf } from './statistics.ts';
 
 /** Times `npm run import` of a typical export into an empty database, including the start of the command. */
 export async function measureImport(effort: Effort): Promise<Figure> {

@@ -2,12 +2,13 @@ import { findCaller } from '../../server/auth/sessions.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { readProfile } from '../../server/profile/profile.ts';
 import type { Server } from '../support/server.ts';
+import { median, rangeOf } from '../support/statistics.ts';
+import { alternate } from './alternate.ts';
 import { WRITERS_PASSWORD, writers } from './data.ts';
 import type { Effort } from './effort.ts';
 import { avatars } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { type Figure, formatNumber } from './report.ts';
-import { alternate, median, rangeOf } from './statistics.ts';
 
 const DAY = 24 * 60 * 60;
 

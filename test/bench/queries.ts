@@ -1,8 +1,9 @@
 import { drawTag, tags, textOf } from './data.ts';
 import { type Random, seededRandom, zipf } from './random.ts';
+import { rangeOfPrefix } from './sorted-words.ts';
 import { mistype } from './vocabulary.ts';
 
-/** Kinds of text queries. */
+/** PerDatabase of text queries. */
 export type QueryClass = keyof ReturnType<typeof drawQueries>;
 export type Queries = Record<QueryClass, string[]>;
 
@@ -55,25 +56,22 @@ export function* newQueries(spaces: number, seed = 5): Generator<string, never> 
   const draw = seededRandom(seed);
   const asked = new Set<string>();
   while (true) {
-    const kind = draw();
-    const query =
-      kind < 0.25
-        ? beginningOf(draw, wordOfLength(draw, spaces, 3))
-        : kind < 0.6
-          ? wordsOfSpace(draw, spaces, 2)
-          : kind < 0.75
-            ? wordsOfSpace(draw, spaces, 3)
-            : kind < 0.85
-              ? beingTyped(draw, spaces)
-              : kind < 0.9
-                ? tokenOfSpace(draw, spaces, JOINED)
-                : kind < 0.95
-                  ? `${drawWord(draw, spaces)} ${drawWord(draw, spaces)}`
-                  : mistype(draw, wordOfLength(draw, spaces, 6));
+    const query = drawQuery(draw, spaces);
     if (asked.has(query)) continue;
     asked.add(query);
     yield query;
   }
+}
+
+function drawQuery(draw: Random, spaces: number): string {
+  const kind = draw();
+  if (kind < 0.25) return beginningOf(draw, wordOfLength(draw, spaces, 3));
+  if (kind < 0.6) return wordsOfSpace(draw, spaces, 2);
+  if (kind < 0.75) return wordsOfSpace(draw, spaces, 3);
+  if (kind < 0.85) return beingTyped(draw, spaces);
+  if (kind < 0.9) return tokenOfSpace(draw, spaces, JOINED);
+  if (kind < 0.95) return `${drawWord(draw, spaces)} ${drawWord(draw, spaces)}`;
+  return mistype(draw, wordOfLength(draw, spaces, 6));
 }
 
 /** Yields 3,000 queries repeatedly, drawn from a Zipf distribution. Never ends. */
@@ -136,9 +134,10 @@ function countWords(spaces: number) {
     sums[i + 1] = (sums[i] as number) + (counts.get(word) as number);
   }
   /** Returns the number of spaces with this prefix. Counts a space twice if it has two such words. */
-  const countBeginning = (beginning: string) =>
-    (sums[lowerBound(sorted, `${beginning}\u{10FFFF}`)] as number) -
-    (sums[lowerBound(sorted, beginning)] as number);
+  const countBeginning = (beginning: string) => {
+    const [from, to] = rangeOfPrefix(sorted, beginning);
+    return (sums[to] as number) - (sums[from] as number);
+  };
   return {
     mostFrequent: (count: number) =>
       [...counts]
@@ -162,16 +161,6 @@ function countWords(spaces: number) {
       }
     },
   };
-}
-
-function lowerBound(sorted: readonly string[], word: string): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] as string) < word) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Returns the distinct words of a space. Joined words are split. */

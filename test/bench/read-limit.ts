@@ -1,7 +1,7 @@
 import { readSender } from '../../server/http/client-key.ts';
 import { createReadLimits } from '../../server/rate-limits/read-limits.ts';
+import { median, rangeOf } from '../support/statistics.ts';
 import { type Figure, formatNumber } from './report.ts';
-import { median, rangeOf } from './statistics.ts';
 
 const REQUESTS = 200_000;
 const ROUNDS = 5;

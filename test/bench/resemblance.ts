@@ -2,8 +2,9 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { indexWords } from '../../server/text/words/tokenize.ts';
+import { quantile } from '../support/statistics.ts';
 import { type Text, textOf } from './data.ts';
-import { quantile } from './statistics.ts';
+import { rangeOfPrefix } from './sorted-words.ts';
 
 const USAGE = `Compares a list of real titles and descriptions with the same number of generated ones.
 
@@ -139,17 +140,8 @@ function distinctWords(texts: readonly Text[]): number {
 }
 
 function countBeginning(sorted: readonly string[], beginning: string): number {
-  return lowerBound(sorted, `${beginning}\u{10FFFF}`) - lowerBound(sorted, beginning);
-}
-
-function lowerBound(sorted: readonly string[], word: string): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] as string) < word) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const [from, to] = rangeOfPrefix(sorted, beginning);
+  return to - from;
 }
 
 /** Returns the number of words one insertion, deletion, substitution or transposition away from a frequent one. */

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startServer } from '../support/server.ts';
 import { drawChart } from './chart.ts';
-import { measureGrowth, measurePostgres } from './classes.ts';
+import { compareWithTsRank, measureGrowth } from './classes.ts';
+import { compareDatabases } from './compare-databases.ts';
 import { buildDatabase, cacheFolder, waitUntilIdle } from './database.ts';
 import { type Effort, FULL, QUICK } from './effort.ts';
 import { measureEngines } from './engines.ts';
-import { measureKinds } from './kinds.ts';
 import { formatSpaces, measureGrowthOfWords, openEngine } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
@@ -74,7 +74,7 @@ const results: Results = {
 console.log(`${results.machine}, Node.js ${process.version}\n`);
 if (values.references) await buildEngines();
 if (values.postgres) {
-  await measureKindsOfDatabases();
+  await measureDatabases();
 } else {
   if (!values.growth) await measureFigures();
   if (values.growth || !values.quick) await measureSizes();
@@ -109,7 +109,7 @@ async function measureFigures(): Promise<void> {
     add(...ids);
     await using postgres = await startPostgres(await cacheFolder(), spaces);
     const service = { server, engine, spaces };
-    const [figure, comparison] = await measurePostgres(postgres, service, generator, effort);
+    const [figure, comparison] = await compareWithTsRank(postgres, service, generator, effort);
     add(figure);
     results.comparisons.push(comparison, engines);
     results.versions.postgres = postgres.version;
@@ -140,8 +140,8 @@ async function measureSizes(): Promise<void> {
   results.comparisons.push(...comparisons);
 }
 
-async function measureKindsOfDatabases(): Promise<void> {
-  const { version, comparisons } = await measureKinds(spaces, effort);
+async function measureDatabases(): Promise<void> {
+  const { version, comparisons } = await compareDatabases(spaces, effort);
   for (const comparison of comparisons) printComparison(comparison);
   results.comparisons.push(...comparisons);
   results.versions.postgres = version;

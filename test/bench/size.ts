@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, Engine } from '../../server/database/engine.ts';
-import type { Kinds } from './database.ts';
+import type { PerDatabase } from './database.ts';
 import { formatSpaces } from './latency.ts';
 import type { Comparison } from './report.ts';
 
@@ -16,7 +16,10 @@ const OTHERS = 'everything else';
 type TableSizes = readonly { name: string; bytes: number }[];
 
 /** Compares the sizes of all tables per space. */
-export async function compareSizes(engines: Kinds<Engine>, spaces: number): Promise<Comparison> {
+export async function compareSizes(
+  engines: PerDatabase<Engine>,
+  spaces: number,
+): Promise<Comparison> {
   const sqlite = sizesOfParts(await readSqliteSizes(engines.sqlite.db));
   const postgresql = sizesOfParts(await readPostgresqlSizes(engines.postgresql.db));
   return {

@@ -1,4 +1,6 @@
 import { type Server, startServer } from '../support/server.ts';
+import { median, quantile, rangeOf } from '../support/statistics.ts';
+import { alternate } from './alternate.ts';
 import type { Effort } from './effort.ts';
 import { distribute, type LoadGenerator, type LoadResult } from './load.ts';
 import {
@@ -12,7 +14,6 @@ import {
 } from './queries.ts';
 import { type CachedResponse, startConstantRoute } from './references/constant.ts';
 import { type Figure, formatNumber } from './report.ts';
-import { alternate, median, quantile, rangeOf } from './statistics.ts';
 
 const CONNECTIONS = 10;
 

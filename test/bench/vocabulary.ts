@@ -61,9 +61,8 @@ const knownWords = new Set(functionWords);
 
 /** Returns the stem of a rank. Frequent stems are short and distinct. */
 export function stemOf(rank: number): string {
-  while (rank < CACHED_STEMS && cachedStems.length <= rank) {
+  while (rank < CACHED_STEMS && cachedStems.length <= rank)
     cachedStems.push(newStem(cachedStems.length));
-  }
   return cachedStems[rank] ?? spellStem(rank, 0);
 }
 
@@ -157,14 +156,12 @@ export function numbered(draw: Random): string {
   const number = Math.floor(draw() ** -0.9);
   const kind = draw();
   if (kind < 0.25) return `v${number}`;
-  if (kind < 0.4) {
+  if (kind < 0.4)
     return `${number}.${Math.floor(draw() * 20)}${draw() < 0.5 ? `.${Math.floor(draw() * 20)}` : ''}`;
-  }
   if (kind < 0.55) return String(number);
   if (kind < 0.65) return String(2026 - Math.floor(draw() ** 2 * 20));
-  if (kind < 0.85) {
+  if (kind < 0.85)
     return `${initials(draw, 1 + Math.floor(draw() * 2))}${1 + Math.floor(draw() ** 2 * 64)}`;
-  }
   return `${stemOf(drawStem(draw))}${2 + Math.floor(draw() ** 2 * 8)}`;
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Server, startServer } from '../support/server.ts';
+import { median, quantile } from '../support/statistics.ts';
 import { spaceOf, writers } from './data.ts';
 import { copyData } from './database.ts';
 import type { Effort } from './effort.ts';
@@ -7,7 +8,6 @@ import { startLoadGenerator } from './load.ts';
 import { signIn } from './profile.ts';
 import { newQueries, searchPath } from './queries.ts';
 import type { Comparison } from './report.ts';
-import { median, quantile } from './statistics.ts';
 
 const WRITES_PER_SECOND = 50;
 
@@ -58,7 +58,8 @@ export async function measureWriting(
 }
 
 function startWriting(server: Server, token: string, firstSpace: number) {
-  let [isStopping, written] = [false, 0];
+  let isStopping = false;
+  let written = 0;
   const write = () => {
     written += 1;
     return createSpace(server, token, firstSpace + written - 1);

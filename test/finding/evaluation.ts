@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { median } from '../bench/statistics.ts';
+import { median } from '../support/statistics.ts';
 import type { Half, Query } from './queries.ts';
 import type { SearchEngine } from './service.ts';
 

@@ -1,4 +1,4 @@
-import { median } from '../bench/statistics.ts';
+import { median } from '../support/statistics.ts';
 import type { Outcome } from './evaluation.ts';
 import { HALVES } from './queries.ts';
 

@@ -16,3 +16,12 @@ export async function runCommand(...args: Parameters<typeof startCommand>): Prom
   await using running = startCommand(...args);
   return await running.result;
 }
+
+/**
+ * Runs a program of the server, which must succeed.
+ * @throws Error with its output
+ */
+export async function completeCommand(...args: Parameters<typeof startCommand>): Promise<void> {
+  const { code, stderr } = await runCommand(...args);
+  if (code !== 0) throw new Error(`${args[0]} exited with code ${code}:\n${stderr}`);
+}

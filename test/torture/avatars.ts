@@ -16,18 +16,18 @@ import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
 import { mutate, validImages } from './avatars/mutations.ts';
-import { type Person, registerAll } from './people.ts';
+import { formatCounts, type Person, registerAll } from './people.ts';
 import { MissingRequirement, type Scale, type Trial } from './trial.ts';
 
-const MB = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 /** Number of users who upload concurrently. */
 const USERS = 4;
 
 /** The server decodes one image at a time. This is half a gigabyte more than it uses otherwise. */
-const MAX_MEMORY_BYTES = 1_000 * MB;
+const MAX_MEMORY_BYTES = 1_000 * MEBIBYTE;
 
-const MAX_MEMORY_GROWTH_BYTES = 100 * MB;
+const MAX_MEMORY_GROWTH_BYTES = 100 * MEBIBYTE;
 
 /** Maximum time until the response to an upload. The server aborts decoding after 10 seconds. */
 const MAX_UPLOAD_MS = 20_000;
@@ -90,11 +90,18 @@ export const avatars: Trial = {
       assert.equal(server.child.exitCode, null, server.output());
       assert.equal(server.unexpectedOutput(), '', 'the server logged a warning');
       const { aborted = 0, 200: finished = 0 } = uploaded;
-      assert.deepEqual(Object.keys(uploaded).sort(), ['200', 'aborted'], tally(uploaded));
-      assert(aborted === counts[scale].uploads / 3 && finished === 2 * aborted, tally(uploaded));
+      assert.deepEqual(
+        Object.keys(uploaded).sort(),
+        ['200', 'aborted'],
+        formatCounts(Object.entries(uploaded)),
+      );
+      assert(
+        aborted === counts[scale].uploads / 3 && finished === 2 * aborted,
+        formatCounts(Object.entries(uploaded)),
+      );
 
       for (const each of [afterMutated, afterBombs, after]) {
-        assert(each.peak <= MAX_MEMORY_BYTES, `resident memory reached ${inMB(each.peak)}`);
+        assert(each.peak <= MAX_MEMORY_BYTES, `resident memory reached ${inMebibytes(each.peak)}`);
         assert(
           each.descriptors <= before.descriptors,
           `descriptors grew from ${before.descriptors} to ${each.descriptors}`,
@@ -103,12 +110,14 @@ export const avatars: Trial = {
       const growth = after.memory - before.memory;
       assert(
         growth <= MAX_MEMORY_GROWTH_BYTES,
-        `memory grew from ${inMB(before.memory)} by ${inMB(growth)}`,
+        `memory grew from ${inMebibytes(before.memory)} by ${inMebibytes(growth)}`,
       );
       assertNoLeftovers(server, temporary);
 
-      const memory = [before, afterMutated, afterBombs, after].map((each) => inMB(each.memory));
-      return `${counts[scale].mutated} mutated images: ${tally(mutated)}; ${all.length} bombs and disguised files: ${tally(bombed)}; slowest response ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${tally(uploaded)}; every avatar is a WebP of 512 x 512 without metadata. Idle memory ${memory.join(', ')} (limit: ${inMB(MAX_MEMORY_GROWTH_BYTES)} more), peak ${inMB(after.peak)} (limit: ${inMB(MAX_MEMORY_BYTES)}); descriptors ${before.descriptors} before and ${after.descriptors} after; no temporary files`;
+      const memory = [before, afterMutated, afterBombs, after].map((each) =>
+        inMebibytes(each.memory),
+      );
+      return `${counts[scale].mutated} mutated images: ${formatCounts(Object.entries(mutated))}; ${all.length} bombs and disguised files: ${formatCounts(Object.entries(bombed))}; slowest response ${slowest.milliseconds} ms (${slowest.name}); ${counts[scale].uploads} uploads: ${formatCounts(Object.entries(uploaded))}; every avatar is a WebP of 512 x 512 without metadata. Idle memory ${memory.join(', ')} (limit: ${inMebibytes(MAX_MEMORY_GROWTH_BYTES)} more), peak ${inMebibytes(after.peak)} (limit: ${inMebibytes(MAX_MEMORY_BYTES)}); descriptors ${before.descriptors} before and ${after.descriptors} after; no temporary files`;
     } finally {
       await rm(temporary, { recursive: true, force: true });
     }
@@ -271,12 +280,6 @@ function assertNoLeftovers({ dataDir }: Server, temporary: string): void {
   assert.deepEqual(readdirSync(temporary), [], 'temporary files remain');
 }
 
-function tally(outcomes: Record<string, number>): string {
-  return Object.entries(outcomes)
-    .map(([outcome, times]) => `${outcome} x ${times}`)
-    .join(', ');
-}
-
-function inMB(bytes: number): string {
-  return `${Math.round(bytes / MB)} MB`;
+function inMebibytes(bytes: number): string {
+  return `${Math.round(bytes / MEBIBYTE)} MiB`;
 }

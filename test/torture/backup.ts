@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { completeCommand } from '../support/commands.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import type { Facts } from './ledger.ts';
@@ -40,15 +38,12 @@ interface Backup {
   contains(key: string): boolean;
 }
 
-const run = promisify(execFile);
-const root = fileURLToPath(new URL('../..', import.meta.url));
-
 const backups: Record<string, Backup> = {
   'export and import': {
     async create(from, to) {
       const file = `${to}.ndjson`;
-      await runCommand('export', file, from);
-      await runCommand('import', file, to);
+      await completeCommand('commands/export', [file], { DATA_DIR: from });
+      await completeCommand('commands/import', [file], { DATA_DIR: to });
       await rm(file);
     },
     contains: (key) => !key.startsWith('report '),
@@ -56,7 +51,7 @@ const backups: Record<string, Backup> = {
   'a copy': {
     async create(from, to) {
       await mkdir(to);
-      await runCommand('backup', databaseFile(to), from);
+      await completeCommand('commands/backup', [databaseFile(to)], { DATA_DIR: from });
     },
     contains: () => true,
   },
@@ -101,13 +96,6 @@ export const backup: Trial = {
     }
   },
 };
-
-async function runCommand(name: 'export' | 'import' | 'backup', file: string, dataDir: string) {
-  const script = join(root, 'server', 'commands', `${name}.ts`);
-  await run(process.execPath, [script, file], {
-    env: { PATH: process.env.PATH, DATA_DIR: dataDir },
-  });
-}
 
 /** Runs all writers until they are stopped. */
 function startWriting(writers: readonly (() => Promise<{ status: number | undefined }>)[]) {

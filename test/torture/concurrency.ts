@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Client } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
@@ -11,7 +10,9 @@ import { openExistingDatabase } from '../../server/database/open.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { createTestDatabase, isPostgresql } from '../support/databases.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { clientOf, type Person, register, registerAll } from './people.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { draw, drawName, remember } from './drawing.ts';
+import { clientOf, formatCounts, type Person, register, registerAll } from './people.ts';
 import { assertRebuildMatches, assertSound } from './soundness.ts';
 import type { Trial } from './trial.ts';
 
@@ -209,6 +210,10 @@ const operations: Record<string, [number, Operation]> = {
   ],
 };
 
+const shares = Object.fromEntries(
+  Object.entries(operations).map(([name, [share]]) => [name, share]),
+);
+
 export const concurrency: Trial = {
   promise:
     'Two processes execute concurrent operations on the same few rows as if one ran after the other.',
@@ -230,7 +235,7 @@ export const concurrency: Trial = {
       const startedAt = performance.now();
       const sendOperations = async () => {
         while (sent < count) {
-          const name = drawOperation();
+          const name = drawName(shares);
           const as = ({ token }: Person) => clientOf(draw(urls), token);
           const result = await operations[name]?.[1](draw(people), world, as);
           if (!result) continue;
@@ -255,8 +260,10 @@ export const concurrency: Trial = {
       await assertRebuildMatches(location);
       const logs = servers.started.map((server) => server.output()).join('\n');
       const failures = logs.matchAll(/"code":"(\w+)".*"msg":"unavailable"/g);
-      const codes = Map.groupBy(failures, ([, code]) => code);
-      const causes = [...codes].map(([code, { length }]) => `${code} x ${length}`).join(', ');
+      const codes = Map.groupBy(failures, ([, code = '']) => code);
+      const causes = formatCounts(
+        Array.from(codes, ([code, { length }]) => [code, length] as const),
+      );
       return `${sent} operations of ${ACCOUNTS} accounts, ${CONCURRENCY} at a time, ${Math.round(sent / seconds)} per second; ${rejected} got 503 (errors of the database: ${causes || 'none'}), no other 5xx; ${await describeTransactions(engine)}; rows, counters, avatars and index are consistent`;
     } finally {
       await rm(dataDir, { recursive: true, force: true });
@@ -284,12 +291,10 @@ async function startServers(settings: Record<string, string>): Promise<Servers> 
 
 /** Waits until maintenance has erased the rows of deleted spaces and accounts. */
 async function waitForErasure({ db }: Engine): Promise<void> {
-  const deadline = performance.now() + ERASURE_TIMEOUT_MS;
   for (const table of ['erased_spaces', 'erased_users', 'spaces_to_move'] as const) {
-    while (await db.selectFrom(table).selectAll().executeTakeFirst()) {
-      assert(performance.now() < deadline, `${table} still has rows`);
-      await sleep(50);
-    }
+    const rows = db.selectFrom(table).selectAll();
+    const isEmpty = async () => (await rows.executeTakeFirst()) === undefined;
+    await waitUntil(`${table} is empty`, isEmpty, ERASURE_TIMEOUT_MS);
   }
 }
 
@@ -319,28 +324,9 @@ function withItem(
   return items.length === 0 ? undefined : send(draw(items));
 }
 
-function remember(items: Item[], item: Item, max: number): void {
-  items.push(item);
-  if (items.length > max) items.shift();
-}
-
 /** Removes an item in half of all cases, so that some later requests are for a deleted item. */
 function forget(items: Item[], item: Item): void {
   if (Math.random() < 0.5) items.splice(items.indexOf(item), 1);
-}
-
-function drawOperation(): string {
-  const shares = Object.entries(operations).map(([name, [share]]) => ({ name, share }));
-  let rest = Math.random() * shares.reduce((sum, { share }) => sum + share, 0);
-  for (const { name, share } of shares) {
-    rest -= share;
-    if (rest < 0) return name;
-  }
-  return 'searchSpaces';
-}
-
-function draw<T>(items: readonly T[]): T {
-  return items[Math.floor(Math.random() * items.length)] as T;
 }
 
 function drawText(words: number): string {

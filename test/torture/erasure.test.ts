@@ -7,7 +7,12 @@ import { startApp } from '../support/app.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { openCanaries } from './canaries.ts';
-import { addGeneratedCanaries, importAccount, useAccount, withoutCanary } from './erasure.ts';
+import {
+  addGeneratedCanaries,
+  importAccount,
+  useAccount,
+  withoutCanary,
+} from './erasure/account.ts';
 
 test('the erasure trial writes a canary of the deleted account to every text column', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'canaries-'));
@@ -32,12 +37,12 @@ test('the erasure trial writes a canary of the deleted account to every text col
     const justified = Object.values(withoutCanary).flat();
     expect(
       unmarked.filter((column) => !justified.includes(column)),
-      'these columns have no canary: write one in importAccount or useAccount (test/torture/erasure.ts), ' +
+      'these columns have no canary: write one in importAccount or useAccount (test/torture/erasure/account.ts), ' +
         'or list the column in withoutCanary there with the reason',
     ).toEqual([]);
     expect(
       justified.filter((column) => !unmarked.includes(column)),
-      'withoutCanary in test/torture/erasure.ts lists these columns without need',
+      'withoutCanary in test/torture/erasure/account.ts lists these columns without need',
     ).toEqual([]);
   } finally {
     await rm(dataDir, { recursive: true });

@@ -12,8 +12,8 @@ export interface Call {
   body?: Buffer | undefined;
 }
 
-/** The outcome of a request. Times are values of `performance.now()`. */
-export interface Outcome {
+/** The outcome of a request, with its times. They are values of `performance.now()`. */
+export interface TimedOutcome {
   name: string;
   path: string;
   startedAt: number;
@@ -30,12 +30,12 @@ export interface Outcome {
 const RESPONSE_TIMEOUT_MS = 20_000;
 
 /** Sends a request. Never rejects: errors are part of the outcome. */
-export function send(url: string, call: Call, agent: Agent): Promise<Outcome> {
+export function send(url: string, call: Call, agent: Agent): Promise<TimedOutcome> {
   const { name, method, path, headers, body } = call;
   const startedAt = performance.now();
   return new Promise((resolve) => {
     let sent: ClientRequest | undefined;
-    const end = (result: Partial<Outcome>) => {
+    const end = (result: Partial<TimedOutcome>) => {
       clearTimeout(deadline);
       resolve({
         name,
@@ -68,10 +68,10 @@ export function send(url: string, call: Call, agent: Agent): Promise<Outcome> {
 export function keepSending(
   url: string,
   next: () => Call,
-  { continues = () => true }: { continues?: (outcome: Outcome) => boolean } = {},
-): { outcomes: Outcome[]; stop(): Promise<Outcome[]> } {
+  { continues = () => true }: { continues?: (outcome: TimedOutcome) => boolean } = {},
+): { outcomes: TimedOutcome[]; stop(): Promise<TimedOutcome[]> } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const outcomes: Outcome[] = [];
+  const outcomes: TimedOutcome[] = [];
   let isStopping = false;
   const sending = (async () => {
     while (!isStopping) {
@@ -182,13 +182,7 @@ export async function prepareAccount(url: string, spaces = 50): Promise<AccountR
   };
 }
 
-/** Returns the smallest value that at least `share` of the values do not exceed. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
-}
-
 /** Returns the duration of a request in milliseconds. */
-export function duration({ startedAt, endedAt }: Outcome): number {
+export function duration({ startedAt, endedAt }: TimedOutcome): number {
   return endedAt - startedAt;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { median } from '../bench/statistics.ts';
 import { startServer } from '../support/server.ts';
+import { median } from '../support/statistics.ts';
 import { register } from './people.ts';
 import type { Trial } from './trial.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from '../bench/statistics.ts';
 import { assertIndexed, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
+import { median } from '../support/statistics.ts';
 import { assertSound, readData } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
@@ -17,7 +17,7 @@ const THINK_TIME_MS = 10;
 /** Number of samples in a full run. Samples are at least 100 ms apart. */
 const SAMPLES = 1000;
 
-const MB = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 /** Resources of a server: bytes of memory and of the write-ahead log, and open descriptors. */
 interface ResourceUsage {
@@ -28,8 +28,8 @@ interface ResourceUsage {
 
 /** Maximum median of the last third of the samples, given the median of the middle third. */
 const limits: Record<keyof ResourceUsage, (before: number) => number> = {
-  memory: (before) => before * 1.15 + 20 * MB,
-  log: (before) => before * 1.15 + 8 * MB,
+  memory: (before) => before * 1.15 + 20 * MEBIBYTE,
+  log: (before) => before * 1.15 + 8 * MEBIBYTE,
   descriptors: (before) => before + 8,
 };
 
@@ -90,7 +90,7 @@ export const longRun: Trial = {
       const limit = limits[name](before);
       assert(after <= limit, `${name} grew from ${before} to ${after}, more than ${limit}`);
       const format = (value: number) =>
-        name === 'descriptors' ? `${value}` : `${(value / MB).toFixed(1)} MB`;
+        name === 'descriptors' ? `${value}` : `${(value / MEBIBYTE).toFixed(1)} MiB`;
       return `${name} ${format(before)}, then ${format(after)}`;
     });
     traffic.ledger.check((await readData(server.location)).facts);

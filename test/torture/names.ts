@@ -4,6 +4,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
 import { startServer } from '../support/server.ts';
+import { draw } from './drawing.ts';
 import {
   clientOf,
   type Outcome,
@@ -128,12 +129,8 @@ function drawSpellings(used: Set<string>, inTwoScripts: boolean): string[] {
   used.add(letters.join(' '));
   return Array.from({ length: CLAIMS }, () => {
     const alphabet = inTwoScripts && Math.random() < 0.5 ? CYRILLIC_LETTERS : first;
-    return letters.map((letter) => pickOne(alphabet[letter] ?? [])).join('');
+    return letters.map((letter) => draw(alphabet[letter] as readonly string[])).join('');
   });
-}
-
-function pickOne(items: readonly string[]): string {
-  return items[Math.floor(Math.random() * items.length)] ?? '';
 }
 
 async function readOwners(db: Database): Promise<Map<string, string>> {

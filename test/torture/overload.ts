@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import autocannon from 'autocannon';
 import { type Server, startServer } from '../support/server.ts';
+import { quantile } from '../support/statistics.ts';
 import {
   type AccountRequests,
   type Call,
   duration,
-  type Outcome,
   prepareAccount,
-  quantile,
   send,
+  type TimedOutcome,
 } from './load.ts';
 import type { Trial } from './trial.ts';
 
@@ -110,9 +110,9 @@ async function offer(
   requests: AccountRequests,
   rate: number,
   seconds: number,
-): Promise<Outcome[]> {
+): Promise<TimedOutcome[]> {
   const agent = await openConnections(url);
-  const outcomes: Promise<Outcome>[] = [];
+  const outcomes: Promise<TimedOutcome>[] = [];
   const start = performance.now();
   for (;;) {
     const elapsed = (performance.now() - start) / 1000;
@@ -190,7 +190,7 @@ async function recover(
 /** Requests `/healthz` and measures the memory of the process in MiB, ten times per second. */
 function watchServer({ url, child }: Server) {
   const agent = new Agent({ keepAlive: true });
-  const health: Outcome[] = [];
+  const health: TimedOutcome[] = [];
   const memory: number[] = [];
   let isStopping = false;
   const call = { name: 'health', method: 'GET', path: '/healthz', headers: {} };

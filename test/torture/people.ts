@@ -105,5 +105,10 @@ export function tally(outcomes: readonly Outcome[]): string {
     const key = [status ?? 'no response', code].filter(Boolean).join(' ');
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  return [...counts].map(([key, count]) => `${key} x ${count}`).join(', ');
+  return formatCounts(counts);
+}
+
+/** Returns counts as text: `200 x 3, 404 x 47`. */
+export function formatCounts(counts: Iterable<readonly [name: string | number, count: number]>) {
+  return Array.from(counts, ([name, count]) => `${name} x ${count}`).join(', ');
 }

@@ -18,7 +18,7 @@ interface TimedWrite extends Result {
 }
 
 /** A successful system call with its file or folder. */
-interface Call {
+interface SystemCall {
   thread: string;
   name: string;
   path: string;
@@ -120,9 +120,9 @@ async function writeTraced(trace: string, dataDir: string, count: number): Promi
 }
 
 /** Returns the successful calls of an strace log. A call interrupted by another thread spans two lines. */
-function parseTrace(trace: string): Call[] {
+function parseTrace(trace: string): SystemCall[] {
   const unfinishedCalls = new Map<string, string>();
-  const calls: Call[] = [];
+  const calls: SystemCall[] = [];
   for (const line of trace.split('\n')) {
     const [, thread = '', time = '', rest = ''] = /^(\d+) +([\d.]+) (.*)$/.exec(line) ?? [];
     const unfinished = /^(.*) <unfinished \.\.\.>$/.exec(rest)?.[1];
@@ -142,12 +142,12 @@ function parseTrace(trace: string): Call[] {
   return calls;
 }
 
-function isLogSync({ name, path }: Call): boolean {
+function isLogSync({ name, path }: SystemCall): boolean {
   return /^f(?:data)?sync$/.test(name) && path.endsWith('.sqlite-wal');
 }
 
 /** Asserts that the file and then its folder entry are synced before a row refers to the avatar. */
-function assertAvatarIsSyncedFirst(calls: readonly Call[]): void {
+function assertAvatarIsSyncedFirst(calls: readonly SystemCall[]): void {
   const order = calls.flatMap((call) => {
     if (isLogSync(call)) return ['row'];
     if (/^rename/.test(call.name)) return ['rename'];

@@ -4,16 +4,13 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { hashPassword } from '../../server/auth/password-hashing.ts';
-import type { Location } from '../../server/database/kind.ts';
-import { openDatabase } from '../../server/database/open.ts';
-import { importRecords } from '../../server/exchange/import.ts';
-import { sampleRecords } from '../../server/sample/sample.ts';
+import { importSample } from '../../server/sample/import-sample.ts';
 import { type Exchange, validateExchange } from '../support/contract.ts';
 import { createTestDatabase } from '../support/databases.ts';
 import { startServer } from '../support/server.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { formatCounts } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Number of concurrent searches. */
@@ -50,7 +47,7 @@ export const queries: Trial = {
     await using database = await createTestDatabase();
     const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
     try {
-      await importSample({ dataDir, databaseUrl: database.settings.DATABASE_URL ?? null });
+      await importSample({ dataDir, ...database.location });
       await using server = await startServer({ ...database.settings, DATA_DIR: dataDir });
       const get = (target: string) => send(server.url, target, agent);
       await waitForDictionary(get);
@@ -90,24 +87,13 @@ export const queries: Trial = {
         'known searches return other results than before',
       );
       assert.equal(server.unexpectedOutput(), '', 'the server logged a warning');
-      const tally = [...statuses].sort().map(([status, times]) => `${status} x ${times}`);
-      return `${count} searches, ${tally.join(', ')}, ${results} results in total; every response matches the contract, 0 times 5xx`;
+      return `${count} searches, ${formatCounts([...statuses].sort())}, ${results} results in total; every response matches the contract, 0 times 5xx`;
     } finally {
       agent.destroy();
       await rm(dataDir, { recursive: true, force: true });
     }
   },
 };
-
-async function importSample(location: Location): Promise<void> {
-  await using database = await openDatabase(location);
-  const passwordHash = await hashPassword('marmalade on toast');
-  await importRecords(database, lines());
-
-  async function* lines(): AsyncIterable<string> {
-    for (const record of sampleRecords(passwordHash, new Date())) yield JSON.stringify(record);
-  }
-}
 
 /** Sends a request target unchanged. `fetch` would normalise it. */
 function send(url: string, target: string, agent: Agent): Promise<Exchange> {
@@ -128,11 +114,11 @@ function send(url: string, target: string, agent: Agent): Promise<Exchange> {
 }
 
 async function waitForDictionary(get: (target: string) => Promise<Exchange>): Promise<void> {
-  const deadline = performance.now() + DICTIONARY_TIMEOUT_MS;
-  while ((await get(CORRECTED_SEARCH)).body === '[]') {
-    assert(performance.now() < deadline, `${CORRECTED_SEARCH} still returns no results`);
-    await sleep(50);
-  }
+  await waitUntil(
+    `${CORRECTED_SEARCH} returns results`,
+    async () => (await get(CORRECTED_SEARCH)).body !== '[]',
+    DICTIONARY_TIMEOUT_MS,
+  );
 }
 
 /** Returns the cursors of the first ten pages of each search. */

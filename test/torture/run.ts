@@ -8,8 +8,7 @@ const USAGE = `Tries to break the promises of the service, and prints measuremen
   npm run torture -- --quick [NAME…]     run the same trials with fewer attempts (minutes)
   npm run torture -- --postgresql …      run the trials on a temporary PostgreSQL server, at either scale
 
-With --postgresql, these trials are skipped: power, disk, backup, long-run and erasure, which are about SQLite's files,
-and avatars, which does not depend on the database.
+With --postgresql, trials about SQLite's files, and those that do not depend on the database, are skipped.
 `;
 
 /** The trials by name, in the order in which they run. */
@@ -64,7 +63,7 @@ for (const [name, load] of Object.entries(trials)) {
   console.log(`\n${name}: ${promise}`);
   if (values.postgresql && !runsOnPostgresql) {
     counts.skipped += 1;
-    console.log('  skipped: it runs only on SQLite');
+    console.log("  skipped: it is about SQLite's files, or does not depend on the database");
     continue;
   }
   const outcome = await run(values.quick ? 'quick' : 'full').then(

@@ -11,7 +11,7 @@ import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { clientOf, register } from './people.ts';
+import { clientOf, formatCounts, register } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More concurrent logins than the service queues. */
@@ -88,8 +88,7 @@ export const secrets: Trial = {
     for (const status of [400, 401, 403, 404, 405, 409, 413, 415, 422, 500, 503]) {
       assert(record.statuses.has(status), `no response had status ${status}`);
     }
-    const statuses = [...record.statuses].sort(([a], [b]) => a - b);
-    const summary = statuses.map(([status, count]) => `${status} x ${count}`).join(', ');
+    const summary = formatCounts([...record.statuses].sort(([a], [b]) => a - b));
     const lines = log.split('\n').length - 1;
     return `${record.secrets.size} secrets sent, responses ${summary}: none in ${lines} lines of the log at level trace, in ${record.visibleTexts.length} errors and headers or in /metrics; private responses are no-store, no header reveals the software`;
   },

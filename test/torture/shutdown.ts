@@ -3,7 +3,8 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { head, openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { keepSending, type Outcome, prepareAccount, quantile, send } from './load.ts';
+import { quantile } from '../support/statistics.ts';
+import { keepSending, prepareAccount, send, type TimedOutcome } from './load.ts';
 import type { Trial } from './trial.ts';
 
 const MAX_STOP_MS = 10_000;
@@ -49,7 +50,7 @@ interface Stop {
 async function stopUnderLoad(workers: string, hasUnfinished: boolean): Promise<Stop> {
   await using server = await startServer({ WORKERS: workers, LOG_LEVEL: 'info' });
   const { search, profile, bio, login, upload } = await prepareAccount(server.url, 5);
-  const continues = ({ error }: Outcome) => error !== 'ECONNREFUSED';
+  const continues = ({ error }: TimedOutcome) => error !== 'ECONNREFUSED';
   const clients = [search, search, search, profile, profile, bio, login, upload].map((next) =>
     keepSending(server.url, next, { continues }),
   );
@@ -96,9 +97,9 @@ async function stopUnderLoad(workers: string, hasUnfinished: boolean): Promise<S
 }
 
 /** Requests `/readyz` on new connections until there is no response. */
-async function pollReadiness({ url }: Server): Promise<Outcome[]> {
+async function pollReadiness({ url }: Server): Promise<TimedOutcome[]> {
   const call = { name: 'readyz', method: 'GET', path: '/readyz', headers: {} };
-  const outcomes: Outcome[] = [];
+  const outcomes: TimedOutcome[] = [];
   for (;;) {
     const outcome = await send(url, call, new Agent({ keepAlive: false }));
     outcomes.push(outcome);

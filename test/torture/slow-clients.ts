@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { head, openRaw, type RawResponse, sendRaw } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
+import { quantile } from '../support/statistics.ts';
 import {
   type AccountRequests,
   duration,
   keepSending,
-  type Outcome,
   prepareAccount,
-  quantile,
+  type TimedOutcome,
 } from './load.ts';
 import type { Trial } from './trial.ts';
 
@@ -73,7 +73,7 @@ async function measure(
   url: string,
   requests: AccountRequests,
   milliseconds: number,
-): Promise<Outcome[]> {
+): Promise<TimedOutcome[]> {
   const clients = [requests.search, requests.profile, requests.search, requests.profile].map(
     (next) => keepSending(url, next),
   );
@@ -82,7 +82,7 @@ async function measure(
 }
 
 /** Returns the median of the p99 of each second. It ignores seconds during which another program was busy. */
-function typicalP99(outcomes: readonly Outcome[]): number {
+function typicalP99(outcomes: readonly TimedOutcome[]): number {
   const seconds = Map.groupBy(outcomes, ({ startedAt }) => Math.floor(startedAt / 1000));
   const p99s = [...seconds.values()].map((outcomes) => quantile(outcomes.map(duration), 0.99));
   return quantile(p99s, 0.5);

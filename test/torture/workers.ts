@@ -4,13 +4,12 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Server, startServer } from '../support/server.ts';
-import { duration, keepSending, type Outcome, prepareAccount, quantile, send } from './load.ts';
+import { quantile } from '../support/statistics.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { duration, keepSending, prepareAccount, send, type TimedOutcome } from './load.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
 
 const run = promisify(execFile);
-
-/** Time limit for replacing a killed worker and for the exit of orphaned workers. */
-const MAX_WAIT_MS = 20_000;
 
 export const workers: Trial = {
   promise:
@@ -25,7 +24,7 @@ export const workers: Trial = {
     await using server = await startServer({ ...settings, LOG_LEVEL: 'info' });
     const requests = await prepareAccount(server.url);
     const countListening = () => server.output().split('Server listening').length - 1;
-    await waitUntil(() => countListening() === 2, 'two workers did not start');
+    await waitUntil('two workers listen', () => countListening() === 2);
     const clients = Array.from({ length: 6 }, (_, i) =>
       keepSending(server.url, i % 2 === 0 ? requests.search : requests.profile),
     );
@@ -41,14 +40,11 @@ export const workers: Trial = {
       const logged = (line: string) => server.output().slice(length).includes(line);
       const killedAt = performance.now();
       process.kill(killed, 'SIGKILL');
-      await waitUntil(
-        () => logged('worker exited, starting another one'),
-        'the log does not mention the exited worker',
+      await waitUntil('the log mentions the exited worker', () =>
+        logged('worker exited, starting another one'),
       );
-      await waitUntil(
-        async () =>
-          (await workersOf(server)).some((each) => isNew(each) && logged(`"pid":${each},`)),
-        'no new worker served a request',
+      await waitUntil('a new worker has served a request', async () =>
+        (await workersOf(server)).some((each) => isNew(each) && logged(`"pid":${each},`)),
       );
       times.push({ killedAt, replacedAfter: performance.now() - killedAt });
     }
@@ -85,9 +81,9 @@ async function killSupervisor(
 ): Promise<number> {
   await using server = await startServer(settings);
   const { search } = await prepareAccount(server.url, 5);
-  await waitUntil(async () => (await workersOf(server)).length === 2, 'two workers did not start');
+  await waitUntil('two workers run', async () => (await workersOf(server)).length === 2);
   const pids = await workersOf(server);
-  const continues = ({ status }: Outcome) => status === 200;
+  const continues = ({ status }: TimedOutcome) => status === 200;
   const sending = Array.from({ length: isUnderLoad ? 8 : 0 }, () =>
     keepSending(server.url, search, { continues }),
   );
@@ -95,7 +91,7 @@ async function killSupervisor(
   const start = performance.now();
   server.child.kill('SIGKILL');
   try {
-    await waitUntil(() => !pids.some(isAlive), 'the workers did not exit');
+    await waitUntil('the workers have exited', () => !pids.some(isAlive));
     return performance.now() - start;
   } finally {
     for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL');
@@ -105,7 +101,7 @@ async function killSupervisor(
 
 /** Requests `/healthz` on new connections until it is stopped. */
 function keepConnecting({ url }: Server) {
-  const outcomes: Promise<Outcome>[] = [];
+  const outcomes: Promise<TimedOutcome>[] = [];
   const call = { name: 'health', method: 'GET', path: '/healthz', headers: {} };
   const timer = setInterval(() => {
     outcomes.push(send(url, call, new Agent({ keepAlive: false })));
@@ -129,13 +125,5 @@ function isAlive(pid: number): boolean {
     return true;
   } catch {
     return false;
-  }
-}
-
-async function waitUntil(isDone: () => boolean | Promise<boolean>, message: string): Promise<void> {
-  const deadline = performance.now() + MAX_WAIT_MS;
-  while (!(await isDone())) {
-    assert(performance.now() < deadline, message);
-    await sleep(20);
   }
 }

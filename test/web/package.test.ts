@@ -37,7 +37,7 @@ afterAll(() => rm(folder, { recursive: true }));
 describe.skipIf(!hasChromium)('The npm package in Chromium', () => {
   test('works in a plain page without a bundler, with a server at another origin', async () => {
     const dataDir = join(folder, 'data');
-    await importSample(dataDir);
+    await importSample({ dataDir });
     await using service = await startApp({ DATA_DIR: dataDir });
     await writeFile(join(folder, 'built/index.html'), PAGE);
     await using site = await serveSite(join(folder, 'built'));

@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     folder = await mkdtemp(join(tmpdir(), 'web-page-'));
     const dataDir = join(folder, 'data');
     const port = await freePort();
-    [browser] = await Promise.all([launchChromium(), importSample(dataDir)]);
+    [browser] = await Promise.all([launchChromium(), importSample({ dataDir })]);
     service = await startApp({
       DATA_DIR: dataDir,
       CORS_ORIGINS: `http://127.0.0.1:${port}`,

@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { startServer } from '../../support/server.ts';
+import { median, quantile } from '../../support/statistics.ts';
+import { alternate } from '../alternate.ts';
 import { spaceOf } from '../data.ts';
 import { buildDatabase, chunksOf, waitUntilIdle } from '../database.ts';
 import { distribute, type LoadResult, startLoadGenerator } from '../load.ts';
 import { makeQueries, respelling, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
-import { alternate, median, quantile } from '../statistics.ts';
 
 // Not part of `npm run bench`, because PocketBase is not on npm. See README.md for its installation.
 const [program = '', size = '100000'] = process.argv.slice(2);

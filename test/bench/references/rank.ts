@@ -3,13 +3,13 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Engine } from '../../../server/database/engine.ts';
+import { median, rangeOf } from '../../support/statistics.ts';
 import { keepInMemory } from '../database.ts';
 import type { Effort } from '../effort.ts';
 import { patternOf, readKeys } from '../keys.ts';
 import { createSearch, timeQueries } from '../latency.ts';
 import { makeQueries } from '../queries.ts';
 import { type Figure, formatNumber } from '../report.ts';
-import { median, rangeOf } from '../statistics.ts';
 
 /** A default FTS5 table with the same rows, searched with `ORDER BY rank` (bm25). */
 export interface Ranked extends Disposable {

@@ -14,7 +14,7 @@ export interface Bomb {
 /** Text hidden in uploads. Avatars must not contain it. */
 export const PAYLOAD = '<script>alert("from inside the image")</script>';
 
-const MB = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9" height="9">${PAYLOAD}<image width="9" height="9" xlink:href="file:///etc/passwd"/></svg>`;
 
@@ -34,7 +34,7 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
   // The header chunk IHDR ends at byte 33.
   const insert = (...chunks: Buffer[]) =>
     Buffer.concat([png.subarray(0, 33), ...chunks, png.subarray(33)]);
-  const compressed = deflateSync(Buffer.alloc(100 * MB * size));
+  const compressed = deflateSync(Buffer.alloc(100 * MEBIBYTE * size));
   const segment = (code: number, content: Buffer) => {
     const head = Buffer.from([0xff, code, 0, 0]);
     head.writeUInt16BE(content.length + 2, 2);
@@ -60,17 +60,20 @@ export async function bombs(scale: Scale): Promise<Bomb[]> {
   const acceptedOrRejected: [string, Buffer][] = [
     ['a truncated GIF of 8,000 x 8,000', animatedGif(1, 8_000)],
     ['a PNG of 8,000 x 8,000', blankPng(8_000, 8_000)],
-    ['a PNG of one pixel that inflates to 100 MB', blankPng(1, 1, Buffer.alloc(100 * MB * size))],
     [
-      'a PNG with a compressed text of 100 MB',
+      'a PNG of one pixel that inflates to 100 MiB',
+      blankPng(1, 1, Buffer.alloc(100 * MEBIBYTE * size)),
+    ],
+    [
+      'a PNG with a compressed text of 100 MiB',
       insert(pngChunk('zTXt', concat('a\0\0', compressed))),
     ],
     [
-      'a PNG with an international text of 100 MB',
+      'a PNG with an international text of 100 MiB',
       insert(pngChunk('iTXt', concat('a\0\x01\0\0\0', compressed))),
     ],
     [
-      'a PNG with a colour profile of 100 MB',
+      'a PNG with a colour profile of 100 MiB',
       insert(pngChunk('iCCP', concat('a\0\0', compressed))),
     ],
     [

@@ -3,20 +3,26 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Engine } from '../../server/database/engine.ts';
 import { execute, startPostgresql } from '../support/postgresql.ts';
+import { median, quantile } from '../support/statistics.ts';
 import { INCOMPARABLE } from './classes.ts';
 import { measureCreation } from './creation.ts';
 import { recordsOfService } from './data.ts';
-import { buildDatabase, cacheFolder, chunksOf, importRecords, type Kinds } from './database.ts';
+import {
+  buildDatabase,
+  cacheFolder,
+  chunksOf,
+  importRecords,
+  type PerDatabase,
+} from './database.ts';
 import type { Effort } from './effort.ts';
 import { createSearch, formatSpaces, openEngine, type PageSearch, timeQueries } from './latency.ts';
 import { makeQueries, type QueryClass } from './queries.ts';
 import { type Postgres, SETTINGS, startPostgres } from './references/postgres.ts';
 import { type Comparison, formatNumber } from './report.ts';
 import { compareSizes } from './size.ts';
-import { median, quantile } from './statistics.ts';
 
 /** Compares the service on PostgreSQL with the service on SQLite, and searches also with `ts_rank`. */
-export async function measureKinds(
+export async function compareDatabases(
   spaces: number,
   effort: Effort,
 ): Promise<{ version: string; comparisons: Comparison[] }> {
@@ -28,7 +34,7 @@ export async function measureKinds(
   {
     await using sqlite = await openEngine(dataDir);
     await using other = await openEngine(postgresql.dataDir, postgresql.databaseUrl);
-    const engines: Kinds<Engine> = { sqlite, postgresql: other };
+    const engines: PerDatabase<Engine> = { sqlite, postgresql: other };
     comparisons.push(...(await compareSearches(engines, reference, spaces, effort)));
     comparisons.push(await compareSizes(engines, spaces));
   }
@@ -65,9 +71,9 @@ async function importToPostgresql(spaces: number): Promise<PostgresqlService> {
   return { dataDir, databaseUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Compares every class of query, one query at a time. Both kinds of databases must return the same pages. */
+/** Compares every class of query, one query at a time. Both databases must return the same pages. */
 async function compareSearches(
-  engines: Kinds<Engine>,
+  engines: PerDatabase<Engine>,
   reference: Postgres,
   spaces: number,
   { rounds, queries }: Effort,
@@ -82,7 +88,7 @@ async function compareSearches(
     ([name, all]) => [name, all.slice(0, queries * 3)] as const,
   );
   for (const [, asked] of classes) await assertSamePages(searches, asked);
-  console.log('  both kinds of databases return the same pages');
+  console.log('  both databases return the same pages');
   for (const [name, asked] of classes) {
     const [sqlite, postgresql, theirs]: [number[], number[], number[]] = [[], [], []];
     // In turns, so that a slow phase of the machine affects all.
@@ -118,7 +124,7 @@ async function compareSearches(
 }
 
 async function assertSamePages(
-  { sqlite, postgresql }: Kinds<PageSearch>,
+  { sqlite, postgresql }: PerDatabase<PageSearch>,
   queries: readonly string[],
 ): Promise<void> {
   for (const query of queries) {
@@ -128,7 +134,7 @@ async function assertSamePages(
       return { items, answeredQuery };
     };
     if (!isDeepStrictEqual(await contents(postgresql), await contents(sqlite))) {
-      throw new Error(`The kinds of databases return different pages for "${query}".`);
+      throw new Error(`The two databases return different pages for "${query}".`);
     }
   }
 }

@@ -1,0 +1,156 @@
+import { addAbortSignal, type Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import type { BucketLocation } from '../config.ts';
+
+/** Maximum time of one operation on the bucket, including its retry. */
+const OPERATION_TIMEOUT_MS = 5_000;
+
+/** Short enough that an operation has time for a second attempt. */
+const CONNECTION_TIMEOUT_MS = 2_000;
+
+const MAX_ATTEMPTS = 2;
+
+/** A bucket of an S3-compatible storage. Every operation throws a BucketError if it fails. */
+export interface Bucket {
+  put(key: string, bytes: Uint8Array, headers: ObjectHeaders): Promise<void>;
+  /** Returns undefined if there is no such object. */
+  read(key: string): Promise<StoredObject | undefined>;
+  /** Does nothing if there is no such object. */
+  remove(key: string): Promise<void>;
+  /** Lists objects in the order of their keys. */
+  list(maxObjects: number, afterKey?: string): Promise<ObjectList>;
+}
+
+export interface ObjectHeaders {
+  contentType: string;
+  cacheControl: string;
+}
+
+export interface StoredObject {
+  bytes: Buffer;
+  modifiedAt: Date;
+}
+
+export interface ObjectList {
+  objects: { key: string; modifiedAt: Date | undefined }[];
+  hasMore: boolean;
+}
+
+/** An operation on the bucket failed. */
+export class BucketError extends Error {
+  /** Whether a retry may succeed with the same settings. */
+  readonly isTemporary: boolean;
+
+  constructor(bucket: string, cause: unknown) {
+    super(`The avatar bucket ${bucket} cannot be used: ${reasonOf(cause)}`, { cause });
+    this.name = 'BucketError';
+    this.isTemporary = isTemporary(cause);
+  }
+}
+
+/** Returns the bucket without a request to the storage, so it may not exist. */
+export function openBucket({ name, endpoint }: BucketLocation): Bucket {
+  const client = new S3Client({
+    // Storages other than AWS rarely have a host name for each bucket.
+    ...(endpoint !== null && { endpoint, forcePathStyle: true }),
+    maxAttempts: MAX_ATTEMPTS,
+    requestHandler: { connectionTimeout: CONNECTION_TIMEOUT_MS },
+    // Many storages do not support the checksums that the SDK adds by default.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
+
+  const attempt = async <T>(operation: (abortSignal: AbortSignal) => Promise<T>): Promise<T> => {
+    try {
+      return await operation(AbortSignal.timeout(OPERATION_TIMEOUT_MS));
+    } catch (error) {
+      throw new BucketError(name, error);
+    }
+  };
+
+  return {
+    put: (key, bytes, { contentType, cacheControl }) =>
+      attempt(async (abortSignal) => {
+        const command = new PutObjectCommand({
+          Bucket: name,
+          Key: key,
+          Body: bytes,
+          ContentType: contentType,
+          CacheControl: cacheControl,
+        });
+        await client.send(command, { abortSignal });
+      }),
+
+    read: (key) =>
+      attempt(async (abortSignal) => {
+        try {
+          const command = new GetObjectCommand({ Bucket: name, Key: key });
+          const { Body, LastModified } = await client.send(command, { abortSignal });
+          // The command aborts only the wait for the headers, so the body needs the signal, too.
+          const body = addAbortSignal(abortSignal, Body as Readable);
+          return { bytes: await buffer(body), modifiedAt: LastModified ?? new Date(0) };
+        } catch (error) {
+          if (isMissing(error)) return undefined;
+          throw error;
+        }
+      }),
+
+    remove: (key) =>
+      attempt(async (abortSignal) => {
+        try {
+          await client.send(new DeleteObjectCommand({ Bucket: name, Key: key }), { abortSignal });
+        } catch (error) {
+          if (!isMissing(error)) throw error;
+        }
+      }),
+
+    list: (maxObjects, afterKey) =>
+      attempt(async (abortSignal) => {
+        const command = new ListObjectsV2Command({
+          Bucket: name,
+          MaxKeys: maxObjects,
+          StartAfter: afterKey,
+        });
+        const { Contents = [], IsTruncated = false } = await client.send(command, { abortSignal });
+        const objects = Contents.map(({ Key, LastModified }) => ({
+          key: Key as string,
+          modifiedAt: LastModified,
+        }));
+        return { objects, hasMore: IsTruncated };
+      }),
+  };
+}
+
+interface ServiceError {
+  name?: string;
+  code?: string;
+  message?: string;
+  $metadata?: { httpStatusCode?: number };
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as ServiceError).name === 'NoSuchKey';
+}
+
+/** Whether there was no response in time, or the storage is overloaded. */
+function isTemporary(error: unknown): boolean {
+  const { name = '', code, $metadata } = error as ServiceError;
+  const status = $metadata?.httpStatusCode;
+  if (status !== undefined) return status >= 500 || status === 408 || status === 429;
+  return code !== undefined || /^(Timeout|Abort)Error$/.test(name);
+}
+
+/** Returns one sentence. An error can have no message (a connection to several addresses), or one of several lines. */
+function reasonOf(error: unknown): string {
+  const { name = 'Error', code, message } = error as ServiceError;
+  const [line] = (message || code || '').split('\n');
+  const reason = line ? `${name}: ${line}` : name;
+  return reason.endsWith('.') ? reason : `${reason}.`;
+}

@@ -1,0 +1,86 @@
+import Sqlite from 'better-sqlite3';
+import { databaseFile } from '../../support/integrity.ts';
+import { columnsOf, foreignKeysOf, primaryKeyOf, tablesOf } from '../../support/tables.ts';
+import { BYSTANDER } from './bystander.ts';
+
+/**
+ * Reads the stored rows of each table, except those that must be deleted with a user according to the foreign keys.
+ * Search indexes are not read, because another check compares them with a rebuild.
+ */
+export function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
+    const isDeleted = (table: string): string => {
+      if (table === 'users') return `pk = ${gone}`;
+      // A tag is deleted with its last space.
+      if (table === 'tags') {
+        return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${isKept('space_tags')})`;
+      }
+      const parents = foreignKeysOf(sqlite, table).filter(({ cascades }) => cascades);
+      const conditions = parents.map(
+        ({ column, parent }) =>
+          `${column} IN (SELECT ${primaryKeyOf(sqlite, parent)} FROM ${parent} WHERE ${isDeleted(parent)})`,
+      );
+      return conditions.join(' OR ') || 'FALSE';
+    };
+    // Not `NOT`, because a report has a null in one of its foreign keys.
+    const isKept = (table: string) => `(${isDeleted(table)}) IS NOT TRUE`;
+    const counted = `participant_count - EXISTS (SELECT 1 FROM participations
+      WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
+    // This user continues to write. The messages are counted separately.
+    const written = `author_pk IN (SELECT pk FROM users WHERE username = '${BYSTANDER}')`;
+
+    const entries = [...tablesOf('stored'), 'discarded_avatars'].map(
+      (table): [string, string[]] => {
+        const columns = columnsOf(sqlite, table).map(({ name }) =>
+          name === 'participant_count' ? counted : name,
+        );
+        const others = table === 'messages' ? `AND NOT ${written}` : '';
+        const rows = sqlite
+          .prepare(`SELECT ${columns} FROM ${table} WHERE ${isKept(table)} ${others}`)
+          .raw()
+          .all();
+        return [table, rows.map((row) => JSON.stringify(row)).sort()];
+      },
+    );
+    return new Map(entries);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** Returns the stored words of the dictionary; undefined if it is older than the last change. */
+export function readTrie(dataDir: string): Buffer | undefined {
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    const current = `SELECT trie FROM dictionary, search_revision
+      WHERE built_revision >= search_revision.value`;
+    return sqlite.prepare(current).pluck().get() as Buffer | undefined;
+  } finally {
+    sqlite.close();
+  }
+}
+
+export function countMessages(dataDir: string, username: string): number {
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    return sqlite
+      .prepare(
+        'SELECT count(*) FROM messages JOIN users ON users.pk = author_pk WHERE username = ?',
+      )
+      .pluck()
+      .get(username) as number;
+  } finally {
+    sqlite.close();
+  }
+}
+
+export function isPurged(dataDir: string): boolean {
+  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
+  try {
+    return sqlite.prepare('SELECT count(*) FROM pending_purges').pluck().get() === 0;
+  } finally {
+    sqlite.close();
+  }
+}
