@@ -122,19 +122,17 @@ export interface KeyRange {
   lastKey: number;
 }
 
-/** A search that a request will make. */
+/** A search that a reader will make. */
 export interface PlannedSearch {
   query: WordQuery;
   /** See `WordRange.after`. */
   after: number;
 }
 
-/**
- * Searches on the same words that belong together. An index can read the beginnings of all of them at once, and need
- * not read for one of them what it has read for another.
- */
-export interface SearchRequest {
-  searches: readonly PlannedSearch[];
+/** Makes searches that have words in common. Can keep what it has read of the index. */
+export interface WordReader {
+  /** Returns the keys of matching documents in ascending order. */
+  find(query: WordQuery, range: WordRange): Promise<number[]>;
 }
 
 export interface IndexedDocument {
@@ -163,13 +161,8 @@ export interface WordIndex {
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
-  /** Returns the keys of matching documents in ascending order. */
-  find(
-    db: Database,
-    query: WordQuery,
-    range: WordRange,
-    request?: SearchRequest,
-  ): Promise<number[]>;
+  /** @param planned searches to expect. An index can read the beginnings of all their lists at once. */
+  openReader(db: Database, planned: readonly PlannedSearch[]): WordReader;
   /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

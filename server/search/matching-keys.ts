@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Database, Engine, SearchRequest, WordQuery } from '../database/engine.ts';
+import type { Database, WordQuery, WordReader } from '../database/engine.ts';
+import type { Stores } from '../stores.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { maxSpacePk } from './revision.ts';
@@ -14,6 +15,15 @@ const MAX_ENTRIES_PER_STATEMENT = 80_000;
 /** In a slice, the cost of an entry is about this many times as high, because it is compared with the slice's terms. */
 const SLICED_ENTRY_COST = 2;
 
+/** What the statements of a search have in common. */
+export interface KeySearch {
+  stores: Stores;
+  /** All queries use it. */
+  db: Database;
+  dictionary: Dictionary;
+  budget: Budget;
+}
+
 /** The result of one statement. */
 export interface FoundKeys {
   /** In ascending order. */
@@ -26,18 +36,14 @@ export interface FoundKeys {
  * Returns keys of matching documents after a key, read by one statement of bounded cost. May return none although there
  * are matches after `reached`.
  * @param mayOverdraw whether to run the statement even if it costs more than the budget
- * @param request     the searches that this one belongs to
  * @returns undefined if the budget is too small
  */
 export async function findKeys(
-  engine: Engine,
-  db: Database,
-  dictionary: Dictionary,
+  { stores, db, dictionary, budget }: KeySearch,
+  reader: WordReader,
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
-  budget: Budget,
   mayOverdraw = false,
-  request?: SearchRequest,
 ): Promise<FoundKeys | undefined> {
   const { pattern, except = [] } = query;
   // A single term is not compared with others, so the limit bounds the number of entries.
@@ -45,19 +51,18 @@ export async function findKeys(
   const entries = isSingleTerm ? limit : estimateEntries(dictionary, query, dictionary.spaces);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {
     if (!spend(budget, entries, mayOverdraw)) return undefined;
-    const keys = await engine.wordIndex.find(db, query, { after, limit }, request);
+    const keys = await reader.find(query, { after, limit });
     return { keys, reached: lastKeyAtLimit(keys, limit) ?? Infinity };
   }
 
   const slicedEntries = entries * SLICED_ENTRY_COST;
   const sliceSize = Math.ceil((dictionary.spaces * MAX_ENTRIES_PER_STATEMENT) / slicedEntries);
-  const slices = slicesAfter(dictionary, after, await maxSpacePk(engine, db), sliceSize);
+  const slices = slicesAfter(dictionary, after, await maxSpacePk(stores.engine, db), sliceSize);
   const { value: slice } = slices.next();
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);
   if (!spend(budget, share * slicedEntries, mayOverdraw)) return undefined;
-  const range = { after, limit, within: slice };
-  const keys = await engine.wordIndex.find(db, query, range, request);
+  const keys = await reader.find(query, { after, limit, within: slice });
   await yieldToEventLoop();
   return {
     keys,

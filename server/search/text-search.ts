@@ -1,10 +1,10 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
-import type { Database, SearchRequest, WordQuery, WordScope } from '../database/engine.ts';
+import type { Database, WordQuery, WordReader, WordScope } from '../database/engine.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
-import { type Budget, newBudget } from './budget.ts';
+import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { KEYS_PER_STEP, spacePkOf } from './keys.ts';
 import {
@@ -15,7 +15,7 @@ import {
   typedMatcher,
   type Variants,
 } from './matcher.ts';
-import { type FoundKeys, findKeys } from './matching-keys.ts';
+import { type FoundKeys, findKeys, type KeySearch } from './matching-keys.ts';
 import {
   dropWords,
   estimateDocuments,
@@ -72,11 +72,7 @@ export interface TextQuery {
 }
 
 /** The state of one request. */
-interface Search {
-  stores: Stores;
-  /** All queries use it. */
-  db: Database;
-  dictionary: Dictionary;
+interface Search extends KeySearch {
   query: string;
   words: QueryWord[];
   /** The revision when the first page was read. The list omits spaces with this revision or a later one. */
@@ -88,7 +84,6 @@ interface Search {
   otherQuery: Alternatives;
   /** All matches of the query as typed, by `space_pk`, which the other query leaves out. Fewer than 10. */
   typedSpaces: readonly number[];
-  budget: Budget;
 }
 
 interface ReadResult {
@@ -302,13 +297,12 @@ async function mayMatch(search: Search, query: Alternatives): Promise<boolean> {
   return found === undefined || found.keys.length > 0 || found.reached < Infinity;
 }
 
-function findFirstKey(
-  { stores, db, dictionary, budget }: Search,
-  query: Alternatives,
-): Promise<FoundKeys | undefined> {
-  const { pattern } = alternativesMatcher(query);
-  const range = { after: -1, limit: 1 };
-  return findKeys(stores.engine, db, dictionary, { pattern, scope: 'all' }, range, budget);
+function findFirstKey(search: Search, alternatives: Alternatives): Promise<FoundKeys | undefined> {
+  const { stores, db } = search;
+  const { pattern } = alternativesMatcher(alternatives);
+  const query: WordQuery = { pattern, scope: 'all' };
+  const reader = stores.engine.wordIndex.openReader(db, []);
+  return findKeys(search, reader, query, { after: -1, limit: 1 });
 }
 
 /** One of the two sorted sequences of keys that are merged into a section: title matches, or other matches. */
@@ -337,9 +331,8 @@ async function readMatches(
 ): Promise<ReadResult> {
   const { stores, db, budget, query, firstRevision } = search;
   const streams = openStreams(matcher, after);
-  const request = {
-    searches: streams.map((stream) => ({ query: stream.query, after: stream.reached })),
-  };
+  const planned = streams.map((stream) => ({ query: stream.query, after: stream.reached }));
+  const reader = stores.engine.wordIndex.openReader(db, planned);
   const [titles, others] = streams;
   const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
   const exactTitle = titleKey(query);
@@ -357,7 +350,7 @@ async function readMatches(
       const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1) + rejected;
       // A page that ends where it began would link to itself.
       const mayOverdraw = reached === after;
-      const isRead = await readKeys(search, lagging, limit, mayOverdraw, request);
+      const isRead = await readKeys(search, reader, lagging, limit, mayOverdraw);
       if (!isRead) return { hits, resumeAt: { section, after: reached } };
       // Nothing has been read from `others` or merged yet, so title matches can be left out of it by their keys.
       const isMerged = hits.length > 0 || rejected > 0;
@@ -425,23 +418,14 @@ function omitKeys(stream: Stream, keys: readonly number[]): void {
 
 /** Reads the next keys of a stream. Returns false if the budget is spent. */
 async function readKeys(
-  { stores, db, dictionary, budget }: Search,
+  search: Search,
+  reader: WordReader,
   stream: Stream,
   limit: number,
   mayOverdraw: boolean,
-  request: SearchRequest,
 ): Promise<boolean> {
   const range = { after: stream.reached, limit: limit + stream.omitted.size };
-  const found = await findKeys(
-    stores.engine,
-    db,
-    dictionary,
-    stream.query,
-    range,
-    budget,
-    mayOverdraw,
-    request,
-  );
+  const found = await findKeys(search, reader, stream.query, range, mayOverdraw);
   if (!found) return false;
   stream.keys.push(...found.keys.filter((key) => !stream.omitted.has(key)));
   stream.reached = found.reached;

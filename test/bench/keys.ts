@@ -9,5 +9,7 @@ export function patternOf(query: string): WordPattern {
 
 /** Reads the keys of a page from the word index, without ranking titles first, corrections or rows. */
 export function readKeys(engine: Engine, pattern: WordPattern): Promise<number[]> {
-  return engine.wordIndex.find(engine.db, { pattern, scope: 'all' }, { after: -1, limit: 20 });
+  return engine.wordIndex
+    .openReader(engine.db, [])
+    .find({ pattern, scope: 'all' }, { after: -1, limit: 20 });
 }

@@ -181,7 +181,7 @@ describe('The pattern of a matcher', () => {
           for (const scope of ['title', 'all'] as const) {
             const query = { pattern: searched.pattern, scope };
             const range = { after: -1, limit: 100 };
-            const found = await engine.wordIndex.find(engine.db, query, range);
+            const found = await engine.wordIndex.openReader(engine.db, []).find(query, range);
             const matching = [...documents.keys()].filter((key) =>
               searched.matches(textOf[scope](documents[key] as (typeof documents)[number])),
             );
@@ -211,8 +211,7 @@ describe('The pattern of a matcher', () => {
               { key, words: { title: indexWords(title), all } },
             ]);
           }
-          const found = await engine.wordIndex.find(
-            engine.db,
+          const found = await engine.wordIndex.openReader(engine.db, []).find(
             {
               pattern: searched.pattern,
               scope: 'all',

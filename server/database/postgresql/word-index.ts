@@ -8,7 +8,7 @@ import {
   removeDocuments,
 } from './word-changes.ts';
 import { changeMany } from './word-runs.ts';
-import { findKeys } from './word-search.ts';
+import { PostgresqlWordReader } from './word-search.ts';
 import { AFTER_ALL_TERMS, type Term, wordOfTerm } from './word-terms.ts';
 
 /**
@@ -27,7 +27,7 @@ export const wordIndex: WordIndex = {
     await sql`TRUNCATE word_blocks, word_changes`.execute(db);
   },
 
-  find: findKeys,
+  openReader: (db, planned) => new PostgresqlWordReader(db, planned),
   terms: readTerms,
 };
 

@@ -1,10 +1,10 @@
 import type {
   Database,
   PlannedSearch,
-  SearchRequest,
   WordPattern,
   WordQuery,
   WordRange,
+  WordReader,
   WordScope,
 } from '../engine.ts';
 import { KeyList } from './key-list.ts';
@@ -32,96 +32,75 @@ const MAX_CANDIDATES = 4_096;
 type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] };
 
 /**
- * Returns the keys of matching documents in ascending order. Reads the posting lists in steps. The candidates of a step
- * are keys of the rarest part of the pattern. Of the other lists, it reads only the blocks that can contain a
- * candidate.
+ * Reads the posting lists in steps. The candidates of a step are keys of the rarest part of the pattern. Of the other
+ * lists, it reads only the blocks that can contain a candidate.
  */
-export async function findKeys(
-  db: Database,
-  query: WordQuery,
-  range: WordRange,
-  request?: SearchRequest,
-): Promise<number[]> {
-  const { after, limit, within } = range;
-  const index = request ? indexOf(request) : new ReadIndex();
-  await index.open(db, [{ query, after }], request?.searches);
-  const last = within?.lastKey ?? Infinity;
-  const found = await findInBlocks(db, index, query, after, last, limit);
-  const changed = [...index.changes].flatMap(([key, words]) =>
-    words && key > after && key <= last && matchesWords(query, words) ? key : [],
-  );
-  if (changed.length === 0) return found;
-  return [...found, ...changed].sort((a, b) => a - b).slice(0, limit);
-}
-
-async function findInBlocks(
-  db: Database,
-  index: ReadIndex,
-  query: WordQuery,
-  after: number,
-  last: number,
-  limit: number,
-): Promise<number[]> {
-  const pattern = index.listsOf(query.pattern, query.scope);
-  const except = (query.except ?? []).map((each) => index.listsOf(each.pattern, each.scope));
-  const lists = [...new Set([pattern, ...except].flatMap(flatten))];
-  const found: number[] = [];
-  let position = after + 1;
-  let blockCount = FIRST_BLOCKS;
-  let maxCandidates = FIRST_CANDIDATES;
-  while (position <= last) {
-    const sources = rarestLists(pattern, position);
-    const unread = Math.min(...sources.map((list) => list.firstUnread(position)));
-    if (unread === position) {
-      blockCount = Math.min(4 * blockCount, MAX_BLOCKS);
-      await readNext(
-        db,
-        sources.filter((list) => !list.hasRead(position)),
-        position,
-        blockCount,
-      );
-      continue;
-    }
-    const before = Math.min(unread, last + 1);
-    const candidates = unionOf(sources, position, before).slice(0, maxCandidates);
-    await readContaining(db, lists, candidates);
-    for (const key of candidates) {
-      if (index.changes.has(key)) continue;
-      if (!matches(pattern, key) || except.some((each) => matches(each, key))) continue;
-      found.push(key);
-      if (found.length === limit) return found;
-    }
-    position = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
-    if (position === Infinity) return found;
-    maxCandidates = Math.min(2 * maxCandidates, MAX_CANDIDATES);
-  }
-  return found;
-}
-
-/** What the searches of a request have read. */
-const indexes = new WeakMap<SearchRequest, ReadIndex>();
-
-function indexOf(request: SearchRequest): ReadIndex {
-  const index = indexes.get(request) ?? new ReadIndex();
-  indexes.set(request, index);
-  return index;
-}
-
-/** The parts of the word index that were read. */
-class ReadIndex {
+export class PostgresqlWordReader implements WordReader {
+  readonly #db: Database;
+  readonly #planned: readonly PlannedSearch[];
   readonly #lists = new Map<Term, KeyList>();
   /** The words of prefixes without a list. */
   readonly #prefixes = new Map<Term, ListPattern>();
   #isOpen = false;
   /** The words of documents that have changed since the last merge; undefined for those that were removed. */
-  readonly changes = new Map<number, readonly string[] | undefined>();
+  readonly #changes = new Map<number, readonly string[] | undefined>();
 
-  /** Reads the beginnings of all lists of `searches` in one statement, and then also those of `planned`. */
-  async open(
-    db: Database,
-    searches: readonly PlannedSearch[],
-    planned: readonly PlannedSearch[] = [],
-  ): Promise<void> {
+  constructor(db: Database, planned: readonly PlannedSearch[]) {
+    this.#db = db;
+    this.#planned = planned;
+  }
+
+  async find(query: WordQuery, { after, limit, within }: WordRange): Promise<number[]> {
+    await this.#open({ query, after });
+    const last = within?.lastKey ?? Infinity;
+    const found = await this.#findInBlocks(query, after, last, limit);
+    const changed = [...this.#changes].flatMap(([key, words]) =>
+      words && key > after && key <= last && matchesWords(query, words) ? key : [],
+    );
+    if (changed.length === 0) return found;
+    return [...found, ...changed].sort((a, b) => a - b).slice(0, limit);
+  }
+
+  async #findInBlocks(
+    query: WordQuery,
+    after: number,
+    last: number,
+    limit: number,
+  ): Promise<number[]> {
+    const pattern = this.#listsOf(query.pattern, query.scope);
+    const except = (query.except ?? []).map((each) => this.#listsOf(each.pattern, each.scope));
+    const lists = [...new Set([pattern, ...except].flatMap(flatten))];
+    const found: number[] = [];
+    let position = after + 1;
+    let blockCount = FIRST_BLOCKS;
+    let maxCandidates = FIRST_CANDIDATES;
+    while (position <= last) {
+      const sources = rarestLists(pattern, position);
+      const unread = Math.min(...sources.map((list) => list.firstUnread(position)));
+      if (unread === position) {
+        blockCount = Math.min(4 * blockCount, MAX_BLOCKS);
+        const missing = sources.filter((list) => !list.hasRead(position));
+        await readNext(this.#db, missing, position, blockCount);
+        continue;
+      }
+      const before = Math.min(unread, last + 1);
+      const candidates = unionOf(sources, position, before).slice(0, maxCandidates);
+      await readContaining(this.#db, lists, candidates);
+      for (const key of candidates) {
+        if (this.#changes.has(key)) continue;
+        if (!matches(pattern, key) || except.some((each) => matches(each, key))) continue;
+        found.push(key);
+        if (found.length === limit) return found;
+      }
+      position = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
+      if (position === Infinity) return found;
+      maxCandidates = Math.min(2 * maxCandidates, MAX_CANDIDATES);
+    }
+    return found;
+  }
+
+  /** Reads the beginnings of all lists of a search in one statement. The first time, also those of planned searches. */
+  async #open(search: PlannedSearch): Promise<void> {
     const lists = new Map<Term, ListRequest>();
     const prefixes = new Set<Term>();
     const add = (pattern: WordPattern, scope: WordScope, from: number): void => {
@@ -138,11 +117,11 @@ class ReadIndex {
     const addAll = ({ query: { pattern, scope, except = [] }, after }: PlannedSearch) => {
       for (const each of [{ pattern, scope }, ...except]) add(each.pattern, each.scope, after + 1);
     };
-    searches.forEach(addAll);
+    addAll(search);
     if (this.#isOpen && lists.size === 0 && prefixes.size === 0) return;
-    planned.forEach(addAll);
+    this.#planned.forEach(addAll);
     const wanted = [...lists.values()];
-    const read = await readFirstBlocks(db, wanted, FIRST_BLOCKS, [...prefixes]);
+    const read = await readFirstBlocks(this.#db, wanted, FIRST_BLOCKS, [...prefixes]);
     for (const [i, { term, from }] of wanted.entries()) {
       this.#list(term).addNextBlocks(from, read.lists[i] ?? [], FIRST_BLOCKS);
     }
@@ -150,16 +129,16 @@ class ReadIndex {
       this.#addPrefix(prefix, read.prefixes[i] ?? []);
     }
     // Those of the first statement remain valid, because blocks that are read later have at most more documents.
-    if (!this.#isOpen) for (const { key, words } of read.changes) this.changes.set(key, words);
+    if (!this.#isOpen) for (const { key, words } of read.changes) this.#changes.set(key, words);
     this.#isOpen = true;
   }
 
   /** @param pattern a part of a query that was opened */
-  listsOf(pattern: WordPattern, scope: WordScope): ListPattern {
+  #listsOf(pattern: WordPattern, scope: WordScope): ListPattern {
     if ('allOf' in pattern)
-      return { allOf: pattern.allOf.map((part) => this.listsOf(part, scope)) };
+      return { allOf: pattern.allOf.map((part) => this.#listsOf(part, scope)) };
     if ('anyOf' in pattern)
-      return { anyOf: pattern.anyOf.map((part) => this.listsOf(part, scope)) };
+      return { anyOf: pattern.anyOf.map((part) => this.#listsOf(part, scope)) };
     const { term, isList } = termOf(pattern, scope);
     return isList ? this.#list(term) : (this.#prefixes.get(term) as ListPattern);
   }
