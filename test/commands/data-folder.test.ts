@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCommand, startCommand } from '../support/commands.ts';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
@@ -100,7 +101,7 @@ describe('A second server', () => {
     const PORT = String(await freePort());
     const settings = { DATA_DIR, PORT, DRAIN_SECONDS: '0' };
     const { code, stderr } = await runCommand('main', [], settings);
-    expect({ code, stderr }).toEqual({ code: 78, stderr: secondRefused() });
+    expect({ code, stderr }).toEqual({ code: EX_CONFIG, stderr: secondRefused() });
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
   }, 40_000);
 
