@@ -6,7 +6,7 @@ import type { Registration, SessionSummary } from '../../generated/types.gen.ts'
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { readDataFolder } from '../support/data-files.ts';
 import { readPages } from '../support/pages.ts';
-import { retryWhileUnavailable } from '../torture/people.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 
 let app: TestApp;
 let alice: TestUser;
@@ -186,7 +186,9 @@ describe('register', () => {
   test('accepts one of ten concurrent requests for the same email address', async () => {
     const responses = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
-        register({ username: `many-${'abcdefghij'[i]}`, email: 'Many@example.com' }),
+        retryWhileUnavailable(() =>
+          register({ username: `many-${'abcdefghij'[i]}`, email: 'Many@example.com' }),
+        ),
       ),
     );
     const rejected = responses.filter(({ response }) => response?.status !== 201);

@@ -5,11 +5,10 @@ import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { avatarFile } from '../support/avatar.ts';
 import { runCommand } from '../support/commands.ts';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
 import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';
 import { startServer } from '../support/server.ts';
-
-const EX_CONFIG = 78;
 
 let dataDir: string;
 beforeAll(async () => {

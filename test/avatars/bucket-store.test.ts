@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import {
   GetObjectCommand,
   HeadObjectCommand,
@@ -16,6 +15,7 @@ import {
   newAvatarName,
 } from '../../server/avatars/store.ts';
 import { OperatorError } from '../../server/errors.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
 import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';
 
@@ -243,14 +243,6 @@ async function expectUnavailable(store: AvatarStore, work: () => Promise<unknown
 }
 
 async function startStorage(respond: RequestListener) {
-  const server = createServer(respond);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    location: { name: 'avatars', endpoint: `http://127.0.0.1:${port}` },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const server = await startHttpServer(respond);
+  return { ...server, location: { name: 'avatars', endpoint: server.url } };
 }

@@ -3,15 +3,13 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openSession } from '../../server/auth/sessions.ts';
 import { openAvatarFolder } from '../../server/avatars/folder-store.ts';
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
 import { removeUnusedAvatars } from '../../server/avatars/unused-avatars.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { transact } from '../../server/database/transaction.ts';
 import { changeAvatar } from '../../server/profile/avatar.ts';
-import { insertUser } from '../database/users.ts';
+import { insertSession, insertUser } from '../database/users.ts';
 import { startApp } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 
@@ -45,6 +43,12 @@ async function writeOld(name: string, hours = 2): Promise<string> {
 }
 
 const setAvatar = (avatar: string) => engine.db.updateTable('users').set({ avatar }).execute();
+/** Returns the caller of the requests of the only user. */
+async function signIn() {
+  const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
+  return { userPk: pk, userId: 'ada', sessionPk: await insertSession(engine.db, pk) };
+}
+
 const sweep = () => removeUnusedAvatars(engine, avatars, new AbortController().signal);
 
 describe('removeUnusedAvatars', () => {
@@ -103,10 +107,7 @@ describe('removeUnusedAvatars', () => {
         await sweep();
       },
     };
-    const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
-    await transact(engine, (trx) => openSession(trx, pk, { maxSessions: 10 }));
-    const session = await engine.db.selectFrom('sessions').select('pk').executeTakeFirstOrThrow();
-    const caller = { userPk: pk, userId: 'ada', sessionPk: session.pk };
+    const caller = await signIn();
     const sweeping = (async () => {
       for (let i = 0; i < 30; i += 1) await sweep();
     })();
@@ -124,10 +125,7 @@ describe('removeUnusedAvatars', () => {
 });
 
 test('An upload whose claim has expired fails instead of setting a deleted avatar', async () => {
-  const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
-  await transact(engine, (trx) => openSession(trx, pk, { maxSessions: 10 }));
-  const session = await engine.db.selectFrom('sessions').select('pk').executeTakeFirstOrThrow();
-  const caller = { userPk: pk, userId: 'ada', sessionPk: session.pk };
+  const caller = await signIn();
   const slowStore: AvatarStore = {
     ...avatars,
     async put(name, bytes) {
@@ -149,9 +147,9 @@ test('Housekeeping of a running service deletes files without a user, which are 
   await app.register();
   folder = join(app.context.config.dataDir, 'avatars');
   const name = await writeOld(newAvatarName());
-  const left = await writeOld(`${newAvatarName()}.tmp`);
+  const leftover = await writeOld(`${newAvatarName()}.tmp`);
   expect((await fetch(`${app.url}/avatars/${name}`)).status).toBe(200);
   await app.context.housekeeping.run();
   expect((await fetch(`${app.url}/avatars/${name}`)).status).toBe(404);
-  expect(await readdir(folder)).not.toContain(left);
+  expect(await readdir(folder)).not.toContain(leftover);
 });

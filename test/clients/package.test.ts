@@ -140,7 +140,7 @@ describe('the built package', () => {
 
   test.each(['nodenext', 'bundler'])(
     'has types that compile in a strict project without Node.js types (%s)',
-    async (kind) => {
+    async (moduleResolution) => {
       const source = `
       import { type ApiError, createClient, createConfig, pages, ProfileAPI, SearchAPI, searchSpaces } from 'space-service';
       const baseUrl = 'https://spaces.example.com';
@@ -160,10 +160,10 @@ describe('the built package', () => {
       export const { data } = await searchSpaces({ client, query: { q: 'a' } });
       const request = (cursor?: string) => searchSpaces({ client, query: { q: 'a', cursor } });
       for await (const results of pages(request)) results satisfies { title: string }[];`;
-      const path = await createProject(kind);
+      const path = await createProject(moduleResolution);
       await writeFile(join(path, 'app.ts'), source);
-      const module = kind === 'bundler' ? 'esnext' : kind;
-      await checkTypes(path, 'app.ts', { module, moduleResolution: kind });
+      const module = moduleResolution === 'bundler' ? 'esnext' : moduleResolution;
+      await checkTypes(path, 'app.ts', { module, moduleResolution });
     },
     60_000,
   );
@@ -182,8 +182,8 @@ describe('the built package', () => {
     await writeFile(join(root, 'main.ts'), script);
     // The polyfill needs a browser. The built script runs in Node.js here.
     const options = { target: 'es2022', modulePreload: { polyfill: false } };
-    const built = await build({ root, configFile: false, logLevel: 'error', build: options });
-    const { output } = built as Rollup.RollupOutput;
+    const bundle = await build({ root, configFile: false, logLevel: 'error', build: options });
+    const { output } = bundle as Rollup.RollupOutput;
     const [entry, ...chunks] = output.filter(({ type }) => type === 'chunk');
     expect(chunks).toEqual([]);
     const globals = `Object.assign(globalThis, ${JSON.stringify({ baseUrl: app.url, token })})`;

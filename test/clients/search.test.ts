@@ -144,7 +144,7 @@ describe('the query', () => {
   });
 });
 
-describe('the other query', () => {
+describe('the answered query', () => {
   /** Searches and returns the results with the queries that `onAnsweredQuery` received. */
   const searchAndListen = async (search: SearchAPI, query: string, options: SearchOptions = {}) => {
     const answeredQueries: string[] = [];

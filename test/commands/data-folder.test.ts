@@ -1,8 +1,9 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCommand, startCommand } from '../support/commands.ts';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
@@ -10,9 +11,9 @@ import { startServer } from '../support/server.ts';
 const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
 const lines = `${JSON.stringify(ada)}\n`;
 
-/** An import of no lines that takes some seconds. */
-const SLOW_IMPORT =
-  'sleep 4 | node --import ./server/process/preload.js server/commands/import.ts -';
+/** An import of no lines that waits until the file in its argument exists. */
+const WAITING_IMPORT = `until [ -e "$0" ]; do sleep 0.1; done |
+  node --import ./server/process/preload.js server/commands/import.ts -`;
 
 /** Exists while a process has opened the database. */
 const OPEN_DATABASE = 'space-service.sqlite-wal';
@@ -26,6 +27,13 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const importLines = () => runCommand('commands/import', ['-'], { DATA_DIR }, lines);
+
+/** Returns the status of a response, or 0 without one. */
+const statusOf = (port: string, path: string) =>
+  fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } }).then(
+    ({ status }) => status,
+    () => 0,
+  );
 
 const importRefused = () => `A server uses DATA_DIR=${DATA_DIR}. Stop it before the import.\n`;
 
@@ -45,12 +53,18 @@ describe('An import', () => {
 
   test('delays the start of a server until it is done', async () => {
     await importLines();
-    // The import waits for its input.
-    await using importing = startProcess('bash', ['-c', SLOW_IMPORT], { DATA_DIR });
+    const go = join(folder, 'go');
+    await using importing = startProcess('bash', ['-c', WAITING_IMPORT, go], { DATA_DIR });
     await expect.poll(() => readdir(DATA_DIR), { timeout: 15_000 }).toContain(OPEN_DATABASE);
-    await using server = await startServer({ DATA_DIR });
-    expect(server.output()).toContain('an import uses DATA_DIR, waiting until it has stopped');
+    const PORT = String(await freePort());
+    await using server = startCommand('main', [], { DATA_DIR, PORT });
+    await expect
+      .poll(server.stdout, { timeout: 15_000 })
+      .toContain('an import uses DATA_DIR, waiting until it has stopped');
+    await expect.poll(() => statusOf(PORT, '/readyz'), { timeout: 5_000 }).toBe(503);
+    await writeFile(go, '');
     expect(await importing.exited).toBe(0);
+    await expect.poll(() => statusOf(PORT, '/readyz'), { timeout: 15_000 }).toBe(200);
   }, 40_000);
 });
 
@@ -84,15 +98,10 @@ describe('A second server', () => {
     const PORT = String(await freePort());
     await using second = startCommand('main', [], { DATA_DIR, PORT });
     await expect.poll(second.stdout, { timeout: 15_000 }).toContain('waiting until it has stopped');
-    const statusOf = (path: string) =>
-      fetch(`http://127.0.0.1:${PORT}${path}`, { headers: { connection: 'close' } }).then(
-        ({ status }) => status,
-        () => 0,
-      );
-    await expect.poll(() => statusOf('/healthz'), { timeout: 5_000 }).toBe(200);
-    expect(await statusOf('/readyz')).toBe(503);
+    await expect.poll(() => statusOf(PORT, '/healthz'), { timeout: 5_000 }).toBe(200);
+    expect(await statusOf(PORT, '/readyz')).toBe(503);
     await first.stop();
-    await expect.poll(() => statusOf('/readyz'), { timeout: 15_000 }).toBe(200);
+    await expect.poll(() => statusOf(PORT, '/readyz'), { timeout: 15_000 }).toBe(200);
   }, 40_000);
 
   test('with the same DATA_DIR is refused with one line if the first one does not stop', async () => {
@@ -100,7 +109,7 @@ describe('A second server', () => {
     const PORT = String(await freePort());
     const settings = { DATA_DIR, PORT, DRAIN_SECONDS: '0' };
     const { code, stderr } = await runCommand('main', [], settings);
-    expect({ code, stderr }).toEqual({ code: 78, stderr: secondRefused() });
+    expect({ code, stderr }).toEqual({ code: EX_CONFIG, stderr: secondRefused() });
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
   }, 40_000);
 

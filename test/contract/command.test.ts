@@ -1,11 +1,9 @@
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startApp } from '../support/app.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 
@@ -36,20 +34,6 @@ test('--help explains the options', async () => {
   }
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
-
-/** Starts a server on the loopback interface. */
-async function serve(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
-}
 
 /** Expects exit code 2 and one line on standard error. */
 async function expectNotVerified(args: string[], line: string) {
@@ -85,7 +69,7 @@ test('explains an unreachable server in one line', async () => {
 });
 
 test('explains in one line that a port does not use HTTPS', async () => {
-  await using server = await serve((_request, response) => response.end());
+  await using server = await startHttpServer((_request, response) => response.end());
   const url = server.url.replace('http:', 'https:');
   await expectNotVerified([url], `Cannot reach ${url}: the port does not use HTTPS.`);
 });
@@ -100,14 +84,14 @@ test('explains in one line that the URL must not include /api', async () => {
 });
 
 test('explains in one line that a server is not the API', async () => {
-  await using pages = await serve((_request, response) => {
+  await using pages = await startHttpServer((_request, response) => {
     response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not Found</h1>');
   });
   await expectNotVerified(
     [pages.url],
     `${pages.url} does not serve this API: GET /api/profile/me returned 404 (text/html). Check the URL, which does not include /api.`,
   );
-  await using other = await serve((_request, response) => {
+  await using other = await startHttpServer((_request, response) => {
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"unknown"}');
   });
   await expectNotVerified(
@@ -117,7 +101,7 @@ test('explains in one line that a server is not the API', async () => {
 }, 60_000);
 
 test('explains a redirect in one line', async () => {
-  await using server = await serve((_request, response) => {
+  await using server = await startHttpServer((_request, response) => {
     response.writeHead(301, { location: 'https://spaces.example.org/api/profile/me' }).end();
   });
   await expectNotVerified(

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { type HttpServer, startHttpServer } from '../support/http-server.ts';
 
 /** A request, and the response of the real server, which a fault changes before the client gets it. */
 export interface ProxiedExchange {
@@ -13,10 +12,6 @@ export interface ProxiedExchange {
   status: number;
   headers: Headers;
   body: string;
-}
-
-export interface Proxy extends AsyncDisposable {
-  url: string;
 }
 
 /** Headers that apply to one connection only, so the proxy does not forward them. */
@@ -32,7 +27,7 @@ const CONNECTION_HEADERS = [
 export async function startProxy(
   target: string,
   change: (exchange: ProxiedExchange) => void,
-): Promise<Proxy> {
+): Promise<HttpServer> {
   const forward = async (request: IncomingMessage): Promise<ProxiedExchange> => {
     const { method = '', url: path = '' } = request;
     const body = await buffer(request);
@@ -54,22 +49,15 @@ export async function startProxy(
       body: await response.text(),
     };
   };
-  // The server under test limits the size of headers, not the proxy.
-  const server = createServer({ maxHeaderSize: 65_536 }, async (request, response) => {
-    const exchange = await forward(request);
-    change(exchange);
-    for (const name of CONNECTION_HEADERS) exchange.headers.delete(name);
-    response.writeHead(exchange.status, [...exchange.headers].flat());
-    response.end(exchange.body);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+  return startHttpServer(
+    async (request, response) => {
+      const exchange = await forward(request);
+      change(exchange);
+      for (const name of CONNECTION_HEADERS) exchange.headers.delete(name);
+      response.writeHead(exchange.status, [...exchange.headers].flat());
+      response.end(exchange.body);
     },
-  };
+    // The server under test limits the size of headers, not the proxy.
+    { maxHeaderSize: 65_536 },
+  );
 }

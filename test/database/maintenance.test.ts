@@ -9,7 +9,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 import { tasksModule } from '../../server/tasks.ts';
-import { insertUser, usernames, userRow } from './users.ts';
+import { insertSession, insertUser, usernames, userRow } from './users.ts';
 
 let dataDir: string;
 let file: string;
@@ -59,7 +59,7 @@ describe('runTask', () => {
   test('reports the error of a failed task with its code, and runs the next task', async () => {
     await using engine = await openDatabase({ dataDir }, { runsMaintenance: false, tasksModule });
     await insertUser(engine.db, 'ada');
-    const sessionPk = await openSession(engine, 1);
+    const sessionPk = await insertSession(engine.db, 1);
     const sqlite = new Sqlite(file);
     sqlite.exec(
       `CREATE TRIGGER refusal BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'no'); END`,
@@ -76,7 +76,7 @@ describe('runTask', () => {
   test('rejects with the DomainError of a task, such as for an ended session', async () => {
     await using engine = await openDatabase({ dataDir }, { runsMaintenance: false, tasksModule });
     await insertUser(engine.db, 'ada');
-    const endedSession = (await openSession(engine, 1)) + 1;
+    const endedSession = (await insertSession(engine.db, 1)) + 1;
     const failing = engine.runTask('eraseAccount', { pk: 1, sessionPk: endedSession });
     await expect(failing).rejects.toBeInstanceOf(DomainError);
     await expect(failing).rejects.toMatchObject({ code: 'unauthenticated' });
@@ -101,21 +101,4 @@ async function countSegments({ db }: Engine): Promise<number> {
     count: number;
   }>`SELECT count(DISTINCT segid) AS count FROM word_index_idx`.execute(db);
   return rows[0]?.count ?? 0;
-}
-
-/** @returns the session's primary key */
-async function openSession({ db }: Engine, userPk: number): Promise<number> {
-  const time = '2026-01-01T00:00:00.000Z';
-  const { pk } = await db
-    .insertInto('sessions')
-    .values({
-      session_id: 'none',
-      token_hash: 'none',
-      user_pk: userPk,
-      created_at: time,
-      last_used_at: time,
-    })
-    .returning('pk')
-    .executeTakeFirstOrThrow();
-  return pk;
 }

@@ -2,16 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import { expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp } from '../support/app.ts';
+import { completeCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
-import { startProcess } from '../support/processes.ts';
 import { getError } from '../support/spaces.ts';
+import { migrate } from './migrate.ts';
 
 /** Usernames with the skeletons that earlier versions stored. */
 const OLD_USERS = [
@@ -29,12 +27,9 @@ const OLD_USERS = [
 test('an upgrade keeps usernames that now look alike or break a rule, and lists them', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'old-usernames-'));
   try {
-    const database = new Sqlite(databaseFile(dataDir));
-    database.pragma('journal_mode = WAL');
-    const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database }) });
-    const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-    expect((await migrator.migrateTo('0007-removals')).error).toBeUndefined();
-    const insert = database.prepare(
+    await migrate(databaseFile(dataDir), '0007-removals');
+    const sqlite = new Sqlite(databaseFile(dataDir));
+    const insert = sqlite.prepare(
       `INSERT INTO users (user_id, username, username_key, username_skeleton, email, email_key, bio, is_verified,
          created_at, updated_at)
        VALUES ($id, $name, $key, $skeleton, $id || '@x.org', $id || '@x.org', '', 0, '2026', '2026')`,
@@ -42,7 +37,7 @@ test('an upgrade keeps usernames that now look alike or break a rule, and lists 
     for (const [i, [name = '', skeleton = '']] of OLD_USERS.entries()) {
       insert.run({ id: `u${i}`, name, key: usernameKey(name), skeleton });
     }
-    await db.destroy();
+    sqlite.close();
 
     await using app = await startApp({ DATA_DIR: dataDir });
     const rows = await app.context.engine.db
@@ -67,15 +62,8 @@ test('an upgrade keeps usernames that now look alike or break a rule, and lists 
     await app.context.engine.db.deleteFrom('users').where('username', '=', 'fun').execute();
     expect(await claim('fun')).toBe('409 username_taken');
 
-    const command = [
-      '--import',
-      './server/process/preload.js',
-      'server/commands/check-usernames.ts',
-    ];
-    await using checking = startProcess(process.execPath, command, { DATA_DIR: dataDir });
-    const { code, stdout } = await checking.result;
-    expect(code).toBe(0);
-    expect(stdout.trim().split('\n')).toEqual([
+    const output = await completeCommand('commands/check-usernames', [], { DATA_DIR: dataDir });
+    expect(output.trim().split('\n')).toEqual([
       'u2 "ſun": It looks like another username.',
       expect.stringMatching(/^u4 "ада_": A username does not end with /),
       expect.stringMatching(/^u5 "1דוד": A right-to-left username begins with /),

@@ -19,6 +19,7 @@ import { indexSpace } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
+import { CURRENT_REVISION } from '../search/generated-index.ts';
 import { userRow } from './users.ts';
 
 // A search reads its results from an index in order and stops at the limit, so its cost does not depend on the size of
@@ -71,9 +72,6 @@ function openForPlans() {
   const handle = new Sqlite(join(folder, 'plan.db'), { readonly: true });
   return { handle, [Symbol.dispose]: () => handle.close() };
 }
-
-/** Later than the revision of every space. */
-const CURRENT_REVISION = 1e9;
 
 const avatars = avatarUrls('http://127.0.0.1/avatars');
 const textSearchWith = (dictionary: Dictionary, query: string) => () =>

@@ -3,14 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { startApp } from '../support/app.ts';
+import { completeCommand } from '../support/commands.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
-import { startProcess } from '../support/processes.ts';
+import { migrate } from './migrate.ts';
 
 // For each released version, upgrades/ contains a dump of a database with the migrations of that version, and the export
 // of the same database. Both are named after the last migration. To add a version, see upgrades/write-dump.ts.
@@ -26,18 +25,6 @@ beforeEach(async () => {
   file = databaseFile(dataDir);
 });
 afterEach(() => rm(dataDir, { recursive: true }));
-
-/** Runs the migrations up to `name`, like the version that has no later ones. */
-async function migrate(path: string, name: string): Promise<void> {
-  const database = new Sqlite(path);
-  // Journal mode of the service.
-  database.pragma('journal_mode = WAL');
-  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database }) });
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateTo(name);
-  await db.destroy();
-  if (error) throw error;
-}
 
 /**
  * Creates a database with the migrations up to `name` and the rows of the latest dump up to that migration.
@@ -147,12 +134,9 @@ test.each(names)('upgrades a database with the migrations up to %s', async (name
     await waitForDictionary(app);
   }
 
-  const exporting = startProcess(process.execPath, ['server/commands/export.ts'], {
-    DATA_DIR: dataDir,
-  });
-  const { stdout } = await exporting.result;
+  const exported = await completeCommand('commands/export', [], { DATA_DIR: dataDir });
   const records = parseLines(readFileSync(join(upgrades, `${dump}.ndjson`), 'utf8'));
-  expect(parseLines(stdout)).toMatchObject(records);
+  expect(parseLines(exported)).toMatchObject(records);
 
   const fresh = join(dataDir, 'fresh.sqlite');
   await migrate(fresh, newest);

@@ -357,17 +357,17 @@ const appreciations = fc.record({
   user_id: userIds,
   created_at: fc.constant(created_at),
 });
-const run = (record: fc.Arbitrary<object>) => fc.array(record, { minLength: 1, maxLength: 6 });
+const runOf = (record: fc.Arbitrary<object>) => fc.array(record, { minLength: 1, maxLength: 6 });
 const badLines = fc.array(pick('no', '{}', ''), { minLength: 1, maxLength: 2 });
 /** Runs of one type, mostly in the order of an export, so that many records are valid. */
 const files = fc
   .tuple(
-    run(users),
-    run(spaces),
-    run(participants),
-    run(messages),
+    runOf(users),
+    runOf(spaces),
+    runOf(participants),
+    runOf(messages),
     fc.array(
-      fc.oneof(...[users, spaces, participants, messages, appreciations].map(run), badLines),
+      fc.oneof(...[users, spaces, participants, messages, appreciations].map(runOf), badLines),
       {
         maxLength: 6,
       },

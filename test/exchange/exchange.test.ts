@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { setPassword } from '../../server/auth/password-reset.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
@@ -218,7 +219,7 @@ describe('importRecords', () => {
     expect(await exportLines(engine)).toEqual(before);
   });
 
-  test('changes nothing if records without IDs are imported again', async () => {
+  test('changes nothing if records without ids are imported again', async () => {
     const user = { type: 'user', username: 'cleo', email: 'cleo@example.com' };
     const space = { type: 'space', creator_id: 'ada', title: 'Untitled' };
     const message = { type: 'message', space_id: 'bread', author_id: 'bob', text: 'No id' };
@@ -607,12 +608,11 @@ describe('imported data', () => {
     expect(rows).toHaveLength(spaces);
     expect(rows[0]).toEqual({ space_id: 's0', participant_count: 2 });
     expect(rows[1]).toEqual({ space_id: `s${spaces - 1}`, participant_count: 1 });
-    const left = engine.db.selectFrom('spaces_to_index').selectAll();
-    expect(await left.execute()).toEqual([]);
+    const waiting = engine.db.selectFrom('spaces_to_index').selectAll();
+    expect(await waiting.execute()).toEqual([]);
   }, 120_000);
 
   test('is included in the statistics', async () => {
-    const { setPassword } = await import('../../server/auth/password-reset.ts');
     await setPassword(app.context.engine, 'bob@example.com', 'marmalade on toast');
     const { data } = await api.login({
       client: app.client(),

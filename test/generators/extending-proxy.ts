@@ -1,11 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { type HttpServer, startHttpServer } from '../support/http-server.ts';
 
 /** A server in front of another one that adds an unknown field to every object in its JSON responses. */
-export interface ExtendingProxy extends AsyncDisposable {
-  url: string;
+export interface ExtendingProxy extends HttpServer {
   /** Number of objects extended since the start, by media type. */
   extended: Map<string, number>;
 }
@@ -15,20 +13,10 @@ const ADDED_FIELD = { added_later: { values: [1, 'two', null], isNew: true } };
 
 export async function startExtendingProxy(target: string): Promise<ExtendingProxy> {
   const extended = new Map<string, number>();
-  const server = createServer((incoming, outgoing) => {
+  const server = await startHttpServer((incoming, outgoing) => {
     forward(incoming, outgoing, target, extended);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    extended,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  });
+  return { ...server, extended };
 }
 
 function forward(

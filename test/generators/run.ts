@@ -73,18 +73,18 @@ async function check(
   proxy: ExtendingProxy,
 ): Promise<Outcome> {
   const workspace = await openWorkspace(generator);
-  const travel = (url: string) =>
+  const runJourney = (url: string) =>
     workspace.run(generator.journey, { SERVER_URL: url, RUN: newWord(), AVATAR_FILE: avatar });
   const steps: [string, () => Promise<unknown>][] = [
     ['install', () => generator.install(workspace)],
     ['generate', () => workspace.run(generator.command)],
     ['compile', () => generator.compile(workspace)],
-    ['journey', () => travel(server.url)],
+    ['journey', () => runJourney(server.url)],
     [
       'journey with unknown fields',
       async () => {
         proxy.extended.clear();
-        await travel(proxy.url);
+        await runJourney(proxy.url);
         for (const type of ['application/json', 'application/problem+json']) {
           if (!proxy.extended.has(type)) throw new Error(`The journey received no ${type}.`);
         }

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { type CommandName, commands, overview } from '../../server/command-line.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
 import { type Installation, installPackage } from './installation.ts';
 import { importsIn } from './modules.ts';
@@ -251,7 +252,7 @@ describe('the command line of the package', () => {
 
   test('reports a configuration error with the exit code of npm start', async () => {
     expect(await run(['start'], { PORT: 'http' })).toEqual({
-      code: 78,
+      code: EX_CONFIG,
       stdout: '',
       stderr: 'PORT=http is invalid: must be a whole number from 0 to 65535.\n',
     });

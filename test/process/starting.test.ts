@@ -7,8 +7,8 @@ import { expect, test } from 'vitest';
 import { resolvePort } from '../../server/process/port.ts';
 import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 import { startApp } from '../support/app.ts';
+import { startCommand } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
-import { startProcess } from '../support/processes.ts';
 import { createSpace } from '../support/spaces.ts';
 
 const statusOf = (url: string) =>
@@ -73,7 +73,7 @@ test.each([1, 2])(
       WORKERS: String(workers),
       LOG_LEVEL: 'silent',
     };
-    const service = startProcess(process.execPath, ['server/main.ts'], env);
+    const service = startCommand('main', [], env);
     try {
       await expect.poll(() => statusOf(`${url}/healthz`), { timeout: 40_000 }).toBe(200);
       expect(await statusOf(`${url}/readyz`)).toBe(503);
@@ -106,7 +106,7 @@ test.each([1, 2])(
 
     const port = await freePort();
     const env = { DATA_DIR: folder, PORT: String(port), WORKERS: String(workers) };
-    const service = startProcess(process.execPath, ['server/main.ts'], env);
+    const service = startCommand('main', [], env);
     const searchUrl = `http://127.0.0.1:${port}/api/spaces/search?q=sourdouhg`;
     const answeredQuery = () =>
       fetch(searchUrl).then(

@@ -1,16 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { startCommand } from '../support/commands.ts';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { occupyPort } from '../support/ports.ts';
-import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 
-test('exits with code 78 and prints one line if the port of several workers is in use', async () => {
+test('exits with EX_CONFIG and prints one line if the port of several workers is in use', async () => {
   await using occupied = await occupyPort();
   const env = { PORT: String(occupied.port), WORKERS: '2', LOG_LEVEL: 'warn' };
-  await using supervisor = startProcess(process.execPath, ['server/main.ts'], env);
+  await using supervisor = startCommand('main', [], env);
   const { code, stderr } = await supervisor.result;
-  expect(code).toBe(78);
+  expect(code).toBe(EX_CONFIG);
   expect(stderr).toBe(
     `PORT=${occupied.port} is in use on 127.0.0.1. Set PORT to another number.\n`,
   );

@@ -13,6 +13,9 @@ import type { Stores } from '../../server/stores.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
+/** Later than the revision of every space. */
+export const CURRENT_REVISION = 1e9;
+
 /** A public space, with its primary key and its number of participants. */
 export interface IndexedSpace {
   pk: number;

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine, WordScope } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import { transact } from '../../server/database/transaction.ts';
 import { alternativesMatcher, type Matcher, typedMatcher } from '../../server/search/matcher.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
@@ -144,7 +145,11 @@ describe('The pattern of a matcher', () => {
     .map((parts) => parts.flat().join(''));
   const inflection = fc.constantFrom('ab', 'node', '.net');
   const inflections = fc.array(fc.array(inflection, { maxLength: 2 }), { maxLength: 3 });
-  const document = fc.record({ title: text, description: text });
+  interface Document {
+    title: string;
+    description: string;
+  }
+  const document: fc.Arbitrary<Document> = fc.record({ title: text, description: text });
   const matcher: fc.Arbitrary<Matcher> = fc.oneof(
     fc
       .tuple(text, fc.uniqueArray(fc.nat(10), { maxLength: 2 }), inflections)
@@ -162,19 +167,27 @@ describe('The pattern of a matcher', () => {
   const isEmptyInside = ({ pattern }: Matcher) =>
     /"(?:allOf|anyOf)":\[\]/.test(JSON.stringify(pattern));
 
+  /** Replaces the content of the index. The position of a document is its key. */
+  async function replaceDocuments(documents: readonly Document[]): Promise<void> {
+    const entries = documents.map((document, key) => {
+      const title = indexWords(document.title);
+      const all = [...new Set([...title, ...indexWords(document.description)])];
+      return { key, words: { title, all } };
+    });
+    await transact(engine, async (trx) => {
+      await engine.wordIndex.clear(trx);
+      await engine.wordIndex.add(trx, entries);
+    });
+  }
+
   test('finds exactly the matching documents, or a superset if they must be verified', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(document, { minLength: 1, maxLength: 12 }),
         matcher.filter((each) => hasWords(each) && !isEmptyInside(each)),
         async (documents, searched) => {
-          await engine.wordIndex.clear(engine.db);
-          for (const [key, { title, description }] of documents.entries()) {
-            const titleWords = indexWords(title);
-            const all = [...new Set([...titleWords, ...indexWords(description)])];
-            await engine.wordIndex.add(engine.db, [{ key, words: { title: titleWords, all } }]);
-          }
-          const textOf: Record<WordScope, (of: (typeof documents)[number]) => string> = {
+          await replaceDocuments(documents);
+          const textOf: Record<WordScope, (of: Document) => string> = {
             title: ({ title }) => title,
             all: ({ title, description }) => `${title}\n${description}`,
           };
@@ -183,7 +196,7 @@ describe('The pattern of a matcher', () => {
             const range = { after: -1, limit: 100 };
             const found = await engine.wordIndex.openReader(engine.db, []).find(query, range);
             const matching = [...documents.keys()].filter((key) =>
-              searched.matches(textOf[scope](documents[key] as (typeof documents)[number])),
+              searched.matches(textOf[scope](documents[key] as Document)),
             );
             if (searched.mustVerify) expect(found).toEqual(expect.arrayContaining(matching));
             else expect(found).toEqual(matching);
@@ -204,13 +217,7 @@ describe('The pattern of a matcher', () => {
             both.every((each) => hasWords(each) && !isEmptyInside(each) && !each.mustVerify),
           ),
         async (documents, [searched, excluded]) => {
-          await engine.wordIndex.clear(engine.db);
-          for (const [key, { title, description }] of documents.entries()) {
-            const all = [...new Set([...indexWords(title), ...indexWords(description)])];
-            await engine.wordIndex.add(engine.db, [
-              { key, words: { title: indexWords(title), all } },
-            ]);
-          }
+          await replaceDocuments(documents);
           const found = await engine.wordIndex.openReader(engine.db, []).find(
             {
               pattern: searched.pattern,

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { updateSearchIndex } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
-import { type GeneratedIndex, generateIndex } from './generated-index.ts';
-
-/** Later than the revision of every space. */
-const CURRENT_REVISION = 1e9;
+import { CURRENT_REVISION, type GeneratedIndex, generateIndex } from './generated-index.ts';
 
 let index: GeneratedIndex;
 

@@ -11,7 +11,12 @@ import { searchText, type TextQuery } from '../../server/search/text-search.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { randomNumbers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
-import { type GeneratedIndex, generateIndex, scaleDictionary } from './generated-index.ts';
+import {
+  CURRENT_REVISION,
+  type GeneratedIndex,
+  generateIndex,
+  scaleDictionary,
+} from './generated-index.ts';
 
 /** The initial value of each budget, and the budgets that the current test has used. */
 const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, spent: [] as Budget[] }));
@@ -40,11 +45,10 @@ const RARE =
   'sourdough sour fast api fastapi rye tin brotform 東京都 京都東京 機器學習 wi-fi node.js c++'.split(
     ' ',
   );
-const REVISION = 1e9;
 
 /**
- * Returns spaces in about a hundred blocks of keys and twenty popularity steps. Most have most of the frequent words. Derive further
- * fields from `i`: another call of `random` changes all data.
+ * Returns spaces in about a hundred blocks of keys and twenty popularity steps. Most have most of the frequent words.
+ * Derive further fields from `i`: another call of `random` changes all data.
  */
 function generateSpaces(count: number) {
   const random = randomNumbers(7);
@@ -77,7 +81,7 @@ async function readPages(
   let answeredQuery: string | null = null;
   do {
     const request = { limit, position: position && JSON.parse(position) };
-    const page = await searchText(index.stores, dictionary, query, REVISION, request);
+    const page = await searchText(index.stores, dictionary, query, CURRENT_REVISION, request);
     pages.push(page.items.map((item) => JSON.parse(item).space_id));
     answeredQuery = page.answeredQuery;
     position = page.next ? JSON.stringify(page.next) : undefined;
@@ -159,7 +163,7 @@ describe('A text search', () => {
     await using music = await generateIndex(popular);
     for (let limit = 20; limit <= 30; limit += 1) {
       const query = { query: 'music', asTyped: false };
-      const { items } = await searchText(music.stores, music.dictionary, query, REVISION, {
+      const { items } = await searchText(music.stores, music.dictionary, query, CURRENT_REVISION, {
         limit,
         position: undefined,
       });
@@ -209,7 +213,7 @@ describe('The cost of a page', () => {
     const stores = { avatars, engine: { ...engine, wordIndex } };
     const dictionary = scaleDictionary(index.dictionary, factor);
     const textQuery = { query: text, asTyped: false };
-    const page = await searchText(stores, dictionary, textQuery, REVISION, {
+    const page = await searchText(stores, dictionary, textQuery, CURRENT_REVISION, {
       limit: 20,
       position,
     });

@@ -18,10 +18,11 @@ export async function runCommand(...args: Parameters<typeof startCommand>): Prom
 }
 
 /**
- * Runs a program of the server, which must succeed.
- * @throws Error with its output
+ * Runs a program of the server, which must succeed. Returns its standard output.
+ * @throws Error with its standard error
  */
-export async function completeCommand(...args: Parameters<typeof startCommand>): Promise<void> {
-  const { code, stderr } = await runCommand(...args);
+export async function completeCommand(...args: Parameters<typeof startCommand>): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(...args);
   if (code !== 0) throw new Error(`${args[0]} exited with code ${code}:\n${stderr}`);
+  return stdout;
 }

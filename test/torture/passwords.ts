@@ -2,15 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
-import {
-  clientOf,
-  outcomeOf,
-  type Person,
-  register,
-  retryWhileUnavailable,
-  tally,
-} from './people.ts';
+import { clientOf, outcomeOf, type Person, register, tally } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Number of logins with the old password during each change. */

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Operation } from '../../server/contract.ts';
 import { exampleRequest } from '../support/requests.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 
 /** A user with a session. */
 export interface Person {
@@ -56,18 +56,6 @@ export async function registerAll(url: string, count: number, name = 'person'): 
     people.push(...(await Promise.all(numbers.map((i) => register(url, `${name}-${i}`)))));
   }
   return people;
-}
-
-/** Sends a request, up to 20 times while the service returns 503 with Retry-After. */
-export async function retryWhileUnavailable<Result extends { response?: Response }>(
-  send: () => Promise<Result>,
-): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    const result = await send();
-    const seconds = Number(result.response?.headers.get('retry-after'));
-    if (result.response?.status !== 503 || !seconds || attempt === 20) return result;
-    await sleep(1000 * seconds * (0.5 + Math.random()));
-  }
 }
 
 /**

@@ -1,15 +1,9 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { extname, join } from 'node:path';
+import { type HttpServer, startHttpServer } from '../support/http-server.ts';
 import { startProcess } from '../support/processes.ts';
-
-/** A server of static files on an origin of its own. */
-export interface Site extends AsyncDisposable {
-  url: string;
-}
 
 const CONTENT_TYPES: Record<string, string> = {
   '.css': 'text/css',
@@ -19,11 +13,11 @@ const CONTENT_TYPES: Record<string, string> = {
 };
 
 /**
- * Serves the files of a folder. Paths with other types of files return 404.
+ * Serves the files of a folder on an origin of its own. Paths with other types of files return 404.
  * @param policy the Content-Security-Policy, by default none
  */
-export async function serveSite(folder: string, policy = '', port = 0): Promise<Site> {
-  const server = createServer(async (request, response) => {
+export async function serveSite(folder: string, policy = '', port = 0): Promise<HttpServer> {
+  const respond: RequestListener = async (request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
     const path = pathname === '/' ? '/index.html' : pathname;
     const type = CONTENT_TYPES[extname(path)];
@@ -31,16 +25,8 @@ export async function serveSite(folder: string, policy = '', port = 0): Promise<
     if (!content) return response.writeHead(404).end();
     const headers = { 'content-type': type, 'content-security-policy': policy };
     return response.writeHead(200, headers).end(content);
-  }).listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
   };
+  return startHttpServer(respond, { port });
 }
 
 /** Builds the page in examples/web as its README says, for a service at another origin. */

@@ -7,9 +7,10 @@ import { startMock } from '../../mock/server.ts';
 import { importSample } from '../../server/sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
+import type { HttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
 import { findViolations, hasChromium, launchChromium } from './browser.ts';
-import { buildWebPage, documentedPolicy, type Site, serveSite } from './site.ts';
+import { buildWebPage, documentedPolicy, serveSite } from './site.ts';
 
 const AVATAR_FILE = 'server/sample/avatar.jpg';
 const NEW_PASSWORD = 'honey on crumpets';
@@ -18,7 +19,7 @@ let folder: string;
 let browser: Browser;
 let service: TestApp;
 /** The page, on another origin than the service. */
-let site: Site;
+let site: HttpServer;
 
 describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
   beforeAll(async () => {
@@ -345,7 +346,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 });
 
 /** Builds the page for a service and serves it on another origin. */
-async function openSite(serviceUrl: string, port?: number): Promise<Site> {
+async function openSite(serviceUrl: string, port?: number): Promise<HttpServer> {
   const built = await mkdtemp(join(folder, 'page-'));
   await buildWebPage(built, serviceUrl);
   return serveSite(built, documentedPolicy(serviceUrl), port);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { migrations } from '../../../server/database/sqlite/migrations/index.ts';
+import { completeCommand } from '../../support/commands.ts';
 import { databaseFile } from '../../support/integrity.ts';
-import { startProcess } from '../../support/processes.ts';
 import { startServer } from '../../support/server.ts';
 
 // Writes a database of this version for test/database/upgrade.test.ts: its rows as SQL, and its export. Run it before a
@@ -17,20 +17,13 @@ const FILLED_BY_MIGRATIONS = ['dictionary', 'search_index', 'secrets'];
 const name = join(import.meta.dirname, Object.keys(migrations).at(-1) as string);
 const folder = await mkdtemp(join(tmpdir(), 'write-dump-'));
 try {
-  await runCommand('import', join(import.meta.dirname, 'records.ndjson'));
+  const settings = { DATA_DIR: folder };
+  await completeCommand('commands/import', [join(import.meta.dirname, 'records.ndjson')], settings);
   await fillOtherTables();
-  await writeFile(`${name}.ndjson`, await runCommand('export'));
+  await writeFile(`${name}.ndjson`, await completeCommand('commands/export', [], settings));
   await writeFile(`${name}.sql`, dump(databaseFile(folder)));
 } finally {
   await rm(folder, { recursive: true });
-}
-
-async function runCommand(command: string, ...args: string[]): Promise<string> {
-  const script = `server/commands/${command}.ts`;
-  await using running = startProcess(process.execPath, [script, ...args], { DATA_DIR: folder });
-  const { code, stdout, stderr } = await running.result;
-  if (code !== 0) throw new Error(`${command} failed: ${stderr}`);
-  return stdout;
 }
 
 /** Fills the tables that the import does not fill. */

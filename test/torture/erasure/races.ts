@@ -6,9 +6,10 @@ import * as api from '../../../generated/sdk.gen.ts';
 import { operations } from '../../../server/contract.ts';
 import { avatarFile } from '../../support/avatar.ts';
 import { assertIndexed } from '../../support/integrity.ts';
+import { retryWhileUnavailable } from '../../support/retry.ts';
 import { startServer } from '../../support/server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { outcomeOf, register, retryWhileUnavailable, sendExample, tally } from '../people.ts';
+import { outcomeOf, register, sendExample, tally } from '../people.ts';
 import { assertSound } from '../soundness.ts';
 import { readOtherRows } from './rows.ts';
 

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startCommand } from '../support/commands.ts';
+import { freePort } from '../support/ports.ts';
+import { startProcess } from '../support/processes.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'demo-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('npm run demo', () => {
+  test('prints commands that succeed when pasted, and deletes its files', async () => {
+    await using demo = startCommand('commands/demo', [], {
+      TMPDIR: folder,
+      PORT: String(await freePort()),
+    });
+    await expect.poll(demo.stdout, { timeout: 15_000 }).toContain('person30@example.com');
+    const pasted = demo
+      .stdout()
+      .split('\n')
+      .filter((line) => /^ {2}/.test(line))
+      .slice(5)
+      .join('\n');
+    // Prints the status of each response on its own line.
+    const script = pasted.replaceAll(`-w '\\n'`, `-s -w '\\n%{http_code}\\n'`);
+    await using shell = startProcess('bash', ['-e'], {}, script);
+    const { stdout } = await shell.result;
+    const statuses = stdout.split('\n').filter((line) => /^\d{3}$/.test(line));
+    expect(statuses).toEqual(Array(11).fill('200'));
+    expect(stdout).toContain('"title":"Bread"');
+    expect(stdout).toContain('"title":"Astronomy"');
+    expect(stdout).toContain('Your username is now ada.lovelace.');
+
+    const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.stdout())?.[1] ?? '';
+    expect(existsSync(data)).toBe(true);
+    demo.child.kill('SIGINT');
+    expect((await demo.result).code).toBe(0);
+    expect(existsSync(data)).toBe(false);
+  }, 40_000);
+});

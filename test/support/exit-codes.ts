@@ -1,0 +1,2 @@
+/** The exit code of the service for settings that it cannot use, as in sysexits.h. */
+export const EX_CONFIG = 78;
