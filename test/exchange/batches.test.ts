@@ -246,6 +246,33 @@ describe('A batch', () => {
     expect(await searchIndex(engine)).toEqual(await searchIndex(sorted));
   });
 
+  test('rejects records that refer to a later line', async () => {
+    await using engine = await databases.open();
+    const report = await importAll(engine, [
+      space(0),
+      user(0),
+      participant('s0', 'u0'),
+      space(0),
+      message('m0', 's0', 'u1'),
+      user(1),
+      message('m0', 's0', 'u1'),
+      participant('s0', 'u1'),
+      appreciation('m0', 'u0'),
+      message('m0', 's0', 'u1'),
+    ]);
+    expect(report).toEqual({
+      added: 5,
+      unchanged: 0,
+      bad: [
+        { line: 1, reason: 'creator_id u0 is not known' },
+        { line: 3, reason: 'space_id s0 is not known' },
+        { line: 5, reason: 'author_id u1 is not known' },
+        { line: 7, reason: 'has an author who never joined the space' },
+        { line: 9, reason: 'message_id m0 is not known' },
+      ],
+    });
+  });
+
   test.each([-1, 0, 1])('may end at its maximum size %+i lines', async (difference) => {
     const count = MAX_ROWS_PER_STATEMENT + difference;
     const numbers = Array.from({ length: count }, (_, i) => i);

@@ -1,12 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../../generated/types.gen.ts';
 import { openSession } from '../../../server/auth/sessions.ts';
 import { isAvatarName } from '../../../server/avatars/store.ts';
-import { transact } from '../../../server/database/transaction.ts';
+import { transact, transactOnIndex } from '../../../server/database/transaction.ts';
 import { suspendAccount } from '../../../server/profile/account-suspension.ts';
 import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
 import { startApp, type TestApp, type TestUser } from '../../support/app.ts';
@@ -394,6 +395,18 @@ describe('Of concurrent requests to two processes,', () => {
       expect(await race('public_spaces', edits)).toEqual([200, 200, 200, 200]);
     }
     await assertConsistent(first.context.engine);
+  });
+
+  test('those that change the search index wait for each other and run once', async () => {
+    let runs = 0;
+    const change = ({ context: { engine } }: typeof first) =>
+      transactOnIndex(engine, async (trx) => {
+        runs += 1;
+        await trx.selectFrom('search_revision').selectAll().execute();
+        await sql`SELECT raise_search_revision()`.execute(trx);
+      });
+    await Promise.all([first, second, first, second, first, second].map(change));
+    expect(runs).toBe(6);
   });
 
   test('two refreshes of the dictionary leave one that is current', async () => {

@@ -101,6 +101,34 @@ async function expectMatches(each: WordQuery, after: number, limit: number, last
   expect(await wordIndex.openReader(db, []).find(each, range)).toEqual(expected);
 }
 
+/** Removes those of the documents that the index has, and adds the others. */
+function toggle(changed: readonly IndexedDocument[]) {
+  const removed = changed.filter((document) => present.has(document.key));
+  const added = changed.filter((document) => !present.has(document.key));
+  for (const document of removed) present.delete(document.key);
+  for (const document of added) present.set(document.key, document);
+  return { removed, added };
+}
+
+async function expectSameTerms() {
+  const expected = new Map<string, number>();
+  for (const { words } of present.values()) {
+    for (const word of words.all) expected.set(word, (expected.get(word) ?? 0) + 1);
+  }
+  const terms: [string, number][] = [];
+  for await (const { term, documents } of wordIndex.terms(db)) terms.push([term, documents]);
+  const byBytes = ([a]: [string, number], [b]: [string, number]) =>
+    Buffer.compare(Buffer.from(a), Buffer.from(b));
+  expect(terms).toEqual([...expected].sort(byBytes));
+}
+
+const changes = (maxLength: number) =>
+  fc.uniqueArray(fc.constantFrom(...documents), {
+    selector: (document) => document.key,
+    minLength: 1,
+    maxLength,
+  });
+
 describe('The word index', () => {
   test('finds the documents that match a pattern, in the order of their keys', async () => {
     await fc.assert(
@@ -116,23 +144,71 @@ describe('The word index', () => {
   }, 60_000);
 
   test('has the same documents after some were removed and added again', async () => {
-    const changes = fc.uniqueArray(fc.constantFrom(...documents), {
-      selector: (document) => document.key,
-      minLength: 1,
-      maxLength: 400,
-    });
     await fc.assert(
-      fc.asyncProperty(changes, query, async (changed, each) => {
-        const removed = changed.filter((document) => present.has(document.key));
-        const added = changed.filter((document) => !present.has(document.key));
+      fc.asyncProperty(changes(400), query, async (changed, each) => {
+        const { removed, added } = toggle(changed);
         await wordIndex.remove(db, removed);
-        for (const document of removed) present.delete(document.key);
         await wordIndex.add(db, added);
-        for (const document of added) present.set(document.key, document);
         await expectMatches(each, -1, 10_000);
       }),
       { numRuns: 30 },
     );
+  }, 60_000);
+
+  test('has the same documents after a document was replaced several times', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        changes(5),
+        fc.integer({ min: 1, max: 4 }),
+        query,
+        async (changed, times, each) => {
+          for (let i = 0; i < times; i += 1) {
+            for (const { key, words } of changed) {
+              const current = present.get(key);
+              if (current) await wordIndex.remove(db, [current]);
+              const replaced = { key, words: { title: words.all.slice(i), all: words.all } };
+              await wordIndex.add(db, [replaced]);
+              present.set(key, replaced);
+            }
+          }
+          await expectMatches(each, -1, 10_000);
+          for (const document of changed) {
+            await wordIndex.remove(db, [present.get(document.key) as IndexedDocument]);
+            await wordIndex.add(db, [document]);
+            present.set(document.key, document);
+          }
+        },
+      ),
+      { numRuns: 30 },
+    );
+    await expectSameTerms();
+  }, 60_000);
+
+  test('has the same documents after batches of changes in one transaction', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(changes(200), { minLength: 1, maxLength: 4 }),
+        query,
+        async (batches, each) => {
+          const keys = new Set<number>();
+          async function* toggleBatches() {
+            for (const batch of batches) {
+              const isNew = ({ key }: IndexedDocument) => !keys.has(key);
+              const changed = batch.filter(isNew);
+              for (const { key } of changed) keys.add(key);
+              yield toggle(changed);
+            }
+          }
+          await db.transaction().execute((trx) => wordIndex.changeMany(trx, toggleBatches()));
+          await expectMatches(each, -1, 10_000);
+        },
+      ),
+      { numRuns: 20 },
+    );
+    await expectSameTerms();
+  }, 60_000);
+
+  test('has no blocks after all documents were removed', async () => {
     await wordIndex.remove(db, [...present.values()]);
     present.clear();
     const { count } = await db

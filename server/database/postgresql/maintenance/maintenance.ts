@@ -1,35 +1,48 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Database } from '../../engine.ts';
+import type { Engine } from '../../engine.ts';
 import {
   DICTIONARY_PAUSE_FACTOR,
   type Maintenance,
   type MaintenanceTasks,
 } from '../../maintenance/thread.ts';
+import { transactOnIndex } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
 
 /** If a process does not renew its lease for this long, another one takes over. Longer than a round takes. */
 const LEASE_SECONDS = 120;
 
 /**
- * Erases deleted rows and refreshes the dictionary, in one of the processes that share the database. PostgreSQL itself
+ * After no write for this long, recent changes are merged into the word index. Searches then read less, and the words of
+ * deleted spaces are gone.
+ */
+const MERGE_INTERVAL_MS = 10_000;
+
+/**
+ * Erases deleted rows, merges changes of the word index and refreshes the dictionary, in one of the processes that share the database. PostgreSQL itself
  * runs vacuum and checkpoints.
  */
 export class PostgresqlMaintenance implements Maintenance {
-  readonly #db: Database;
+  readonly #engine: Engine;
   readonly #tasks: MaintenanceTasks;
   readonly #holder = randomUUID();
+  readonly #mergeIntervalMs: number;
   #dictionaryPausesUntil = 0;
+  #mergeCheckedAt = 0;
+  /** The search revision at the last check. */
+  #checkedRevision: number | undefined;
 
-  constructor(db: Database, tasks: MaintenanceTasks) {
-    this.#db = db;
+  constructor(engine: Engine, tasks: MaintenanceTasks, mergeIntervalMs = MERGE_INTERVAL_MS) {
+    this.#engine = engine;
     this.#tasks = tasks;
+    this.#mergeIntervalMs = mergeIntervalMs;
   }
 
   async runRound(): Promise<void> {
     try {
       if (!(await this.#acquireLease())) return;
       await this.#tasks.eraseDeletedRows();
+      await this.#mergeChanges();
       await this.#refreshDictionary();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
@@ -44,6 +57,20 @@ export class PostgresqlMaintenance implements Maintenance {
     this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
   }
 
+  async #mergeChanges(): Promise<void> {
+    if (performance.now() < this.#mergeCheckedAt + this.#mergeIntervalMs) return;
+    this.#mergeCheckedAt = performance.now();
+    const { rows } = await sql<{ revision: number; hasChanges: boolean }>`
+      SELECT value AS revision, EXISTS (SELECT FROM word_changes) AS "hasChanges"
+      FROM search_revision`.execute(this.#engine.db);
+    const [{ revision, hasChanges } = { revision: 0, hasChanges: false }] = rows;
+    // While there are writes, they merge the changes themselves.
+    const isQuiet = revision === this.#checkedRevision;
+    this.#checkedRevision = revision;
+    if (!isQuiet || !hasChanges) return;
+    await transactOnIndex(this.#engine, (trx) => this.#engine.wordIndex.optimize(trx));
+  }
+
   /**
    * Acquires or renews the lease. A row instead of a lock, because a lock would occupy a connection.
    * @returns false if another process holds it
@@ -52,7 +79,7 @@ export class PostgresqlMaintenance implements Maintenance {
     const { numAffectedRows } = await sql`
       UPDATE maintenance_lease
       SET holder = ${this.#holder}, expires_at = now() + make_interval(secs => ${LEASE_SECONDS}::int)
-      WHERE holder = ${this.#holder} OR expires_at < now()`.execute(this.#db);
+      WHERE holder = ${this.#holder} OR expires_at < now()`.execute(this.#engine.db);
     return numAffectedRows === 1n;
   }
 }

@@ -20,14 +20,16 @@ const db = connect(
   }),
 );
 
+const engine = createEngine(db, {
+  runTask: async (task) => {
+    throw missingTask(task);
+  },
+  activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
+  close: () => db.destroy(),
+});
+
 await runThread({
-  engine: createEngine(db, {
-    runTask: async (task) => {
-      throw missingTask(task);
-    },
-    activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
-    close: () => db.destroy(),
-  }),
-  createMaintenance: (tasks) => new PostgresqlMaintenance(db, tasks),
+  engine,
+  createMaintenance: (tasks) => new PostgresqlMaintenance(engine, tasks),
   unavailableError: stoppingError,
 });
