@@ -31,7 +31,7 @@ export async function writeOutputFile(
     try {
       await replaceFile(file, write, { temporaryFile });
     } finally {
-      // When the disk is full, the database leaves its journal.
+      // The copy leaves it when the disk is full.
       await rm(`${temporaryFile}-journal`, { force: true });
     }
   } catch (error) {
@@ -41,7 +41,7 @@ export async function writeOutputFile(
   }
 }
 
-/** Removes a file, and the journal that the database keeps beside it, if a signal ends the process before the disposal. */
+/** Removes a file, and the journal of a copy beside it, if a signal ends the process before the disposal. */
 function removeOnSignal(file: string): Disposable {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const stopListening = () => {

@@ -154,8 +154,6 @@ async function unindexSome(engine: Engine, trx: Database): Promise<boolean> {
     WHERE erased_spaces.key <= ${last}
   )`.execute(trx);
   await trx.updateTable('erased_spaces').set({ key: null }).where('key', '<=', last).execute();
-  // The dictionary may have been rebuilt since `hideSpaces`, with the words that are removed only now.
-  await sql`UPDATE search_revision SET value = value + 1`.execute(trx);
   return true;
 }
 

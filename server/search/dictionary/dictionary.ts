@@ -47,7 +47,10 @@ export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictio
   };
 }
 
-/** Replaces the dictionary if the search revision has changed since it was built. */
+/**
+ * Replaces the dictionary if the search revision has changed since it was built. Does nothing while the word index has
+ * words of deleted spaces, because their removal does not change the revision again.
+ */
 export async function refreshDictionary(engine: Engine): Promise<void> {
   const current = await engine.db
     .selectFrom('dictionary')
@@ -58,7 +61,7 @@ export async function refreshDictionary(engine: Engine): Promise<void> {
       .selectFrom('search_revision')
       .select('value')
       .executeTakeFirstOrThrow();
-    return value > current.built_revision
+    return value > current.built_revision && !(await hasDeletedWords(snapshot))
       ? { revision: value, ...(await build(engine, snapshot)) }
       : undefined;
   });
@@ -81,6 +84,16 @@ export async function refreshDictionary(engine: Engine): Promise<void> {
       }))
       .execute();
   });
+}
+
+async function hasDeletedWords(snapshot: Database): Promise<boolean> {
+  const row = await snapshot
+    .selectFrom('erased_spaces')
+    .select('space_pk')
+    .where('key', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 async function build(engine: Engine, snapshot: Database) {

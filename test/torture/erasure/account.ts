@@ -62,8 +62,8 @@ export async function importAccount(
     lines.push({ type: 'user', user_id: other(i), username: other(i), email, ...anyTime });
   }
 
-  // With 100,000 messages, the account has as many spaces, participations and tags as the default quotas allow.
-  const ownSpaces = Math.max(8, messages / 100);
+  // With 100,000 messages, the account almost reaches the default quotas of spaces, participations and tags.
+  const ownSpaces = Math.max(8, messages / 100 - 10);
   const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 50 - ownSpaces);
   const foreign = (i: number) => `foreign-${i % foreignSpaces}`;
   for (let i = 0; i < foreignSpaces; i += 1) {
