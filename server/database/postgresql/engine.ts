@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database, Engine } from '../engine.ts';
 import { isConflict, isUnavailable, isUniqueViolation } from './errors.ts';
-import { wordIndex } from './word-index.ts';
+import { wordIndex } from './word-index/word-index.ts';
 
 interface EngineParts {
   readOnReplica?: Engine['readOnReplica'];

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { packKeys, unpackKeys } from '../../../server/database/postgresql/packed-keys.ts';
+import {
+  packKeys,
+  unpackKeys,
+} from '../../../server/database/postgresql/word-index/packed-keys.ts';
 
 const keys = fc
   .uniqueArray(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), { maxLength: 300 })

@@ -9,7 +9,7 @@ import type {
 import { connect } from '../../../server/database/postgresql/dialect.ts';
 import { up } from '../../../server/database/postgresql/migrations/0001-initial.ts';
 import { openPool } from '../../../server/database/postgresql/pool.ts';
-import { wordIndex } from '../../../server/database/postgresql/word-index.ts';
+import { wordIndex } from '../../../server/database/postgresql/word-index/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { randomNumbers } from '../../support/random.ts';
 

@@ -165,8 +165,8 @@ const statements = [
     PRIMARY KEY (tag_id, key)
   )`,
 
-  // See `word-blocks.ts` and `word-changes.ts`. Blocks are rewritten often, and one that fits its page again needs no
-  // change of the index. Their bytes are packed already.
+  // See `word-index/read-blocks.ts` and `word-index/changes.ts`. Blocks are rewritten often, and one that fits its page
+  // again needs no change of the index. Their bytes are packed already.
   `CREATE TABLE word_blocks (
     upper bytea PRIMARY KEY,
     postings bytea NOT NULL

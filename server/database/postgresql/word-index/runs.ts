@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
-import type { Database, DocumentChanges } from '../engine.ts';
+import type { Database, DocumentChanges } from '../../engine.ts';
+import { changeLists } from './change-blocks.ts';
+import type { Change } from './change-queue.ts';
+import { changesOf, markDocument, mergeChanges } from './changes.ts';
 import { packKeys, unpackKeys } from './packed-keys.ts';
-import { type Change, changeLists } from './word-blocks.ts';
-import { changesOf, markDocument, mergeChanges } from './word-changes.ts';
-import { type Postings, packPostings, unpackPostings } from './word-postings.ts';
-import type { Term } from './word-terms.ts';
+import { type Postings, packPostings, unpackPostings } from './postings.ts';
+import type { Term } from './terms.ts';
 
 // Each batch of an import changes most blocks of the index. If it wrote them, an import would write the index as many
 // times as it has batches, and PostgreSQL would keep all versions. So each batch becomes a run in a temporary table, and
@@ -31,10 +32,7 @@ export async function changeMany(
     const changes = changesOf(added.map(markDocument), removed.map(markDocument));
     if (!parts) {
       parts = new Parts(changes);
-      await sql`CREATE TEMPORARY TABLE word_runs (
-        number bigint GENERATED ALWAYS AS IDENTITY, part integer NOT NULL,
-        added bytea STORAGE EXTERNAL NOT NULL, removed bytea STORAGE EXTERNAL NOT NULL
-      ) ON COMMIT DROP`.execute(db);
+      await createRuns(db);
     }
     await writeRun(db, parts.divide(changes));
   }
@@ -42,6 +40,16 @@ export async function changeMany(
   await sql`CREATE INDEX ON word_runs (part, number)`.execute(db);
   for (let part = 0; part < PARTS; part += 1) await mergePart(db, part);
   await sql`DROP TABLE word_runs`.execute(db);
+}
+
+async function createRuns(db: Database): Promise<void> {
+  await sql`CREATE TEMPORARY TABLE word_runs (
+    number bigint GENERATED ALWAYS AS IDENTITY, part integer NOT NULL,
+    added bytea NOT NULL, removed bytea NOT NULL
+  ) ON COMMIT DROP`.execute(db);
+  // They are packed already.
+  await sql`ALTER TABLE word_runs
+    ALTER COLUMN added SET STORAGE EXTERNAL, ALTER COLUMN removed SET STORAGE EXTERNAL`.execute(db);
 }
 
 /** Ranges of terms with about the same number of postings in the first run. */

@@ -1,5 +1,5 @@
 import { packKeys, readVarint, unpackKeys, varintsLength, writeVarint } from './packed-keys.ts';
-import type { Term } from './word-terms.ts';
+import type { Term } from './terms.ts';
 
 // The posting lists of consecutive terms, as bytes. Each list has a header: how many bytes of its term are those of the
 // previous term, the number of the other bytes, the other bytes, and the number of keys. The packed keys follow.

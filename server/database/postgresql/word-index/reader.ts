@@ -6,7 +6,7 @@ import type {
   WordRange,
   WordReader,
   WordScope,
-} from '../engine.ts';
+} from '../../engine.ts';
 import { KeyList } from './key-list.ts';
 import { unpackKeys } from './packed-keys.ts';
 import {
@@ -15,8 +15,8 @@ import {
   readBlocksOfKeys,
   readFirstBlocks,
   readNextBlocks,
-} from './word-blocks.ts';
-import { markWord, prefixTerm, type Term, wordTerm } from './word-terms.ts';
+} from './read-blocks.ts';
+import { markWord, prefixTerm, type Term, wordTerm } from './terms.ts';
 
 /** Number of blocks of each list that the first statement reads. */
 const FIRST_BLOCKS = 2;

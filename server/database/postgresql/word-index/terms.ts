@@ -1,4 +1,4 @@
-import type { WordScope } from '../engine.ts';
+import type { WordScope } from '../../engine.ts';
 
 /**
  * Prefixes with up to this many letters have a list. A longer one is searched as the words that begin with it. There

@@ -1,5 +1,5 @@
-import type { KeyBlock } from './word-blocks.ts';
-import type { Term } from './word-terms.ts';
+import type { KeyBlock } from './read-blocks.ts';
+import type { Term } from './terms.ts';
 
 /** 41 popularity steps of 2³² keys each, see `documentKey`. Only estimates depend on it. */
 const END_OF_KEYS = 41 * 2 ** 32;

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Database, IndexedDocument } from '../engine.ts';
-import { type Change, changeLists } from './word-blocks.ts';
+import type { Database, IndexedDocument } from '../../engine.ts';
+import { changeLists } from './change-blocks.ts';
+import type { Change } from './change-queue.ts';
 import {
   isTitleWord,
   type MarkedWord,
@@ -8,7 +9,7 @@ import {
   type Term,
   termsOfMarkedWord,
   wordTerm,
-} from './word-terms.ts';
+} from './terms.ts';
 
 // The postings of one document lie in dozens of blocks. So the table `word_changes` collects documents that were added
 // or removed, and they are merged into the blocks together. Searches read the whole table.

@@ -1,15 +1,10 @@
 import { sql } from 'kysely';
-import type { Database, WordIndex } from '../engine.ts';
-import { readWordSizes } from './word-blocks.ts';
-import {
-  addDocuments,
-  mergeChanges,
-  readGainedDocuments,
-  removeDocuments,
-} from './word-changes.ts';
-import { changeMany } from './word-runs.ts';
-import { PostgresqlWordReader } from './word-search.ts';
-import { AFTER_ALL_TERMS, type Term, wordOfTerm } from './word-terms.ts';
+import type { Database, WordIndex } from '../../engine.ts';
+import { addDocuments, mergeChanges, readGainedDocuments, removeDocuments } from './changes.ts';
+import { readWordSizes } from './read-blocks.ts';
+import { PostgresqlWordReader } from './reader.ts';
+import { changeMany } from './runs.ts';
+import { AFTER_ALL_TERMS, type Term, wordOfTerm } from './terms.ts';
 
 /**
  * An inverted index: a posting list for each word and for the short prefixes of words. The keys of a list are in the

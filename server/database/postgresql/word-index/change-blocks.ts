@@ -1,0 +1,232 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../../engine.ts';
+import { type Change, ChangeQueue, mergeKeys } from './change-queue.ts';
+import { unpackKeys } from './packed-keys.ts';
+import { LAST_POSITION, LAST_UPPER, type Position, positionOf, toBytes } from './positions.ts';
+import {
+  type Postings,
+  packedLength,
+  packPostings,
+  postingsOf,
+  unpackPostings,
+} from './postings.ts';
+import { AFTER_ALL_TERMS, type Term } from './terms.ts';
+
+/** A row of `word_blocks`: the postings after the `upper` of the previous block, up to and including its own. */
+interface Block {
+  upper: Position;
+  postings: Buffer;
+}
+
+/** A larger block is split. Small enough for six rows and a changed one to fit into a page. */
+const MAX_BLOCK_BYTES = 1_100;
+
+/** When a block is split, lists longer than this are divided, too. */
+const MAX_UNDIVIDED_BYTES = 200;
+
+/** Number of postings per statement if few blocks change. */
+const POSITIONS_PER_STATEMENT = 500;
+
+/** Number of postings per statement if most blocks change. */
+const POSTINGS_PER_STATEMENT = 20_000;
+
+/** About the size of a block with its row, and of its page's free space. */
+const BYTES_PER_BLOCK = 1_200;
+
+/**
+ * Adds keys to posting lists and removes keys from them. Reads either all blocks between those that change, if most
+ * change, or only those that change.
+ * @param changes in the order of their terms
+ */
+export async function changeLists(
+  db: Database,
+  changes: readonly Change[],
+  isDense?: boolean,
+): Promise<void> {
+  const queue = new ChangeQueue(changes);
+  const readsAll = isDense ?? queue.size > (2 * (await readSize(db))) / BYTES_PER_BLOCK;
+  let writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
+  while (!queue.isEmpty) {
+    const isFirst = writes.inserted.length + writes.updated.length + writes.deleted.length === 0;
+    const computeWrites = async () => {
+      const positions = readsAll
+        ? queue.nextRange(POSTINGS_PER_STATEMENT)
+        : queue.next(POSITIONS_PER_STATEMENT);
+      const blocks = await (readsAll ? readRange : readAt)(db, positions);
+      // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
+      if (!isFirst) await yieldToEventLoop();
+      return collectWrites(blocks, queue, positions.at(-1) as Position);
+    };
+    [writes] = await Promise.all([computeWrites(), writeBlocks(db, writes)]);
+  }
+  await writeBlocks(db, writes);
+}
+
+async function readSize(db: Database): Promise<number> {
+  const { rows } = await sql<{ bytes: number }>`
+    SELECT pg_relation_size('word_blocks') AS bytes`.execute(db);
+  return rows[0]?.bytes as number;
+}
+
+/** Returns all blocks between the first and the last of these positions. */
+async function readRange(db: Database, positions: readonly Position[]): Promise<Block[]> {
+  const [first, last] = toBytes([positions[0] as Position, positions.at(-1) as Position]);
+  const { rows } = await sql<Row>`
+    SELECT upper, postings FROM word_blocks
+    WHERE upper >= ${first} AND upper <= coalesce(
+      (SELECT upper FROM word_blocks WHERE upper >= ${last} ORDER BY upper LIMIT 1), ${LAST_UPPER})
+    ORDER BY upper`.execute(db);
+  return rows.map(blockOf);
+}
+
+/** Returns the blocks that contain these positions. Each iteration skips to the first one after the previous block. */
+async function readAt(db: Database, positions: readonly Position[]): Promise<Block[]> {
+  const { rows } = await sql<Row>`
+    WITH RECURSIVE wanted AS (SELECT ${toBytes(positions)}::bytea[] AS positions), found AS (
+      (SELECT upper, postings FROM word_blocks
+        WHERE upper >= (SELECT positions[1] FROM wanted) ORDER BY upper LIMIT 1)
+      UNION ALL
+      SELECT following.upper, following.postings FROM found, wanted, LATERAL (
+        SELECT upper, postings FROM word_blocks
+        WHERE upper >= wanted.positions[width_bucket(found.upper, wanted.positions) + 1]
+        ORDER BY upper LIMIT 1) AS following
+    ) SELECT upper, postings FROM found ORDER BY upper`.execute(db);
+  return rows.map(blockOf);
+}
+
+interface Row {
+  upper: Buffer;
+  postings: Buffer;
+}
+
+function blockOf({ upper, postings }: Row): Block {
+  return { upper: upper.toString('latin1'), postings };
+}
+
+interface BlockWrites {
+  inserted: Block[];
+  updated: Block[];
+  deleted: Position[];
+}
+
+/**
+ * Applies the next changes.
+ * @param blocks those that contain the next changes; the last changes can be after all blocks
+ * @param through the last position that was looked up
+ */
+function collectWrites(
+  blocks: readonly Block[],
+  queue: ChangeQueue,
+  through: Position,
+): BlockWrites {
+  const writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
+  for (const { upper, postings } of blocks) {
+    const changes = queue.take(upper);
+    if (changes.length === 0) continue;
+    const changed = split(upper, changePostings(postings, changes));
+    if (changed.length === 0) writes.deleted.push(upper);
+    for (const block of changed) {
+      const target = block.upper === upper ? writes.updated : writes.inserted;
+      target.push(block);
+    }
+  }
+  if ((blocks.at(-1)?.upper ?? '') < through) {
+    const added = changePostings(Buffer.alloc(0), queue.take(LAST_POSITION));
+    writes.inserted.push(...split(LAST_POSITION, added));
+  }
+  return writes;
+}
+
+/** Returns the postings of a block after changes. */
+function changePostings(bytes: Buffer, changes: readonly Change[]): Postings[] {
+  const changed: Postings[] = [];
+  let next = 0;
+  const addNewTerms = (before: Term) => {
+    for (; next < changes.length && (changes[next] as Change).term < before; next += 1) {
+      const { term, added } = changes[next] as Change;
+      if (added.length > 0) changed.push(postingsOf(term, added));
+    }
+  };
+  for (const postings of unpackPostings(bytes)) {
+    const { term, packed } = postings;
+    addNewTerms(term);
+    const change = changes[next];
+    if (change?.term !== term) {
+      changed.push(postings);
+      continue;
+    }
+    next += 1;
+    const removed = new Set(change.removed);
+    const kept = unpackKeys(packed).filter((key) => !removed.has(key));
+    const keys = mergeKeys(kept, change.added);
+    if (keys.length > 0) changed.push(postingsOf(term, keys));
+  }
+  addNewTerms(AFTER_ALL_TERMS);
+  return changed;
+}
+
+/** Divides postings into blocks of about equal size. The last one has `upper`. */
+function split(upper: Position, postings: readonly Postings[]): Block[] {
+  const bytes = postings.reduce((sum, each) => sum + packedLength(each), 0);
+  const target = bytes / Math.ceil(bytes / MAX_BLOCK_BYTES);
+  const blocks: Block[] = [];
+  let part: Postings[] = [];
+  let room = target;
+  const add = (each: Postings) => {
+    part.push(each);
+    room -= packedLength(each);
+  };
+  const endBlock = (term: Term, key: number) => {
+    blocks.push({ upper: positionOf(term, key), postings: packPostings(part) });
+    part = [];
+    room = target;
+  };
+  for (const each of postings) {
+    const { term, size, packed } = each;
+    if (packedLength(each) <= room) {
+      add(each);
+      continue;
+    }
+    if (packed.length <= MAX_UNDIVIDED_BYTES) {
+      const last = part.at(-1);
+      if (last) endBlock(last.term, unpackKeys(last.packed).at(-1) as number);
+      add(each);
+      continue;
+    }
+    const keys = unpackKeys(packed);
+    for (let begin = 0; begin < size; ) {
+      const fitting = Math.max(1, Math.floor((room / packedLength(each)) * size));
+      const end = Math.min(size, begin + fitting);
+      add(postingsOf(term, keys.slice(begin, end)));
+      if (end < size) endBlock(term, keys[end - 1] as number);
+      begin = end;
+    }
+  }
+  if (part.length > 0) blocks.push({ upper, postings: packPostings(part) });
+  return blocks;
+}
+
+async function writeBlocks(
+  db: Database,
+  { inserted, updated, deleted }: BlockWrites,
+): Promise<void> {
+  if (inserted.length > 0) {
+    await sql`
+      INSERT INTO word_blocks (upper, postings)
+      SELECT upper, postings FROM ${unnestBlocks(inserted)}`.execute(db);
+  }
+  if (updated.length > 0) {
+    await sql`
+      UPDATE word_blocks SET postings = changed.postings
+      FROM ${unnestBlocks(updated)} WHERE word_blocks.upper = changed.upper`.execute(db);
+  }
+  if (deleted.length > 0) {
+    await sql`DELETE FROM word_blocks WHERE upper = ANY(${toBytes(deleted)}::bytea[])`.execute(db);
+  }
+}
+
+function unnestBlocks(blocks: readonly Block[]): RawBuilder<unknown> {
+  return sql`unnest(${toBytes(blocks.map(({ upper }) => upper))}::bytea[],
+    ${blocks.map(({ postings }) => postings)}::bytea[]) AS changed (upper, postings)`;
+}

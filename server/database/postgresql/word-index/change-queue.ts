@@ -1,0 +1,98 @@
+import { keyAt, type Position, positionOf, termAt } from './positions.ts';
+import type { Term } from './terms.ts';
+
+/** Keys to add to and to remove from the list of a term, both in ascending order. */
+export interface Change {
+  term: Term;
+  added: readonly number[];
+  removed: readonly number[];
+}
+
+/** Changes in the order of their positions. */
+export class ChangeQueue {
+  /** In descending order of their terms. */
+  readonly #rest: Change[];
+  /** Number of postings to add or remove. */
+  readonly size: number;
+
+  constructor(changes: readonly Change[]) {
+    this.#rest = changes.toReversed();
+    this.size = changes.reduce((sum, { added, removed }) => sum + added.length + removed.length, 0);
+  }
+
+  get isEmpty(): boolean {
+    return this.#rest.length === 0;
+  }
+
+  /** Returns the positions of the next changes: about `count`, or more, because a term is not divided. */
+  next(count: number): Position[] {
+    const positions: Position[] = [];
+    for (let i = this.#rest.length - 1; i >= 0 && positions.length < count; i -= 1) {
+      const { term, added, removed } = this.#rest[i] as Change;
+      for (const key of mergeKeys(added, removed)) positions.push(positionOf(term, key));
+    }
+    return positions;
+  }
+
+  /** Returns the positions of the first and the last of the next changes. */
+  nextRange(count: number): [first: Position, last: Position] {
+    let rest = count;
+    let i = this.#rest.length;
+    while (i > 0 && rest > 0) {
+      i -= 1;
+      const { added, removed } = this.#rest[i] as Change;
+      rest -= added.length + removed.length;
+    }
+    const [first, last] = [this.#rest.at(-1) as Change, this.#rest[i] as Change];
+    return [
+      positionOf(first.term, Math.min(first.added[0] ?? Infinity, first.removed[0] ?? Infinity)),
+      positionOf(last.term, Math.max(last.added.at(-1) ?? 0, last.removed.at(-1) ?? 0)),
+    ];
+  }
+
+  /** Removes and returns the changes up to a position. */
+  take(upper: Position): Change[] {
+    const [upperTerm, upperKey] = [termAt(upper), keyAt(upper)];
+    const taken: Change[] = [];
+    while (true) {
+      const change = this.#rest.at(-1);
+      if (!change || change.term > upperTerm) return taken;
+      this.#rest.pop();
+      if (change.term < upperTerm) {
+        taken.push(change);
+        continue;
+      }
+      const [before, after] = divide(change, upperKey);
+      if (before) taken.push(before);
+      if (after) this.#rest.push(after);
+      return taken;
+    }
+  }
+}
+
+/** Divides a change into its keys up to `upper` and those after it. */
+function divide(
+  { term, added, removed }: Change,
+  upper: number,
+): [before: Change | undefined, after: Change | undefined] {
+  const part = (isWanted: (key: number) => boolean) => {
+    const change = { term, added: added.filter(isWanted), removed: removed.filter(isWanted) };
+    return change.added.length + change.removed.length > 0 ? change : undefined;
+  };
+  return [part((key) => key <= upper), part((key) => key > upper)];
+}
+
+/** Returns the keys of both lists in ascending order, each once. */
+export function mergeKeys(a: readonly number[], b: readonly number[]): readonly number[] {
+  if (a.length === 0) return b;
+  if (b.length === 0) return a;
+  const merged: number[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    const [x, y] = [a[i] ?? Infinity, b[j] ?? Infinity];
+    merged.push(Math.min(x, y));
+    if (x <= y) i += 1;
+    if (y <= x) j += 1;
+  }
+  return merged;
+}
