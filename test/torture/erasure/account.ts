@@ -64,7 +64,7 @@ export async function importAccount(
 
   // With 100,000 messages, the account almost reaches the default quotas of spaces, participations and tags.
   const ownSpaces = Math.max(8, messages / 100 - 10);
-  const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 50 - ownSpaces);
+  const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 100);
   const foreign = (i: number) => `foreign-${i % foreignSpaces}`;
   for (let i = 0; i < foreignSpaces; i += 1) {
     lines.push({
