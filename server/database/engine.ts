@@ -32,7 +32,7 @@ export interface Engine {
   /** Returns whether the error means that the database is locked, full or unreachable. A later retry may succeed. */
   isUnavailable(error: unknown): boolean;
   /** Returns whether the database is a standby, which accepts no writes until it is promoted. */
-  isStandby(db: Database): Promise<boolean>;
+  isStandby(): Promise<boolean>;
   /**
    * Runs a long task on another thread. Tasks run one after the other.
    * @throws the error of the task. A `DomainError` keeps its class, other errors keep their name, message and code.

@@ -21,9 +21,9 @@ export async function pingDatabase(engine: Pick<Engine, 'db' | 'isStandby'>): Pr
   }
 }
 
-async function query({ db, isStandby }: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {
-  await db.selectFrom('users').select('pk').limit(1).execute();
-  if (await isStandby(db)) {
+async function query(engine: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {
+  await engine.db.selectFrom('users').select('pk').limit(1).execute();
+  if (await engine.isStandby()) {
     throw new Error('The database is a standby. DATABASE_URL must lead to the primary.');
   }
 }

@@ -45,9 +45,9 @@ export function createEngine(
     isConflict,
     isUniqueViolation,
     isUnavailable,
-    async isStandby(current) {
+    async isStandby() {
       const { rows } = await sql<{ isStandby: boolean }>`
-        SELECT pg_is_in_recovery() AS "isStandby"`.execute(current);
+        SELECT pg_is_in_recovery() AS "isStandby"`.execute(db);
       return rows[0]?.isStandby === true;
     },
     runTask,
