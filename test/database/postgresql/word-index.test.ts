@@ -74,7 +74,10 @@ const query: fc.Arbitrary<WordQuery> = fc.record({
   scope,
   except: fc.array(fc.record({ pattern, scope }), { maxLength: 2 }),
 });
-const key = fc.constantFrom(-1, ...documents.map((document) => document.key));
+/** The last key of all popularity steps. */
+const LAST_KEY = 41 * 2 ** 32 - 1;
+
+const key = fc.constantFrom(-1, LAST_KEY, ...documents.map((document) => document.key));
 
 function expectedKeys({ pattern, scope, except = [] }: WordQuery): number[] {
   const isMatch = (words: readonly string[], each: WordPattern): boolean => {
@@ -142,6 +145,11 @@ describe('The word index', () => {
       { numRuns: 300 },
     );
   }, 60_000);
+
+  test('finds nothing after the last key', async () => {
+    const words = ['bread', 'zzz'].map((word) => ({ term: word, isPrefix: false }));
+    await expectMatches({ pattern: { allOf: words }, scope: 'all' }, LAST_KEY, 10);
+  });
 
   test('has the same documents after some were removed and added again', async () => {
     await fc.assert(

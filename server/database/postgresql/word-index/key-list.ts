@@ -36,7 +36,8 @@ export class KeyList {
       this.#add({ from: begin, through: Infinity, keys: [] });
       begin = Infinity;
     }
-    this.#density = count / (Math.min(begin, END_OF_KEYS) - from);
+    // At least one key, because a search can begin after all keys.
+    this.#density = count / Math.max(1, Math.min(begin, END_OF_KEYS) - from);
   }
 
   /**
