@@ -1,6 +1,6 @@
 import { findAccount } from '../accounts/account.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { transactOnIndex } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { indexSpace } from '../search/documents.ts';
 
 /**
@@ -10,7 +10,7 @@ import { indexSpace } from '../search/documents.ts';
  * @returns whether the account exists
  */
 export async function suspendAccount(engine: Engine, account: string): Promise<boolean> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     const userPk = await findAccount(trx, account);
     if (userPk === undefined) return false;
     const { numUpdatedRows } = await trx
@@ -33,7 +33,7 @@ export async function suspendAccount(engine: Engine, account: string): Promise<b
  * @returns whether the account exists
  */
 export async function restoreAccount(engine: Engine, account: string): Promise<boolean> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     const userPk = await findAccount(trx, account);
     if (userPk === undefined) return false;
     const { numUpdatedRows } = await trx

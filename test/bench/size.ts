@@ -6,7 +6,7 @@ import type { Comparison } from './report.ts';
 
 /** The tables of each part of the database. */
 const PARTS = {
-  'word index': ['word_index', 'word_blocks'],
+  'word index': ['word_index', 'word_blocks', 'word_changes'],
   'spaces and tags': ['spaces', 'space_tags', 'tags', 'public_spaces', 'tag_hits'],
   participations: ['participations'],
 };
