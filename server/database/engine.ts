@@ -22,8 +22,8 @@ export interface Engine {
   requestPurge(trx: DatabaseTransaction): Promise<void>;
   /** Waits for the end of a transaction that has called `excludeWriters`. Called first in all other transactions. */
   shareWriting(trx: DatabaseTransaction): Promise<void>;
-  /** Like `shareWriting`, but also waits for the end of other transactions that have called this. */
-  shareWritingExceptIndex(trx: DatabaseTransaction): Promise<void>;
+  /** Like `shareWriting`, but also waits for others that have called this or have changed the search index. */
+  excludeIndexWriters(trx: DatabaseTransaction): Promise<void>;
   /** Waits until no other transaction writes, and blocks new ones until this one ends. Called first in it. */
   excludeWriters(trx: DatabaseTransaction): Promise<void>;
   /** Returns whether a transaction was rolled back only because of a concurrent one. */

@@ -23,12 +23,12 @@ export function transact<T>(engine: Writing, work: Work<T>): Promise<T> {
  * they would conflict. Other writers do not wait.
  */
 export function transactOnIndex<T>(engine: Writing, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, (trx) => engine.shareWritingExceptIndex(trx));
+  return runUntilCommitted(engine, work, (trx) => engine.excludeIndexWriters(trx));
 }
 
 type Writing = Pick<
   Engine,
-  'db' | 'isConflict' | 'shareWriting' | 'shareWritingExceptIndex' | 'excludeWriters'
+  'db' | 'isConflict' | 'shareWriting' | 'excludeIndexWriters' | 'excludeWriters'
 >;
 
 type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;

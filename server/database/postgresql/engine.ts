@@ -29,7 +29,7 @@ export function createEngine(
     },
     // Conflicts with itself and with UPDATE, but not with ROW SHARE. Every change of the search index updates the row of
     // this table. With a snapshot from before another update, it would be rolled back.
-    async shareWritingExceptIndex(trx) {
+    async excludeIndexWriters(trx) {
       await sql`LOCK TABLE search_revision IN SHARE ROW EXCLUSIVE MODE`.execute(trx);
     },
     async excludeWriters(trx) {

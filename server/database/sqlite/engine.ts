@@ -37,7 +37,7 @@ export function createEngine(
     },
     // A transaction has the write lock from its beginning.
     async shareWriting() {},
-    async shareWritingExceptIndex() {},
+    async excludeIndexWriters() {},
     async excludeWriters() {},
     isConflict: () => false,
     isUniqueViolation,
