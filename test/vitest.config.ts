@@ -8,8 +8,6 @@ export default defineConfig({
     globalSetup: ['test/support/coverage.ts', 'test/support/query-plans.ts'],
     setupFiles: ['test/support/setup.ts'],
     execArgv: ['--import', new URL('support/statements.ts', import.meta.url).href],
-    // Tests mostly wait for other processes.
-    maxWorkers: '100%',
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

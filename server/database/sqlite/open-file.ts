@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 const MIN_SQLITE_VERSION = '3.51.3';
 
 /** How long to wait for other processes that open or create the file at the same time. Blocks the event loop. */
-export const OPEN_TIMEOUT_MS = 2_000;
+export const OPEN_TIMEOUT_MS = 10_000;
 
 const CACHE_KIB = 8_192;
 
