@@ -1,4 +1,4 @@
-# PostgreSQL with Patroni, and etcd, from the packages of Debian 12. Not built: no container runtime was available.
+# PostgreSQL, Patroni and etcd from the packages of Debian 12. Not tested: no container runtime was available.
 FROM debian:bookworm-slim
 RUN apt-get update \
   && apt-get install -y --no-install-recommends postgresql-15 patroni python3-etcd etcd-server \

@@ -10,21 +10,20 @@ export interface Engine {
   db: Database;
   wordIndex: WordIndex;
   /**
-   * Runs `read` on a snapshot of the read replica, if that has reached a search revision. Without such a replica, runs
-   * it on `db`.
+   * Runs `read` on a snapshot of the read replica, if that has reached `minRevision`. Otherwise runs it on `db`.
    * @param read must query only its parameter. Runs again on `db` if the replica fails.
    */
   readOnReplica<T>(minRevision: number, read: (db: Database) => Promise<T>): Promise<T>;
   /**
-   * Requests that maintenance overwrites the bytes of deleted rows, if this kind of database can guarantee it. Called in
-   * the transaction that deletes an account.
+   * Requests that maintenance overwrites the bytes of deleted rows, if this kind of database supports it. Called in the
+   * transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Waits for the end of a transaction that has called `excludeWriters`. Called first in all other transactions. */
+  /** Waits for a transaction that has called `excludeWriters`. The first call of all other writing transactions. */
   shareWriting(trx: DatabaseTransaction): Promise<void>;
-  /** Like `shareWriting`, but also waits for others that have called this or have changed the search index. */
+  /** Like `shareWriting`, but also waits for transactions that have called this or have changed the search index. */
   excludeIndexWriters(trx: DatabaseTransaction): Promise<void>;
-  /** Waits until no other transaction writes, and blocks new ones until this one ends. Called first in it. */
+  /** Waits for all other writing transactions, and blocks new ones until this one ends. Must be its first call. */
   excludeWriters(trx: DatabaseTransaction): Promise<void>;
   /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
@@ -61,7 +60,7 @@ export interface Activity {
 export interface ReplicaReads {
   /** Read on the replica. */
   replica: number;
-  /** Read on the primary, because the replica had not reached the revision. */
+  /** Read on the primary, because the replica had not reached `minRevision`. */
   behind: number;
   /** Read on the primary, because the replica failed or cannot be used. */
   failed: number;
@@ -114,22 +113,22 @@ export interface WordRange {
 }
 
 /**
- * The documents with keys up to `lastKey`. Of the keys after `WordRange.after`, these are the same as the documents
- * with a term that begins with one of the prefixes, so an index uses one of the two conditions.
+ * The documents with keys up to `lastKey`. After `WordRange.after`, these are exactly the documents with a term that
+ * begins with one of `prefixes`. An index uses either of the two conditions.
  */
 export interface KeyRange {
   prefixes: readonly string[];
   lastKey: number;
 }
 
-/** A search that a reader will make. */
+/** A search that a reader will run. */
 export interface PlannedSearch {
   query: WordQuery;
   /** See `WordRange.after`. */
   after: number;
 }
 
-/** Makes searches that have words in common. Can keep what it has read of the index. */
+/** Runs searches that have words in common. May cache the parts of the index that it has read. */
 export interface WordReader {
   /** Returns the keys of matching documents in ascending order. */
   find(query: WordQuery, range: WordRange): Promise<number[]>;
@@ -141,7 +140,7 @@ export interface IndexedDocument {
   words: { title: string[]; all: string[] };
 }
 
-/** The documents to remove come with the same words as when they were added. They are removed first. */
+/** Removals are applied first. Removed documents must have the same words as when they were added. */
 export interface DocumentChanges {
   removed: readonly IndexedDocument[];
   added: readonly IndexedDocument[];
@@ -150,7 +149,7 @@ export interface DocumentChanges {
 /** The full-text index of public spaces. */
 export interface WordIndex {
   add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
-  /** @param documents with the same words as when they were added */
+  /** @param documents must have the same words as when they were added */
   remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
   /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
@@ -161,7 +160,7 @@ export interface WordIndex {
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
-  /** @param planned searches to expect. An index can read the beginnings of all their lists at once. */
+  /** @param planned expected searches. An index can read the beginnings of all their posting lists at once. */
   openReader(db: Database, planned: readonly PlannedSearch[]): WordReader;
   /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;

@@ -12,8 +12,8 @@ export interface Location {
 
 export interface OpenOptions {
   /**
-   * Whether this process runs maintenance. Of the processes that use a SQLite file, only one may. Processes that share
-   * a PostgreSQL database take turns.
+   * Whether this process runs maintenance. With a SQLite file, set it in only one process. Processes that share a
+   * PostgreSQL database elect one of them.
    */
   runsMaintenance?: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
@@ -22,7 +22,7 @@ export interface OpenOptions {
   lockTimeoutMs?: number;
   /** Called once, before the first wait for the lock. */
   onLockWait?: () => void;
-  /** Called when the read replica cannot be used. Called again only if it could be used in between. */
+  /** Called when the read replica becomes unusable: once, until the replica is usable again. */
   onReplicaUnusable?: (cause: unknown) => void;
 }
 

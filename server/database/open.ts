@@ -5,7 +5,7 @@ import type { RateLimitStore } from './rate-limit-store.ts';
 import { isMarkedAsCopy } from './sqlite/files.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
 
-/** Returns the kind of the configured database. Loads only its own modules. */
+/** Returns the kind of the configured database. Loads only the modules of this kind. */
 async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
   if (databaseUrl) return (await import('./postgresql/database.ts')).postgresql;
   return (await import('./sqlite/database.ts')).sqlite;
@@ -26,7 +26,7 @@ export function isDataFolder(dataDir: string): boolean {
   return existsSync(lockFile({ dataDir }));
 }
 
-/** Whether a file was written by `copyDatabase`, and no server or import has used it since. */
+/** Whether a file was written by `copyDatabase` and has not been used by a server or import since. */
 export async function isBackup(file: string): Promise<boolean> {
   return isMarkedAsCopy(file);
 }
@@ -80,8 +80,8 @@ export async function explainDatabaseError(location: Location, error: unknown): 
 }
 
 /**
- * Opens the counters of rate limits. Damaged counters are reset.
- * @param onReset called with the cause when damaged counters were reset, during this call or later
+ * Opens the rate-limit counters. Resets damaged counters.
+ * @param onReset called with the cause after a reset, during this call or later
  * @throws OperatorError if the store cannot be used
  */
 export async function openRateLimitStore(

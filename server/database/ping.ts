@@ -1,6 +1,6 @@
 import type { Engine } from './engine.ts';
 
-/** Less than load balancers wait for the response of a health check. The queries of a hanging server continue. */
+/** Must be shorter than the health-check timeout of load balancers. The timeout does not cancel the queries. */
 const PING_TIMEOUT_MS = 3_000;
 
 /**
@@ -24,6 +24,6 @@ export async function pingDatabase(engine: Pick<Engine, 'db' | 'isStandby'>): Pr
 async function query(engine: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {
   await engine.db.selectFrom('users').select('pk').limit(1).execute();
   if (await engine.isStandby()) {
-    throw new Error('The database is a standby. DATABASE_URL must lead to the primary.');
+    throw new Error('The database is a standby. DATABASE_URL must point to the primary.');
   }
 }

@@ -10,23 +10,23 @@ const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
 /**
  * Runs `work` in a transaction and commits it. Transactions behave as if they ran one after the other.
  * @param work must be short, because other writers may wait. All its queries must use `transaction`. A query on the
- *   database itself throws, because it could wait for this transaction forever. Runs again after a conflict with
- *   another transaction, so it must change nothing but the database.
+ *   database itself throws, because it could wait for this transaction forever. `work` runs again after a conflict
+ *   with another transaction, so it must not have other side effects.
  * @throws the error of `work`, after rolling back
  */
-export function transact<T>(engine: Writing, work: Work<T>): Promise<T> {
+export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
   return runUntilCommitted(engine, work, (trx) => engine.shareWriting(trx));
 }
 
 /**
- * Like `transact`, for a transaction that probably changes the search index. Waits for others of this kind, because
- * they would conflict. Other writers do not wait.
+ * Like `transact`, for a transaction that probably changes the search index. Such transactions run one after the other,
+ * because they would conflict. Other writers do not wait.
  */
-export function transactOnIndex<T>(engine: Writing, work: Work<T>): Promise<T> {
+export function transactOnIndex<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
   return runUntilCommitted(engine, work, (trx) => engine.excludeIndexWriters(trx));
 }
 
-type Writing = Pick<
+type WritableEngine = Pick<
   Engine,
   'db' | 'isConflict' | 'shareWriting' | 'excludeIndexWriters' | 'excludeWriters'
 >;
@@ -34,7 +34,7 @@ type Writing = Pick<
 type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
 
 async function runUntilCommitted<T>(
-  engine: Writing,
+  engine: WritableEngine,
   work: Work<T>,
   begin: (transaction: DatabaseTransaction) => Promise<void>,
 ): Promise<T> {
@@ -42,7 +42,7 @@ async function runUntilCommitted<T>(
     try {
       return await runSerializable(engine.db, async (trx) => {
         if (attempt === 1) await begin(trx);
-        // A transaction that conflicts once often conflicts again. Without other writers, it cannot.
+        // A transaction that conflicted once would often conflict again. Without other writers, it cannot.
         else await engine.excludeWriters(trx);
         return work(trx);
       });
@@ -79,7 +79,7 @@ export function readSnapshot<T>(
   );
 }
 
-/** Runs `work` on one connection, without a transaction. As in a transaction, other queries throw. */
+/** Runs `work` on one connection, without a transaction. As in a transaction, queries on the database itself throw. */
 export function onConnection<T>(
   db: Database,
   work: (connection: Database) => Promise<T>,

@@ -6,22 +6,22 @@ import { BadLineError, type ExchangeRecord, parseRecord } from './records.ts';
 export interface Batch {
   /** The records of each type. */
   records: { [Type in ExchangeRecord['type']]: Line<Extract<ExchangeRecord, { type: Type }>>[] };
-  /** The lines among them without a valid record. */
+  /** The lines without a valid record. */
   bad: BadLine[];
 }
 
-/** With this size, statements write many rows at once, even if the lines alternate between the types. */
+/** Large enough that statements write many rows at once, even if the lines alternate between the types. */
 const MAX_LINES = 8 * MAX_ROWS_PER_STATEMENT;
 
-/** An import that fails because of bad lines reports them before it reads on. */
+/** A batch ends after this many bad lines, so that an import can report them before it reads on. */
 const MAX_BAD_LINES = 100;
 
 /** `onLine` is called after this many lines. */
 const LINES_PER_REPORT = 1_000;
 
 /**
- * Divides lines into batches, without reading further than a batch needs. No record of a batch refers to one in a later
- * line of the batch, so it does not matter that the records are imported in the order of their types.
+ * Divides lines into batches, and reads at most one line beyond a batch. No record refers to a later line of its batch,
+ * so the records of a batch can be imported in the order of their types.
  * @param onLine called with the number of lines read, every thousand lines and at the end
  */
 export async function* readBatches(
@@ -62,7 +62,7 @@ class BatchBuilder implements Batch {
     appreciation: [],
   };
   readonly bad: BadLine[] = [];
-  /** What the records refer to, see `referencesOf`. */
+  /** The names that the records refer to, see `referencesOf`. */
   readonly #references = new Set<string>();
 
   get size(): number {
@@ -74,7 +74,7 @@ class BatchBuilder implements Batch {
     for (const reference of referencesOf(line.content)) this.#references.add(reference);
   }
 
-  /** Whether one of the records refers to this one, or may do so because its id is not known yet. */
+  /** Whether one of the batch's records refers to `record`, or may refer to it because its id is not known yet. */
   refersTo(record: ExchangeRecord): boolean {
     const name = nameOf(record);
     if (name !== undefined) return this.#references.has(name);
@@ -85,7 +85,7 @@ class BatchBuilder implements Batch {
   }
 }
 
-/** Returns what other records refer to; undefined if the record has no id. */
+/** Returns the name by which other records refer to this one; undefined if it has no id. */
 function nameOf(record: ExchangeRecord): string | undefined {
   switch (record.type) {
     case 'user':

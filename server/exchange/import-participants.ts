@@ -75,12 +75,12 @@ const selectParticipations = prepareReadMany(
   },
 );
 
-/** Pairs of a space and a user who is or was its participant. */
+/** A set of pairs of a space and a user who is or was its participant. */
 export interface Participations {
   has(pair: { space_pk: number; user_pk: number }): boolean;
 }
 
-/** Returns those of the given pairs that exist as participations. */
+/** Returns the pairs in `wanted` that are participations in the database. */
 export async function findParticipations(
   { engine, trx }: ImportRun,
   wanted: readonly { space_pk: number; user_pk: number }[],

@@ -29,8 +29,8 @@ export interface Line<Content> {
 }
 
 /**
- * Converts the content of each line. Lines for which `convert` throws a BadLineError or DomainError are added to the
- * report and left out.
+ * Converts the content of each line. If `convert` throws a BadLineError or DomainError, adds the line to the report and
+ * omits it from the result.
  */
 export function convertLines<From, To>(
   { bad }: ImportReport,

@@ -59,7 +59,7 @@ export async function addSpaces(
   for (const { content } of valid) {
     const pk = pks.get(content.row.space_id);
     if (pk === undefined) continue;
-    // Of several lines with the same id, the first was added.
+    // If several lines have the same id, only the first was added.
     pks.delete(content.row.space_id);
     participations.push({
       space_pk: pk,
@@ -79,7 +79,7 @@ export async function addSpaces(
   );
 }
 
-/** The row and the tags of a space. */
+/** Returns the row and the tags of a space. */
 function spaceOf(record: SpaceRecord, creatorPk: number) {
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');

@@ -81,7 +81,7 @@ async function addMissingTags(
   const takenIds = new Set(takenTags.map(({ tag_id }) => tag_id));
 
   let withId: { tag_id: number; tag_key: string }[] = [];
-  // All of these tags come after those of `withId`, so that they are inserted in order.
+  // These keys follow those of `withId` in the file. `flush` inserts them in the same order.
   const withoutId = new Set<string>();
   const flush = async () => {
     await insertTagsWithIds(engine, withId, trx);

@@ -94,7 +94,7 @@ function userOf(record: UserRecord) {
   }
   const createdAt = timeOrNow(record.created_at);
   const row = {
-    // Not derived from the email address. Otherwise, everyone who sees the id could verify a guessed address.
+    // Not derived from the email address, because anyone who sees the id could then verify a guessed address.
     user_id: record.user_id ?? randomUUID(),
     username: name,
     username_key: key,
@@ -121,8 +121,8 @@ interface UniqueKeys {
 }
 
 /**
- * The unique keys of the users that a batch may conflict with. Compared here, because a violated constraint can abort
- * the transaction.
+ * The unique keys of the users that a batch may conflict with. Checked before the insert, because a violated constraint
+ * can abort the transaction.
  */
 class ExistingUsers {
   readonly #ids = new Set<string>();

@@ -23,7 +23,7 @@ export class ImportError extends Error {
   }
 }
 
-/** An import that changes this many spaces merges the word index at the end. */
+/** Imports that change at least this many spaces merge the word index at the end. */
 const MIN_SPACES_TO_OPTIMIZE = 1_000;
 
 /** Without `skipBad`, an import stops after this many bad lines. */
@@ -53,15 +53,15 @@ export async function importRecords(
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   // The command may run before a new version of the server has updated the index.
   await updateSearchIndex(engine);
-  // So that the records of a deleted account can be imported again.
+  // Otherwise, records of a deleted account could not be imported again.
   while (!(await eraseDeletedRows(engine)));
   await using batches = readBatches(lines, onLine);
-  // Before the transaction, because an export into a pipe writes its first line only after it has read everything.
+  // Read before the transaction, because an export into a pipe writes its first line only after reading everything.
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = { engine, trx, report };
     for (let next = first; !next.done; ) {
-      // A database in another process adds this batch while the next one is parsed.
+      // PostgreSQL adds this batch while this process parses the next one.
       [, next] = await Promise.all([addBatch(run, next.value), batches.next()]);
       if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
         report.bad.length = MAX_BAD_LINES;

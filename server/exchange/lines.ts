@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { BadLineError } from './records.ts';
 
-/** Valid records are shorter, also with all characters escaped. */
+/** Valid records are shorter, even if all characters are escaped. */
 const MAX_LINE_BYTES = 262_144;
 
 const LINE_FEED = 0x0a;
@@ -9,7 +9,7 @@ const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = '\ufeff';
 
 /**
- * Divides bytes into lines, and passes a BadLineError for each line that is too long or not UTF-8. Only line feeds
+ * Divides bytes into lines. Yields a BadLineError for each line that is too long or not UTF-8. Only line feeds
  * separate lines, because JSON texts can contain other separators, such as U+2028. Ignores a byte order mark.
  */
 export async function* readLines(
@@ -19,9 +19,9 @@ export async function* readLines(
   let isFirst = true;
   const finish = () => {
     const text = line.finish();
-    const withMark = isFirst && typeof text === 'string' && text.startsWith(BYTE_ORDER_MARK);
+    const hasMark = isFirst && typeof text === 'string' && text.startsWith(BYTE_ORDER_MARK);
     isFirst = false;
-    return withMark ? text.slice(BYTE_ORDER_MARK.length) : text;
+    return hasMark ? text.slice(BYTE_ORDER_MARK.length) : text;
   };
   for await (const chunk of input) {
     let start = 0;
@@ -35,7 +35,7 @@ export async function* readLines(
   if (!line.isEmpty) yield finish();
 }
 
-/** The bytes of the current line. Discards those of a line that is too long. */
+/** Collects the bytes of the current line. Discards them if the line is too long. */
 class LineBuffer {
   #parts: Buffer[] = [];
   #bytes = 0;

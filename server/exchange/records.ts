@@ -4,9 +4,11 @@ import { findUnstorable } from '../text/storable.ts';
 
 /**
  * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
- * the database. Ids and times are optional. A missing id is derived from the record, so that importing the same
- * line again adds nothing. A user without id gets a random one, and is recognised by the email address. A missing time is the time of the import, with exceptions: `updated_at` is then
- * `created_at`. Without `left_at`, the user is still a participant. `removed_at` and `suspended_at` are then not set.
+ * the database.
+ *
+ * Ids and times are optional. A missing id is derived from the record, so that importing the same line again adds
+ * nothing. A user without an id gets a random one, and is recognised by the email address. The default of `created_at`
+ * and `joined_at` is the time of the import, and that of `updated_at` is `created_at`. Other missing times are not set.
  */
 export type ExchangeRecord =
   | UserRecord
@@ -22,10 +24,10 @@ export interface UserRecord {
   /** Whether the username is from before the current rules, so that it may break them or look like another one. */
   has_old_username?: boolean | undefined;
   email: string;
-  /** Argon2 in PHC form, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
+  /** An Argon2 hash, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
   bio?: string;
-  /** The name of the avatar's file. The files are not part of the format. */
+  /** File name of the avatar. The files are not part of the format. */
   picture?: string;
   is_verified?: boolean;
   created_at?: string;
@@ -41,7 +43,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
-  /** Only for a private space, at least 22 characters. A missing code is generated. */
+  /** Only for a private space. At least 22 characters. If it is missing, the import generates one. */
   invitation_code?: string;
   tags?: string[];
   /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
@@ -86,7 +88,7 @@ function textSchema(schema: string, property: string): object {
   return { type: 'string', maxLength };
 }
 
-/** Ids must be safe integers. This maximum leaves half of them for tags that are added later. */
+/** Ids must be safe integers. This maximum leaves half of the range for tags that are added later. */
 const MAX_TAG_ID = 2 ** 52;
 
 /** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
@@ -161,7 +163,7 @@ const schemas = {
   }),
 };
 
-/** Of an unknown field, only the beginning is quoted, because its name can be as long as a line. */
+/** Longer names of unknown fields are truncated in messages, because a name can be as long as a line. */
 const MAX_QUOTED_NAME_LENGTH = 64;
 
 const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });

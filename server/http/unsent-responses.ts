@@ -3,28 +3,28 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { clientKey } from './client-key.ts';
 
-/** Maximum size of all unsent responses of this process together. */
+/** Maximum total size of the unsent responses of this process. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** What a streamed response takes at most: the part that is being sent and the next one. */
-const STREAM_BYTES = 512 * 1024;
+/** Maximum memory of a streamed response: the chunk that is being sent and the next one. */
+const MAX_STREAM_BYTES = 512 * 1024;
 
 /** The unsent responses of a client. */
-interface Unsent {
+interface UnsentResponses {
   bytes: number;
-  /** Their sizes, the oldest first. */
+  /** Size in bytes of each response, oldest first. */
   responses: Map<ServerResponse, number>;
 }
 
 /**
- * Closes connections while unsent responses take too much memory, because clients can request more than they read. Of
- * the client with the most unsent bytes, closes the connection whose response waits longest.
+ * Closes connections while unsent responses use too much memory, because clients can request more than they read.
+ * Selects the client with the most unsent bytes, and closes the connection of its oldest unsent response.
  */
 export function limitUnsentResponses(app: FastifyInstance, maxBytes = MAX_UNSENT_BYTES): void {
-  const clients = new Map<string, Unsent>();
+  const clients = new Map<string, UnsentResponses>();
   let totalBytes = 0;
 
-  const remove = (key: string, unsent: Unsent, response: ServerResponse) => {
+  const remove = (key: string, unsent: UnsentResponses, response: ServerResponse) => {
     const bytes = unsent.responses.get(response);
     if (bytes === undefined) return;
     unsent.responses.delete(response);
@@ -61,5 +61,5 @@ export function limitUnsentResponses(app: FastifyInstance, maxBytes = MAX_UNSENT
 function sizeOf(payload: unknown): number {
   if (typeof payload === 'string') return Buffer.byteLength(payload);
   if (payload instanceof Uint8Array) return payload.byteLength;
-  return payload instanceof Readable ? STREAM_BYTES : 0;
+  return payload instanceof Readable ? MAX_STREAM_BYTES : 0;
 }

@@ -20,7 +20,7 @@ export const postgresql: DatabaseKind = {
     });
   },
 
-  /** Runs beside servers. Their writers wait until it has ended. */
+  /** An import can run while servers do. Their writers wait until it has ended. */
   async openForImport(location) {
     return openPostgresql(urlOf(location), {
       migrate: true,
@@ -43,7 +43,7 @@ export const postgresql: DatabaseKind = {
 
   async compact() {
     throw new OperatorError(
-      'DATABASE_URL is set. PostgreSQL frees the space of deleted rows itself. VACUUM FULL rewrites the tables.',
+      'DATABASE_URL is set. PostgreSQL reuses the space of deleted rows itself. To make the files smaller, run VACUUM FULL.',
     );
   },
 

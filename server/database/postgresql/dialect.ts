@@ -18,7 +18,7 @@ export function connect(pool: PostgresPool): Database {
   return new Kysely<Schema>({ dialect: postgresqlDialect(pool) });
 }
 
-/** Kysely's dialect, with a check that queries inside a transaction use it, and with another lock for migrations. */
+/** Kysely's dialect with another migration lock. Rejects queries that bypass the current transaction. */
 function postgresqlDialect(pool: PostgresPool): Dialect {
   return {
     createAdapter: () => new TransactionLockAdapter(),

@@ -22,13 +22,13 @@ export function createEngine(
     // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
     // longer.
     async requestPurge() {},
-    // All writers lock this one table, whatever tables they write. LOCK TABLE takes no snapshot, so the transaction
-    // sees everything that others committed before it acquired the lock. Neither lock mode blocks readers.
+    // All writers lock this table, whichever tables they write. LOCK TABLE takes no snapshot, so the transaction sees
+    // everything that was committed before it acquired the lock. None of the three lock modes blocks readers.
     async shareWriting(trx) {
       await sql`LOCK TABLE search_revision IN ROW SHARE MODE`.execute(trx);
     },
-    // Conflicts with itself and with UPDATE, but not with ROW SHARE. Every change of the search index updates the row of
-    // this table. With a snapshot from before another update, it would be rolled back.
+    // Conflicts with itself and with UPDATE, but not with ROW SHARE. Every change of the search index updates the row
+    // of this table. Without the lock, its snapshot could be older than another update, and it would be rolled back.
     async excludeIndexWriters(trx) {
       await sql`LOCK TABLE search_revision IN SHARE ROW EXCLUSIVE MODE`.execute(trx);
     },

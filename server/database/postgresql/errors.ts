@@ -38,7 +38,7 @@ interface ServerError {
   routine?: string | undefined;
 }
 
-/** Compares messages, because the errors of `pg` for lost connections and an exhausted pool have no code. */
+/** Compares messages, because `pg` sets no code for lost connections and an exhausted pool. */
 function isLostConnection(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -88,7 +88,7 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^3D000/, 'has no such database. Create it, for example with createdb.'],
   [/^42501/, 'does not allow this user to create tables in the schema. Make the user its owner.'],
   [/^25006/, 'is a standby or read-only, and the database must be migrated first.'],
-  [/^(08|57P0|53)/, 'cannot be used now. Try again later.'],
+  [/^(08|57P0|53)/, 'is temporarily unavailable. Try again later.'],
 ];
 
 /** Converts an error of PostgreSQL to an OperatorError that says what to do. Returns other errors unchanged. */

@@ -9,7 +9,7 @@ import { migrations } from './migrations/index.ts';
  * @throws OperatorError if the database belongs to a newer version or to another program
  */
 export async function migrateToLatest(db: Database): Promise<void> {
-  // Throws before the migrator changes a database of a newer version or another program.
+  // Called only for its checks, before the migrator changes a database of a newer version or another program.
   await readMissing(db);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateToLatest();

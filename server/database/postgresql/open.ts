@@ -11,11 +11,11 @@ import { Replica, type ReplicaOptions } from './replica.ts';
 export interface PostgresqlOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
   migrate: boolean;
-  /** Whether this process may run maintenance. Only one such process runs it at a time. */
+  /** Whether this process may run maintenance. Of these processes, one at a time runs it. */
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
-  /** Whether statements and transactions have the timeouts of requests. An import from a slow pipe takes longer. */
+  /** Whether statements and transactions have the timeouts of requests. False for imports, which can take longer. */
   hasTimeouts?: boolean;
   /** URL of a standby for searches. */
   readUrl?: string | null | undefined;
@@ -83,7 +83,7 @@ export async function openPostgresql(
   });
 }
 
-/** Opens a replica, or closes its primary. */
+/** Opens a replica. Closes the primary if that fails. */
 async function openReplica(options: ReplicaOptions): Promise<Replica> {
   try {
     return await Replica.open(options);
@@ -110,7 +110,7 @@ async function prepare(url: string, migrate: boolean): Promise<void> {
 async function withTimeout(task: Promise<void>): Promise<void> {
   const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(timeoutError('The task has not ended in time.')),
+    () => reject(timeoutError('The task did not end in time.')),
     RESPONSE_TIMEOUT_MS,
   );
   try {

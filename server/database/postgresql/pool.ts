@@ -3,26 +3,27 @@ import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { isRefusedByStandby, READ_ONLY } from './errors.ts';
 
-/** Connections of one process for requests. A transaction holds one, and so does each read while it runs. */
+/** Maximum per process, for requests. A transaction holds one until it ends, and so does each other query. */
 const MAX_CONNECTIONS = 10;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Longer than any statement of a request takes. Commands, migrations and maintenance have no such timeout. */
+/** Longer than any statement of a request should run. Commands, migrations and maintenance have no such timeout. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
-/** Longer, because PostgreSQL reports a statement timeout itself unless it hangs or cannot be reached. */
+/** Longer than the statement timeout, which PostgreSQL reports itself unless it hangs or cannot be reached. */
 export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
 /** A process that hangs in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 
 /**
- * Number of statements whose runs are counted, and so of names in use. Connections keep the plans of named statements.
+ * Maximum number of statements with a run count, and so of named statements in use. Each connection caches the plans of
+ * named statements.
  */
 const MAX_COUNTED_STATEMENTS = 500;
 
-/** Object identifiers of bigint and numeric. All values of the service are safe integers. */
+/** PostgreSQL's OIDs of bigint and numeric. All values of the service are safe integers. */
 const NUMBER_TYPE_OIDS = [20, 1700];
 
 /** Properties of errors that contain rows or statements. Logs must not contain them. */
@@ -32,7 +33,7 @@ const types = new pg.TypeOverrides();
 for (const type of NUMBER_TYPE_OIDS) types.setTypeParser(type, Number);
 
 export interface PoolOptions {
-  /** Shown in the views of PostgreSQL. */
+  /** Shown in PostgreSQL's `pg_stat_activity`. */
   applicationName?: string;
   maxConnections?: number;
   /** How long a query waits for a free or new connection. */
@@ -41,7 +42,7 @@ export interface PoolOptions {
   statementTimeoutMs?: number;
   /** 0 for no timeout. */
   idleInTransactionTimeoutMs?: number;
-  /** How long PostgreSQL may send nothing before a connection counts as lost. 0 for no timeout. */
+  /** Time without data from PostgreSQL after which a connection is closed. 0 for no timeout. */
   responseTimeoutMs?: number;
 }
 
@@ -68,7 +69,7 @@ export function openPool(
     keepAlive: true,
     types,
   });
-  // A lost connection fails the query that uses it. Without listeners, it would also end the process.
+  // A lost connection fails the query that uses it. Without these empty listeners, it would also end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
     client.on('error', () => {});
@@ -89,7 +90,7 @@ const statements = new LRUCache<string, { runs: number; name?: string }>({
   max: MAX_COUNTED_STATEMENTS,
 });
 
-/** A statement gets a name at this run. Most statements with a list of values run only once. */
+/** A statement gets a name at this run, because most statements with a list of values run only once. */
 const NAMED_AT_RUN = 3;
 
 let lastName = 0;

@@ -10,13 +10,13 @@ import { connect } from './dialect.ts';
 import { isConflict, isDenied, isMissingSchema, isPoolExhausted, isUnavailable } from './errors.ts';
 import { openPool } from './pool.ts';
 
-/** For each process. A read holds one connection until it ends. */
+/** Maximum per process. A read holds one connection until it ends. */
 const MAX_CONNECTIONS = 10;
 
 /** Maximum time of a read on the replica, including the wait for a connection. */
 const READ_TIMEOUT_MS = 1_000;
 
-/** The replica ends a statement whose connection was closed after READ_TIMEOUT_MS. */
+/** The replica cancels a statement by itself after this service has closed the connection at READ_TIMEOUT_MS. */
 const STATEMENT_TIMEOUT_MS = 2_000;
 
 const CHECK_INTERVAL_MS = 1_000;
@@ -25,11 +25,11 @@ const CHECK_INTERVAL_MS = 1_000;
 const STARTUP_TIMEOUT_MS = 5_000;
 const STARTUP_CHECK_INTERVAL_MS = 200;
 
-/** How often, and at which intervals, the primary is read until it shows what the replica shows. */
+/** How often, and at which intervals, a check reads a primary that seems to be behind its replica. */
 const MAX_PRIMARY_READS = 10;
 const PRIMARY_READ_INTERVAL_MS = 50;
 
-/** One round trip. The SELECT takes the snapshot of the transaction. */
+/** Sent together to save a round trip. The SELECT takes the snapshot of the transaction. */
 const BEGIN_AND_READ_STATE = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SELECT value AS revision, pg_is_in_recovery() AS "isStandby" FROM search_revision`;
 
@@ -40,7 +40,7 @@ interface SnapshotState {
 
 /** Identifies a state of the service's database. */
 interface DatabaseState {
-  /** Each database has its own, and its replicas have the same. */
+  /** Different for each database, and the same on its replicas. */
   cursorKey: Buffer;
   migrations: string[];
   revision: number;
@@ -48,23 +48,23 @@ interface DatabaseState {
   transaction: string;
 }
 
-/** The replica does not have all migrations of the primary yet. */
+/** The replica lacks migrations of the primary. */
 class OutdatedReplicaError extends OperatorError {}
 
-/** The replica is the right database, but its rows may differ from those of the primary. */
+/** The replica does not respond in time, is not a standby, or its rows may differ from those of the primary. */
 class UnusableReplicaError extends Error {}
 
 export interface ReplicaOptions {
   url: string;
-  /** The database of which it is a replica. */
+  /** The database that the replica must be a standby of. */
   primary: Database;
-  /** Called once when the replica cannot be used, and again only if it could be used in between. */
+  /** Called when the replica becomes unusable: once, until it is usable again. */
   onUnusable: (cause: unknown) => void;
 }
 
 /**
- * A PostgreSQL standby for reads that must be current. It is used only while it passes a check every second. A standby
- * that fails costs a read up to a second, because the read then runs on the primary.
+ * A PostgreSQL standby for reads that must be current. It is checked every second, and used only while the checks
+ * succeed. If it fails, a read runs on the primary, after at most a second.
  */
 export class Replica {
   readonly #url: string;
@@ -87,7 +87,7 @@ export class Replica {
       maxConnections: MAX_CONNECTIONS,
       connectTimeoutMs: READ_TIMEOUT_MS,
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-      // Every read has a timeout of its own.
+      // `#onSnapshot` has its own timeout.
       responseTimeoutMs: 0,
     });
     this.#pool.on('connect', (client) => {
@@ -98,8 +98,8 @@ export class Replica {
   }
 
   /**
-   * Opens a replica. Waits some seconds if it is about to replay migrations. If it cannot be reached, it is used as soon
-   * as it can.
+   * Opens a replica. Waits some seconds if it lacks migrations that it may be about to replay. A replica that cannot be
+   * reached is used later, after its first successful check.
    * @throws OperatorError if it belongs to another database, lacks migrations or rejects the login
    */
   static async open(options: ReplicaOptions): Promise<Replica> {
@@ -136,7 +136,7 @@ export class Replica {
 
   async close(): Promise<void> {
     this.#stopping.abort();
-    // Not closed by a message, because a replica that hangs would not respond.
+    // Not closed gracefully, because a replica that hangs would not respond.
     this.#closeConnections();
     await this.#pool.end();
   }
@@ -148,7 +148,7 @@ export class Replica {
     if (!this.#isUsable) return 'failed';
     try {
       return await this.#onSnapshot(async (snapshot, { isStandby, revision }) => {
-        // A promoted standby can have changes of its own.
+        // A promoted standby can have changes that the primary lacks.
         if (!isStandby) throw notStandby();
         return revision < minRevision ? 'behind' : { result: await read(snapshot) };
       });
@@ -180,7 +180,7 @@ export class Replica {
       const result = await onConnection(this.#databaseOf(client), (snapshot) =>
         work(snapshot, state),
       );
-      // The result does not wait for the end of the transaction.
+      // Not awaited, so that the result is returned without another round trip.
       client.query('COMMIT').then(
         () => release(false),
         () => release(true),
@@ -263,13 +263,15 @@ export class Replica {
 
   /**
    * Checks that the replica has the identity, the migrations and the history of the primary.
-   * @throws OperatorError if the operator must fix an error
+   * @throws OperatorError if the operator must fix the settings or the standby
    */
   async #check(): Promise<void> {
     const { isStandby, ...replica } = await this.#readReplicaState();
     let primary = await readState(this.#primary);
     if (!replica.cursorKey.equals(primary.cursorKey)) {
-      throw new OperatorError(`${this.#name} belongs to another database than DATABASE_URL.`);
+      throw new OperatorError(
+        `${this.#name} belongs to another database than DATABASE_URL. Use the URL of a standby of DATABASE_URL.`,
+      );
     }
     if (!isDeepStrictEqual(primary.migrations, replica.migrations)) {
       throw this.#outdated();
@@ -303,7 +305,7 @@ export class Replica {
       if (isMissingSchema(error)) throw this.#outdated(error);
       if (!isDenied(error)) throw error;
       throw new OperatorError(
-        `${this.#name} rejects the user name or the password, or does not let the user read the tables.`,
+        `${this.#name} rejects the user name or the password, or does not allow the user to read the tables.`,
         { cause: error },
       );
     }
@@ -321,7 +323,7 @@ export class Replica {
   }
 }
 
-/** Whether the replica may be usable again without a change of the settings. */
+/** Whether the replica may become usable again without a change of the settings. */
 function isTemporary(error: unknown): boolean {
   return isUnavailable(error) || isDenied(error) || error instanceof UnusableReplicaError;
 }
@@ -332,13 +334,13 @@ function notStandby(): UnusableReplicaError {
 
 function tooSlow(cause: unknown): UnusableReplicaError {
   return new UnusableReplicaError(
-    `The server of DATABASE_READ_URL has not responded within ${READ_TIMEOUT_MS} ms.`,
+    `The server of DATABASE_READ_URL did not respond within ${READ_TIMEOUT_MS} ms.`,
     { cause },
   );
 }
 
 async function begin(client: pg.PoolClient): Promise<SnapshotState> {
-  // The type of `pg` lacks the array of results for several statements.
+  // For several statements, `pg` returns an array of results, which its types lack.
   const [, result] = (await client.query(BEGIN_AND_READ_STATE)) as unknown as pg.QueryResult[];
   return result?.rows[0];
 }

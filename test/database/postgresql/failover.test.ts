@@ -13,7 +13,7 @@ import { type Server, startServer } from '../../support/server.ts';
 import { createSpace } from '../../support/spaces.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
-test('While DATABASE_URL leads to a standby, reads work and writes get 503, until it is promoted', async () => {
+test('While DATABASE_URL points to a standby, reads work and writes get 503, until it is promoted', async () => {
   await using proxy = await startSwitchingProxy();
   await using cluster = await startPostgresqlCluster();
   const { primaryUrl } = await cluster.createDatabase('standby');
@@ -48,7 +48,7 @@ test('While DATABASE_URL leads to a standby, reads work and writes get 503, unti
   expect(statuses).toEqual([200, 201, 200, 200]);
 }, 30_000);
 
-describe('If the primary is killed under load and the standby promoted,', () => {
+describe('If the primary is killed under load and the standby is promoted,', () => {
   test('synchronous replication loses no acknowledged write, and clients get only 503 until the service recovers', async () => {
     await using proxy = await startSwitchingProxy();
     await using cluster = await startPostgresqlCluster({ synchronousCommit: 'on' });

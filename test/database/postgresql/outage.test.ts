@@ -53,7 +53,7 @@ describe('While PostgreSQL is stopped', () => {
   }, 60_000);
 });
 
-test('A lost connection fails the request of its transaction, which does not run again', async () => {
+test('A lost connection fails the request of its transaction, and the transaction is not retried', async () => {
   const { client } = await app.register();
   // The change waits for this lock, in its transaction.
   const other = new pg.Client(url);
@@ -71,7 +71,7 @@ test('A lost connection fails the request of its transaction, which does not run
   expect(data.bio).toBe('');
 });
 
-test('While PostgreSQL hangs, queries and transactions fail in time, and their connections are not used again', async () => {
+test('While PostgreSQL hangs, queries and transactions time out, and their connections are not reused', async () => {
   const { engine } = app.context;
   const db = connect(openPool(url, { maxConnections: 2, responseTimeoutMs: 500 }));
   const readPid = async () => {
@@ -94,7 +94,7 @@ test('While PostgreSQL hangs, queries and transactions fail in time, and their c
   await db.destroy();
 });
 
-test('While PostgreSQL hangs, /readyz returns 503 within a few seconds, also without a free connection', async () => {
+test('While PostgreSQL hangs, /readyz returns 503 within a few seconds, even without a free connection', async () => {
   expect((await app.fetch('/readyz')).status).toBe(200);
   await server.suspend();
   const outcomes: { status: number; code?: string; seconds: number }[] = [];
@@ -120,7 +120,7 @@ test('While PostgreSQL hangs, /readyz returns 503 within a few seconds, also wit
   expect((await app.fetch('/readyz')).status).toBe(200);
 }, 60_000);
 
-test('While many queries wait for a connection, further requests get 503 at once', async () => {
+test('While many queries wait for a connection, further requests get 503 immediately', async () => {
   const { client } = await app.register();
   const other = new pg.Client(url);
   await other.connect();

@@ -10,7 +10,7 @@ const keys = fc
   .map((numbers) => numbers.sort((a, b) => a - b));
 
 describe('Packed keys', () => {
-  test('are the same after unpacking', () => {
+  test('unpack to the original keys', () => {
     fc.assert(
       fc.property(keys, (numbers) => {
         expect(unpackKeys(packKeys(numbers))).toEqual(numbers);
@@ -18,7 +18,7 @@ describe('Packed keys', () => {
     );
   });
 
-  test('take one byte for each neighbour of a key', () => {
+  test('need one byte for each consecutive key', () => {
     const neighbours = Array.from({ length: 100 }, (_, i) => 2 ** 37 + i);
     expect(packKeys(neighbours)).toHaveLength(6 + 99);
   });

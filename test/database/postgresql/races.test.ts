@@ -156,7 +156,7 @@ describe('Of concurrent requests to two processes,', () => {
     expect(await countParticipants(creator, space.space_id)).toBe(1);
   });
 
-  test('a removal holds although the user joins again at the same time', async () => {
+  test('a removed user who joins again at the same time stays removed', async () => {
     for (let round = 0; round < 4; round += 1) {
       const creator = await register();
       const space = await createSpace(creator);
@@ -180,7 +180,7 @@ describe('Of concurrent requests to two processes,', () => {
     }
   });
 
-  test('a join with an invitation code that was renewed meanwhile is rejected', async () => {
+  test('a join is rejected if its invitation code is renewed meanwhile', async () => {
     const creator = await register();
     const { space_id, invitation_code } = await createSpace(creator, { visibility: 'private' });
     const [client] = clientsOf(await register());
@@ -194,7 +194,7 @@ describe('Of concurrent requests to two processes,', () => {
     expect(status).toBe(404);
   });
 
-  test('a renewal of the invitation code does not give one to a space that becomes public', async () => {
+  test('a space that becomes public has no invitation code, even if it is renewed meanwhile', async () => {
     for (let round = 0; round < 4; round += 1) {
       const [one, two] = clientsOf(await register());
       const space = await api.createSpace({
@@ -216,7 +216,7 @@ describe('Of concurrent requests to two processes,', () => {
     }
   });
 
-  test('a space does not become public after another user has written in it meanwhile', async () => {
+  test('a space does not become public if another user sends a message to it meanwhile', async () => {
     const creator = await register();
     const space = await createSpace(creator, { visibility: 'private' });
     const guest = await register();
@@ -238,7 +238,7 @@ describe('Of concurrent requests to two processes,', () => {
     expect(status).toBe(409);
   });
 
-  test('an account that is suspended meanwhile does not create a space', async () => {
+  test('an account cannot create a space if it is suspended meanwhile', async () => {
     const user = await register();
     const [client] = clientsOf(user);
     const status = await interrupt(
@@ -337,7 +337,7 @@ describe('Of concurrent requests to two processes,', () => {
     expect(files.filter((name) => !owned.includes(name))).toEqual([]);
   });
 
-  test('a tag that one space loses while another gets it stays a tag of the other', async () => {
+  test('a tag that is removed from one space and added to another stays on the other', async () => {
     for (let round = 0; round < 10; round += 1) {
       const tags = [`tag${round}`];
       const [one, two] = [await register(), await register()];
@@ -359,7 +359,7 @@ describe('Of concurrent requests to two processes,', () => {
     await assertConsistent(first.context.engine);
   });
 
-  test('an edit and a join leave the search result with the current number of participants', async () => {
+  test('after an edit and a join, the search result has the current number of participants', async () => {
     const creator = await register();
     const { space_id } = await createSpace(creator, { title: 'Counted' });
     const guest = await register();
@@ -379,7 +379,7 @@ describe('Of concurrent requests to two processes,', () => {
     expect(data?.map(({ participant_count }) => participant_count)).toEqual([2]);
   });
 
-  test('edits of spaces with the same words leave an index that matches a rebuild', async () => {
+  test('after edits of spaces with the same words, the index matches a rebuild', async () => {
     const people = [await register(), await register(), await register(), await register()];
     const spaces: Space[] = [];
     for (const person of people) {
@@ -397,7 +397,7 @@ describe('Of concurrent requests to two processes,', () => {
     await assertConsistent(first.context.engine);
   });
 
-  test('those that change the search index wait for each other and run once', async () => {
+  test('changes of the search index wait for each other and run once', async () => {
     let runs = 0;
     const change = ({ context: { engine } }: typeof first) =>
       transactOnIndex(engine, async (trx) => {
@@ -409,7 +409,7 @@ describe('Of concurrent requests to two processes,', () => {
     expect(runs).toBe(6);
   });
 
-  test('two refreshes of the dictionary leave one that is current', async () => {
+  test('two refreshes of the dictionary leave it current', async () => {
     const { engine } = first.context;
     await createSpace(await register(), { title: 'Zeppelin Zeppelin' });
     await race('dictionary', [

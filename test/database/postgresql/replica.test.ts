@@ -123,10 +123,10 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
 
 describe('Searches with a read replica', () => {
   test.each([
-    ['replays at once', '0'],
+    ['replays immediately', '0'],
     ['replays with a delay', '20ms'],
   ])(
-    'see every change that was made before them, while the replica %s',
+    'see every earlier change while the replica %s',
     async (_, delay) => {
       await standby.set('recovery_min_apply_delay', delay);
       const standbyDb = connect(openPool(urls.standbyUrl, { maxConnections: 1 }));
@@ -184,7 +184,7 @@ describe('Searches with a read replica', () => {
     await waitForReplica();
   });
 
-  test('find the same pages by text and by tag as without it', async () => {
+  test('return the same pages by text and by tag as without a replica', async () => {
     const title = newWord();
     for (let i = 0; i < 30; i += 1) await createSpace(author, { title, tags: [title] });
     await cluster.catchUp();
@@ -207,7 +207,7 @@ describe('Searches with a read replica', () => {
     expect(withoutOrigin(found)).toBe(withoutOrigin([byText, byTag]));
   });
 
-  test('read from the primary if a statement conflicts with replay, and the replica stays in use', async () => {
+  test('run on the primary if a statement conflicts with replay, and the replica stays in use', async () => {
     await standby.set('max_standby_streaming_delay', '0');
     const primary = new pg.Client(urls.primaryUrl);
     await primary.connect();
@@ -254,7 +254,7 @@ describe('Searches with a read replica', () => {
     expect(await countReads(() => search(newWord()))).toMatchObject({ replica: 1 });
   });
 
-  test('do not fail when the replica is killed, and use it when it is back', async () => {
+  test('do not fail when the replica is killed, and use it again after it restarts', async () => {
     await waitForReplica();
     let isRunning = true;
     const searchRepeatedly = async () => {
@@ -278,7 +278,7 @@ describe('Searches with a read replica', () => {
     await waitForReplica();
   }, 40_000);
 
-  test('take at most about a second longer when the replica hangs, and then as long as without it', async () => {
+  test('take at most about a second longer when the replica hangs, and then no longer than without it', async () => {
     await waitForReplica();
     await standby.suspend();
     const timeSearches = (count: number) =>
@@ -305,7 +305,7 @@ describe('Searches with a read replica', () => {
   });
 });
 
-describe('At the start', () => {
+describe('At the start, the service', () => {
   let dataDir: string;
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'space-service-replica-'));
@@ -329,7 +329,7 @@ describe('At the start', () => {
     return error.message;
   };
 
-  test('refuses another database of the service, on a standby and on a primary', async () => {
+  test('rejects another database of the service, on a standby and on a primary', async () => {
     const other = await cluster.createDatabase('other');
     await (await openDatabase({ dataDir, databaseUrl: other.primaryUrl })).close();
     await cluster.catchUp();
@@ -338,7 +338,7 @@ describe('At the start', () => {
     }
   });
 
-  test('refuses a database without the migrations, and a wrong password', async () => {
+  test('rejects a database without the migrations, and a wrong password', async () => {
     const { standbyUrl } = await cluster.createDatabase('empty');
     const wrongPassword = urls.standbyUrl.replace(':secret@', ':wrong@');
     const missing = standbyUrl.replace('/empty', '/missing');
@@ -397,7 +397,7 @@ describe('At the start', () => {
   });
 });
 
-test('Searches read from the primary once the replica was promoted', async () => {
+test('Searches run on the primary after the replica is promoted', async () => {
   await waitForReplica();
   const title = newWord();
   await createSpace(author, { title });

@@ -32,7 +32,7 @@ const start = async (databaseUrl: string) => {
   return code;
 };
 
-test('If PostgreSQL cannot be reached, the exit code lets the service manager start the server again', async () => {
+test('If PostgreSQL cannot be reached, the exit code tells the service manager to restart the server', async () => {
   const unused = `postgres://${USER}:${PASSWORD}@127.0.0.1:${await freePort()}/spaces`;
   expect(await start(unused)).toBe(EX_TEMPFAIL);
   // Like a proxy without a primary.
@@ -40,7 +40,7 @@ test('If PostgreSQL cannot be reached, the exit code lets the service manager st
   expect(await start(proxy.urlOf(unused))).toBe(EX_TEMPFAIL);
 }, 30_000);
 
-test('If the settings are wrong, the exit code prevents another start', async () => {
+test('If the settings are wrong, the exit code tells the service manager not to restart the server', async () => {
   await using server = await startPostgresql();
   const missingFile = `${server.url}?sslrootcert=${join(dataDir, 'missing.pem')}`;
   const { code, stderr } = await runMain(missingFile);

@@ -43,7 +43,7 @@ test('Maintenance merges changes of the word index after a time without writes',
   expect(await countRows('word_blocks')).toBe(1);
 });
 
-test('Writes merge changes of the word index if there are many', async () => {
+test('A write merges the changes of the word index if there are too many', async () => {
   for (let key = 1; key <= 200; key += 1) {
     await engine.wordIndex.add(engine.db, [documentOf(key, `word${key}`)]);
   }
@@ -51,7 +51,7 @@ test('Writes merge changes of the word index if there are many', async () => {
   expect(await countRows('word_blocks')).toBeGreaterThan(1);
 });
 
-test('Removing a document that was not merged leaves nothing of it', async () => {
+test('Removing an unmerged document leaves no trace of it', async () => {
   await engine.wordIndex.add(engine.db, [documentOf(1, 'rye')]);
   await engine.wordIndex.remove(engine.db, [documentOf(1, 'rye')]);
   expect(await countRows('word_changes')).toBe(0);

@@ -151,7 +151,7 @@ describe('The word index', () => {
     await expectMatches({ pattern: { allOf: words }, scope: 'all' }, LAST_KEY, 10);
   });
 
-  test('has the same documents after some were removed and added again', async () => {
+  test('matches the expected documents after some were removed and added again', async () => {
     await fc.assert(
       fc.asyncProperty(changes(400), query, async (changed, each) => {
         const { removed, added } = toggle(changed);
@@ -163,7 +163,7 @@ describe('The word index', () => {
     );
   }, 60_000);
 
-  test('has the same documents after a document was replaced several times', async () => {
+  test('matches the expected documents after one was replaced several times', async () => {
     await fc.assert(
       fc.asyncProperty(
         changes(5),
@@ -192,7 +192,7 @@ describe('The word index', () => {
     await expectSameTerms();
   }, 60_000);
 
-  test('has the same documents after batches of changes in one transaction', async () => {
+  test('matches the expected documents after batches of changes in one transaction', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(changes(200), { minLength: 1, maxLength: 4 }),
@@ -216,7 +216,7 @@ describe('The word index', () => {
     await expectSameTerms();
   }, 60_000);
 
-  test('has no blocks after all documents were removed', async () => {
+  test('has no blocks after all documents are removed', async () => {
     await wordIndex.remove(db, [...present.values()]);
     present.clear();
     const { count } = await db

@@ -13,14 +13,14 @@ import { isUnavailable } from '../errors.ts';
 const LEASE_SECONDS = 120;
 
 /**
- * After no write for this long, recent changes are merged into the word index. Searches then read less, and the words of
- * deleted spaces are gone.
+ * Time without changes of the search index after which recent changes are merged into the blocks of the word index.
+ * Searches then read less, and the words of deleted spaces are removed.
  */
 const MERGE_INTERVAL_MS = 10_000;
 
 /**
- * Erases deleted rows, merges changes of the word index and refreshes the dictionary, in one of the processes that share the database. PostgreSQL itself
- * runs vacuum and checkpoints.
+ * Erases deleted rows, merges changes of the word index and refreshes the dictionary, in one of the processes that
+ * share the database. PostgreSQL itself runs vacuum and checkpoints.
  */
 export class PostgresqlMaintenance implements Maintenance {
   readonly #engine: Engine;
@@ -64,7 +64,7 @@ export class PostgresqlMaintenance implements Maintenance {
       SELECT value AS revision, EXISTS (SELECT FROM word_changes) AS "hasChanges"
       FROM search_revision`.execute(this.#engine.db);
     const [{ revision, hasChanges } = { revision: 0, hasChanges: false }] = rows;
-    // While there are writes, they merge the changes themselves.
+    // Frequent writes merge the changes themselves.
     const isQuiet = revision === this.#checkedRevision;
     this.#checkedRevision = revision;
     if (!isQuiet || !hasChanges) return;

@@ -9,7 +9,7 @@ import { PostgresqlMaintenance } from './maintenance.ts';
 /** One for a task, one for maintenance, and one for the snapshot of a dictionary refresh. */
 const MAX_CONNECTIONS = 3;
 
-/** Longer than any statement of maintenance takes until its first row. */
+/** Longer than any statement of maintenance takes to return its first row. */
 const RESPONSE_TIMEOUT_MS = 120_000;
 
 const db = connect(

@@ -13,16 +13,16 @@ import {
 } from './postings.ts';
 import { AFTER_ALL_TERMS, type Term } from './terms.ts';
 
-/** A row of `word_blocks`: the postings after the `upper` of the previous block, up to and including its own. */
+/** A row of `word_blocks`: the postings after the previous block's `upper`, up to and including its own `upper`. */
 interface Block {
   upper: Position;
   postings: Buffer;
 }
 
-/** A larger block is split. Small enough for six rows and a changed one to fit into a page. */
+/** Larger blocks are split. Six rows of this size and one changed version fit into a page. */
 const MAX_BLOCK_BYTES = 1_100;
 
-/** When a block is split, lists longer than this are divided, too. */
+/** When a block is split, longer lists are divided between the parts. */
 const MAX_UNDIVIDED_BYTES = 200;
 
 /** Number of postings per statement if few blocks change. */
@@ -31,13 +31,14 @@ const POSITIONS_PER_STATEMENT = 500;
 /** Number of postings per statement if most blocks change. */
 const POSTINGS_PER_STATEMENT = 20_000;
 
-/** About the size of a block with its row, and of its page's free space. */
+/** Approximate size of a row with its block, including its share of the page's free space. */
 const BYTES_PER_BLOCK = 1_200;
 
 /**
- * Adds keys to posting lists and removes keys from them. Reads either all blocks between those that change, if most
- * change, or only those that change.
+ * Adds keys to posting lists and removes keys from them. If most blocks change, reads all blocks in between, too.
+ * Otherwise, reads only those that change.
  * @param changes in the order of their terms
+ * @param isDense whether most blocks change; estimated if omitted
  */
 export async function changeLists(
   db: Database,
@@ -51,8 +52,8 @@ export async function changeLists(
     const isFirst = writes.inserted.length + writes.updated.length + writes.deleted.length === 0;
     const computeWrites = async () => {
       const positions = readsAll
-        ? queue.nextRange(POSTINGS_PER_STATEMENT)
-        : queue.next(POSITIONS_PER_STATEMENT);
+        ? queue.peekRange(POSTINGS_PER_STATEMENT)
+        : queue.peekPositions(POSITIONS_PER_STATEMENT);
       const blocks = await (readsAll ? readRange : readAt)(db, positions);
       // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
       if (!isFirst) await yieldToEventLoop();
@@ -80,7 +81,7 @@ async function readRange(db: Database, positions: readonly Position[]): Promise<
   return rows.map(blockOf);
 }
 
-/** Returns the blocks that contain these positions. Each iteration skips to the first one after the previous block. */
+/** Returns the blocks that contain these positions. Each iteration skips to the first position after the last block. */
 async function readAt(db: Database, positions: readonly Position[]): Promise<Block[]> {
   const { rows } = await sql<Row>`
     WITH RECURSIVE wanted AS (SELECT ${toBytes(positions)}::bytea[] AS positions), found AS (
@@ -111,9 +112,9 @@ interface BlockWrites {
 }
 
 /**
- * Applies the next changes.
- * @param blocks those that contain the next changes; the last changes can be after all blocks
- * @param through the last position that was looked up
+ * Applies the next changes of the queue to blocks, and returns the rows to write.
+ * @param blocks must contain the next changes, except those after the last block of the index
+ * @param through the last position that `blocks` were read for
  */
 function collectWrites(
   blocks: readonly Block[],
@@ -122,7 +123,7 @@ function collectWrites(
 ): BlockWrites {
   const writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
   for (const { upper, postings } of blocks) {
-    const changes = queue.take(upper);
+    const changes = queue.dequeueThrough(upper);
     if (changes.length === 0) continue;
     const changed = split(upper, changePostings(postings, changes));
     if (changed.length === 0) writes.deleted.push(upper);
@@ -132,7 +133,7 @@ function collectWrites(
     }
   }
   if ((blocks.at(-1)?.upper ?? '') < through) {
-    const added = changePostings(Buffer.alloc(0), queue.take(LAST_POSITION));
+    const added = changePostings(Buffer.alloc(0), queue.dequeueThrough(LAST_POSITION));
     writes.inserted.push(...split(LAST_POSITION, added));
   }
   return writes;
@@ -166,7 +167,7 @@ function changePostings(bytes: Buffer, changes: readonly Change[]): Postings[] {
   return changed;
 }
 
-/** Divides postings into blocks of about equal size. The last one has `upper`. */
+/** Divides postings into blocks of about equal size. The last block ends at `upper`. */
 function split(upper: Position, postings: readonly Postings[]): Block[] {
   const bytes = postings.reduce((sum, each) => sum + packedLength(each), 0);
   const target = bytes / Math.ceil(bytes / MAX_BLOCK_BYTES);

@@ -8,9 +8,9 @@ export interface Change {
   removed: readonly number[];
 }
 
-/** Changes in the order of their positions. */
+/** A queue of changes in the order of their positions. */
 export class ChangeQueue {
-  /** In descending order of their terms. */
+  /** In descending order of terms, so that the next change is the last element. */
   readonly #rest: Change[];
   /** Number of postings to add or remove. */
   readonly size: number;
@@ -24,8 +24,8 @@ export class ChangeQueue {
     return this.#rest.length === 0;
   }
 
-  /** Returns the positions of the next changes: about `count`, or more, because a term is not divided. */
-  next(count: number): Position[] {
+  /** Returns at least `count` positions of the next changes, if there are as many. Does not divide a term. */
+  peekPositions(count: number): Position[] {
     const positions: Position[] = [];
     for (let i = this.#rest.length - 1; i >= 0 && positions.length < count; i -= 1) {
       const { term, added, removed } = this.#rest[i] as Change;
@@ -34,8 +34,8 @@ export class ChangeQueue {
     return positions;
   }
 
-  /** Returns the positions of the first and the last of the next changes. */
-  nextRange(count: number): [first: Position, last: Position] {
+  /** Returns the first and the last position of at least `count` next changes. Does not divide a term. */
+  peekRange(count: number): [first: Position, last: Position] {
     let rest = count;
     let i = this.#rest.length;
     while (i > 0 && rest > 0) {
@@ -50,22 +50,22 @@ export class ChangeQueue {
     ];
   }
 
-  /** Removes and returns the changes up to a position. */
-  take(upper: Position): Change[] {
+  /** Removes and returns the changes up to and including a position. */
+  dequeueThrough(upper: Position): Change[] {
     const [upperTerm, upperKey] = [termAt(upper), keyAt(upper)];
-    const taken: Change[] = [];
+    const dequeued: Change[] = [];
     while (true) {
       const change = this.#rest.at(-1);
-      if (!change || change.term > upperTerm) return taken;
+      if (!change || change.term > upperTerm) return dequeued;
       this.#rest.pop();
       if (change.term < upperTerm) {
-        taken.push(change);
+        dequeued.push(change);
         continue;
       }
       const [before, after] = divide(change, upperKey);
-      if (before) taken.push(before);
+      if (before) dequeued.push(before);
       if (after) this.#rest.push(after);
-      return taken;
+      return dequeued;
     }
   }
 }

@@ -11,14 +11,14 @@ import {
   wordTerm,
 } from './terms.ts';
 
-// The postings of one document lie in dozens of blocks. So the table `word_changes` collects documents that were added
-// or removed, and they are merged into the blocks together. Searches read the whole table.
+// The postings of one document are in dozens of blocks. So added and removed documents are collected in the table
+// `word_changes` and merged into the blocks together. Searches read the whole table.
 //
-// In all functions that write, the caller's transaction must be the only one that changes the word index. It is, if it
-// has written `public_spaces`: the trigger of this table locks the row of `search_revision`. Other transactions are
-// rolled back by a conflict if they change the same block.
+// In all functions that write, the caller's transaction must be the only one that changes the word index. Writing
+// `public_spaces` first ensures this, because its trigger locks the row of `search_revision`. Without it, transactions
+// that change the same block conflict, and one of them is rolled back.
 
-/** More changes are merged. A higher number makes writes faster and searches slower. */
+/** If there are more changes, they are merged. A higher number makes writes faster and searches slower. */
 const MAX_CHANGES = 64;
 
 /** A document with all its words. */
@@ -82,7 +82,7 @@ async function mergeIfMany(db: Database): Promise<void> {
 
 interface ChangeRow {
   key: number;
-  /** The words that the blocks have; null if they lack the document. */
+  /** The words of the document in the blocks; null if it is not in the blocks. */
   removed: string | null;
   /** The words that the document has now; null if it was removed. */
   added: string | null;
@@ -99,22 +99,22 @@ export async function mergeChanges(db: Database): Promise<void> {
   await changeLists(db, changesOf(documentsWith('added'), documentsWith('removed')));
 }
 
-/** Returns how many documents each word of scope `all` gains by the changes. Negative if it loses some. */
-export async function readGainedDocuments(db: Database): Promise<Map<Term, number>> {
+/** Returns by how much the unmerged changes increase the number of documents of each word of scope `all`. */
+export async function readCountDeltas(db: Database): Promise<Map<Term, number>> {
   const { rows } = await sql<ChangeRow>`SELECT key, removed, added FROM word_changes`.execute(db);
-  const gained = new Map<Term, number>();
+  const deltas = new Map<Term, number>();
   const count = (words: string | null, by: number) => {
     for (const word of words === null ? [] : split(words)) {
       if (isTitleWord(word)) continue;
       const term = wordTerm(word);
-      gained.set(term, (gained.get(term) ?? 0) + by);
+      deltas.set(term, (deltas.get(term) ?? 0) + by);
     }
   };
   for (const { removed, added } of rows) {
     count(removed, -1);
     count(added, 1);
   }
-  return gained;
+  return deltas;
 }
 
 function split(words: string): MarkedWord[] {
@@ -144,7 +144,7 @@ function keysByTerm(documents: readonly MarkedDocument[]): Map<Term, number[]> {
     lists.set(term, list);
     return list;
   };
-  // Cached, because words repeat and each has several lists.
+  // Cached, because words repeat and each word has several lists.
   const listsOfWords = new Map<MarkedWord, number[][]>();
   for (const { key, words } of documents.toSorted((a, b) => a.key - b.key)) {
     for (const word of words) {

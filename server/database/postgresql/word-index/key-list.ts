@@ -1,10 +1,10 @@
 import type { KeyBlock } from './read-blocks.ts';
 import type { Term } from './terms.ts';
 
-/** 41 popularity steps of 2³² keys each, see `documentKey`. Only estimates depend on it. */
+/** 41 popularity steps of 2³² keys each, see `documentKey`. Used only for estimates. */
 const END_OF_KEYS = 41 * 2 ** 32;
 
-/** A range of keys that was read, and the keys of the list in it. */
+/** A range of keys that was read, and the list's keys in this range. */
 interface Section {
   from: number;
   /** Inclusive; Infinity at the end of the list. */
@@ -23,7 +23,7 @@ export class KeyList {
     this.term = term;
   }
 
-  /** Adds the next blocks from a key on. Fewer blocks than requested mean that the list ends. */
+  /** Adds the next blocks, starting at a key. If there are fewer blocks than requested, the list ends. */
   addNextBlocks(from: number, blocks: readonly KeyBlock[], requested: number): void {
     let begin = from;
     let count = 0;
@@ -66,12 +66,12 @@ export class KeyList {
     else if (section.from < other.from) this.#sections[at] = section;
   }
 
-  /** Share of the possible keys that the list contains, in the part that `addNextBlocks` added last. */
+  /** Fraction of all possible keys that the list contains, in the range that `addNextBlocks` added last. */
   get density(): number {
     return this.#density;
   }
 
-  /** Returns the first key from `position` on that was not read yet. */
+  /** Returns the first unread key at or after `position`. */
   firstUnread(position: number): number {
     let unread = position;
     for (let section = this.#sectionOf(unread); section; section = this.#sectionOf(unread)) {
@@ -92,7 +92,7 @@ export class KeyList {
     return section.keys[firstFrom(section.keys, key)] === key;
   }
 
-  /** Returns the keys of the range in ascending order. All of it must have been read. */
+  /** Returns the keys of a range in ascending order. The whole range must have been read. */
   keysBetween(from: number, before: number): number[] {
     const found: number[] = [];
     let next = from;

@@ -1,5 +1,5 @@
-// Ascending keys with delta encoding: the first key, then the difference of each key to the previous one. Each number
-// is an unsigned LEB128 varint, most of one to three bytes. No bitwise shifts, because they truncate keys to 32 bits.
+// Delta encoding of ascending keys: the first key, then the difference of each key from the previous one. Each number
+// is an unsigned LEB128 varint, usually of one to three bytes. Bitwise shifts would truncate keys to 32 bits.
 
 /** Set in all bytes of a varint except the last one. The other seven bits are a digit of base 128. */
 const CONTINUATION_BIT = 128;
@@ -48,7 +48,7 @@ export function varintsLength(bytes: Uint8Array, start: number, count: number): 
   return end - start;
 }
 
-/** Writes a varint at `start`. Returns its end. */
+/** Writes a varint at `start`. Returns the index after it. */
 export function writeVarint(bytes: Uint8Array, value: number, start: number): number {
   let rest = value;
   let at = start;

@@ -1,17 +1,17 @@
 import { AFTER_ALL_TERMS, type Term } from './terms.ts';
 
 /**
- * The place of a posting in the index: the bytes of its term, a zero byte and six bytes of its key. They sort like
- * postings, because no term contains a byte below FIRST_BYTE_OF_TERMS.
+ * The position of a posting in the index: the bytes of its term, a zero byte and six bytes of its key. Positions sort
+ * by term and then by key, because no term contains a byte below MIN_TERM_BYTE.
  */
 export type Position = string;
 
 /** Terms contain no control characters. */
-export const FIRST_BYTE_OF_TERMS = '\x20';
+export const MIN_TERM_BYTE = '\x20';
 
 export const KEY_BYTES = 6;
 
-/** `upper` of the last block, so that it does not change when greater postings are added. */
+/** `upper` of the last block. Greater than every position, so that appending postings does not change it. */
 export const LAST_POSITION = positionOf(AFTER_ALL_TERMS, 2 ** (8 * KEY_BYTES) - 1);
 export const LAST_UPPER = Buffer.from(LAST_POSITION, 'latin1');
 
@@ -31,7 +31,7 @@ export function keyAt(position: Position): number {
 
 /** A position after all postings of a term. */
 export function endOf(term: Term): Position {
-  return term + FIRST_BYTE_OF_TERMS;
+  return term + MIN_TERM_BYTE;
 }
 
 export function toBytes(positions: readonly Position[]): Buffer[] {

@@ -1,10 +1,11 @@
 import { packKeys, readVarint, unpackKeys, varintsLength, writeVarint } from './packed-keys.ts';
 import type { Term } from './terms.ts';
 
-// The posting lists of consecutive terms, as bytes. Each list has a header: how many bytes of its term are those of the
-// previous term, the number of the other bytes, the other bytes, and the number of keys. The packed keys follow.
+// The posting lists of consecutive terms as bytes, with prefix compression of the terms. Each list has a header: the
+// number of bytes that its term shares with the previous term, the number of its other bytes, these bytes, and the
+// number of keys. The packed keys follow.
 
-/** Two lengths of one byte, and the number of keys in a block. */
+/** Two lengths of one byte each, and the number of keys as a varint. Without the bytes of the term. */
 const MAX_HEADER_BYTES = 5;
 
 /** The keys of a term in a block. */
@@ -65,7 +66,7 @@ function sharedLength(a: string, b: string): number {
   return length;
 }
 
-/** Returns how many bytes the postings take in a block at most. */
+/** Returns the maximum number of bytes of the postings in a block. */
 export function packedLength({ term, packed }: Postings): number {
   return MAX_HEADER_BYTES + term.length + packed.length;
 }

@@ -2,10 +2,10 @@ import { CompiledQuery, sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import {
   endOf,
-  FIRST_BYTE_OF_TERMS,
   KEY_BYTES,
   keyAt,
   LAST_UPPER,
+  MIN_TERM_BYTE,
   positionOf,
   termAt,
   toBytes,
@@ -13,13 +13,13 @@ import {
 import { keysOfTerm, type Postings, unpackPostings } from './postings.ts';
 import { AFTER_ALL_TERMS, FIRST_WORD, type MarkedWord, type Term } from './terms.ts';
 
-// A posting is a term and the key of a document with it. The index has all postings in the order of their terms and
-// keys, divided into blocks of about the same number of bytes. So a block has a part of the list of a frequent term, or
-// the whole lists of many rare ones.
+// A posting is a term and the key of a document that contains it. The index has all postings, sorted by term and then
+// by key, and divided into blocks of about the same number of bytes. So a block contains a part of the list of a
+// frequent term, or the whole lists of many rare terms.
 
 /** The keys of a term in one block. */
 export interface KeyBlock {
-  /** The keys are those up to this one. Infinity in the last block with the term. */
+  /** The block has the keys of the term up to this one. Infinity in the last block with the term. */
   upper: number;
   keys: number[];
 }
@@ -31,7 +31,7 @@ export interface ListRequest {
   from: number;
 }
 
-/** The words of a prefix that one block contains. */
+/** The words in one block that begin with a prefix. */
 export interface PrefixBlock {
   /** The last posting that the block can contain. */
   upperTerm: Term;
@@ -40,10 +40,10 @@ export interface PrefixBlock {
   postings: Postings[];
 }
 
-/** Bounds the cost of a prefix for which someone has made up many words. About seventy rare words fit into a block. */
+/** Limits the cost of a prefix that many invented words begin with. About seventy rare words fit into a block. */
 const MAX_BLOCKS_OF_PREFIX = 1_000;
 
-/** A document that has changed since the last merge. It can be in the blocks with other words. */
+/** A document that has changed since the last merge. The blocks can contain it with its earlier words. */
 export interface ChangedDocument {
   key: number;
   /** Undefined if it was removed. */
@@ -57,13 +57,12 @@ interface BlockRow {
   postings: Buffer;
 }
 
-// Plain text, because these statements run in every search, and compiling them would take longer than running them.
-//
-// The parameters are in subqueries, so that the planner cannot estimate the number of elements. Otherwise, it would
-// plan every execution again.
+// These statements are plain text, because compiling them with Kysely takes longer than running them, and every search
+// runs them. Their parameters are in subqueries, so that the planner cannot estimate the number of elements. Otherwise,
+// it would plan every execution again.
 
 const LAST_UPPER_SQL = `'\\x${LAST_UPPER.toString('hex')}'::bytea`;
-const FIRST_BYTE_SQL = `'\\x${Buffer.from(FIRST_BYTE_OF_TERMS).toString('hex')}'::bytea`;
+const MIN_TERM_BYTE_SQL = `'\\x${Buffer.from(MIN_TERM_BYTE).toString('hex')}'::bytea`;
 
 const positionSql = (term: string, key: string) =>
   `(${term} || '\\x00'::bytea || substring(int8send(${key}) FROM ${8 - KEY_BYTES + 1}))`;
@@ -72,7 +71,7 @@ const termSql = (position: string) =>
 const keySql = (position: string) =>
   `('x' || encode(substring(${position} FROM length(${position}) - ${KEY_BYTES - 1}), 'hex'))::bit(${8 * KEY_BYTES})::bigint`;
 
-/** The next blocks of lists. The end of a list can be in the first block after its last position. */
+/** The next blocks of lists. The last block of a list can end after the last position of the list. */
 const nextBlocksSql = (count: number) => `
   SELECT lists.number::int - 1 AS list, block.upper, block.postings
   FROM unnest((SELECT $1::bytea[]), (SELECT $2::bytea[])) WITH ORDINALITY
@@ -83,7 +82,7 @@ const nextBlocksSql = (count: number) => `
       ${LAST_UPPER_SQL})
     ORDER BY upper LIMIT ${count}) AS block`;
 
-/** The blocks of `PrefixBlock`. Each iteration skips the other blocks of the last word of a block. */
+/** The blocks of prefixes. Each iteration skips the remaining blocks of the last word in the previous block. */
 const PREFIX_BLOCKS_SQL = `
   SELECT prefixes.number::int - 1 AS list, block.upper, block.postings
   FROM unnest((SELECT $3::bytea[]), (SELECT $4::bytea[])) WITH ORDINALITY
@@ -93,7 +92,7 @@ const PREFIX_BLOCKS_SQL = `
       UNION ALL
       SELECT following.upper, following.postings FROM found, LATERAL (
         SELECT upper, postings FROM word_blocks
-        WHERE found.upper < prefixes."end" AND upper >= ${termSql('found.upper')} || ${FIRST_BYTE_SQL}
+        WHERE found.upper < prefixes."end" AND upper >= ${termSql('found.upper')} || ${MIN_TERM_BYTE_SQL}
         ORDER BY upper LIMIT 1) AS following
     ) SELECT * FROM found LIMIT ${MAX_BLOCKS_OF_PREFIX}) AS block`;
 
@@ -132,8 +131,8 @@ interface FirstRow extends BlockRow {
 }
 
 /**
- * Reads the beginnings of posting lists, and the words that begin with prefixes, in one statement. It also reads the
- * changes that are not in the blocks yet, so that each change is either in them or in the blocks.
+ * Reads the beginnings of posting lists, and the words that begin with prefixes. The same statement reads the unmerged
+ * changes, so that no change is missing or applied twice if a merge runs at the same time.
  * @param count number of blocks of each list
  */
 export async function readFirstBlocks(

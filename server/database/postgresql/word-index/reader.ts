@@ -21,19 +21,19 @@ import { markWord, prefixTerm, type Term, wordTerm } from './terms.ts';
 /** Number of blocks of each list that the first statement reads. */
 const FIRST_BLOCKS = 2;
 
-/** Each further statement reads four times as many blocks as the one before, up to this number. */
+/** Each further statement reads four times as many blocks of each list as the previous one, up to this number. */
 const MAX_BLOCKS = 128;
 
 /** Maximum number of candidates in the first step. It doubles with each step, up to MAX_CANDIDATES. */
 const FIRST_CANDIDATES = 256;
 const MAX_CANDIDATES = 4_096;
 
-/** A `WordPattern` with the posting lists of its terms. */
+/** A `WordPattern` in which each term is replaced by its posting list. */
 type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] };
 
 /**
- * Reads the posting lists in steps. The candidates of a step are keys of the rarest part of the pattern. Of the other
- * lists, it reads only the blocks that can contain a candidate.
+ * Reads posting lists in steps. The candidates of a step are keys of the rarest part of the pattern. From the other
+ * lists, the reader fetches only the blocks that can contain a candidate.
  */
 export class PostgresqlWordReader implements WordReader {
   readonly #db: Database;
@@ -99,7 +99,7 @@ export class PostgresqlWordReader implements WordReader {
     return found;
   }
 
-  /** Reads the beginnings of all lists of a search in one statement. The first time, also those of planned searches. */
+  /** Reads the unread lists of a search and of the planned searches: the beginning of each, in one statement. */
   async #open(search: PlannedSearch): Promise<void> {
     const lists = new Map<Term, ListRequest>();
     const prefixes = new Set<Term>();
@@ -128,12 +128,12 @@ export class PostgresqlWordReader implements WordReader {
     for (const [i, prefix] of [...prefixes].entries()) {
       this.#addPrefix(prefix, read.prefixes[i] ?? []);
     }
-    // Those of the first statement remain valid, because blocks that are read later have at most more documents.
+    // Those of the first statement stay valid, because blocks that are read later can only have additional documents.
     if (!this.#isOpen) for (const { key, words } of read.changes) this.#changes.set(key, words);
     this.#isOpen = true;
   }
 
-  /** @param pattern a part of a query that was opened */
+  /** @param pattern a part of a query that was passed to `#open` */
   #listsOf(pattern: WordPattern, scope: WordScope): ListPattern {
     if ('allOf' in pattern)
       return { allOf: pattern.allOf.map((part) => this.#listsOf(part, scope)) };
@@ -149,7 +149,7 @@ export class PostgresqlWordReader implements WordReader {
     return list;
   }
 
-  /** Unites the words that have all their keys in one block. The others have a list each. */
+  /** Adds a prefix as the union of its words. Words with keys in several blocks get a list each. */
   #addPrefix(prefix: Term, blocks: readonly PrefixBlock[]): void {
     const keys: number[] = [];
     const lists: KeyList[] = [];
@@ -180,7 +180,7 @@ function partsOf(pattern: Exclude<WordPattern, { term: string }>): WordPattern[]
   return 'allOf' in pattern ? pattern.allOf : pattern.anyOf;
 }
 
-/** Returns the term with the list of a word or prefix; or the prefix itself, if it has no list. */
+/** Returns the term of a word or prefix, and whether it has a posting list. */
 function termOf(
   { term, isPrefix }: { term: string; isPrefix: boolean },
   scope: WordScope,
@@ -218,7 +218,7 @@ async function readContaining(
   }
 }
 
-/** Returns lists that together contain every match: those of the part with the fewest keys. */
+/** Returns lists that together contain every match: those of the part that seems to have the fewest keys. */
 function rarestLists(pattern: ListPattern, position: number): KeyList[] {
   if (pattern instanceof KeyList) return [pattern];
   if ('anyOf' in pattern) return pattern.anyOf.flatMap((part) => rarestLists(part, position));

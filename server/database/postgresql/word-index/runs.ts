@@ -7,12 +7,12 @@ import { packKeys, unpackKeys } from './packed-keys.ts';
 import { type Postings, packPostings, unpackPostings } from './postings.ts';
 import type { Term } from './terms.ts';
 
-// Each batch of an import changes most blocks of the index. If it wrote them, an import would write the index as many
-// times as it has batches, and PostgreSQL would keep all versions. So each batch becomes a run in a temporary table, and
-// the runs are merged into the blocks at the end. All runs are divided into the same parts, each a range of terms, so
-// that only one part at a time is in memory.
+// Each batch of an import changes most blocks of the index. Writing them for each batch would rewrite the whole index
+// many times, and PostgreSQL would keep all versions. So each batch becomes a sorted run in a temporary table, and the
+// runs are merged into the blocks at the end. All runs are divided into the same parts, each a range of terms, so that
+// only one part at a time is in memory.
 
-const PARTS = 256;
+const MAX_PARTS = 256;
 
 /** The changes of a part in one run. */
 interface RunRow {
@@ -21,7 +21,7 @@ interface RunRow {
   removed: Buffer;
 }
 
-/** Removes and adds any number of documents. */
+/** See `WordIndex.changeMany`. */
 export async function changeMany(
   db: Database,
   batches: AsyncIterable<DocumentChanges>,
@@ -38,7 +38,7 @@ export async function changeMany(
   }
   if (!parts) return;
   await sql`CREATE INDEX ON word_runs (part, number)`.execute(db);
-  for (let part = 0; part < PARTS; part += 1) await mergePart(db, part);
+  for (let part = 0; part < MAX_PARTS; part += 1) await mergePart(db, part);
   await sql`DROP TABLE word_runs`.execute(db);
 }
 
@@ -47,21 +47,22 @@ async function createRuns(db: Database): Promise<void> {
     number bigint GENERATED ALWAYS AS IDENTITY, part integer NOT NULL,
     added bytea NOT NULL, removed bytea NOT NULL
   ) ON COMMIT DROP`.execute(db);
-  // They are packed already.
+  // Not compressed, because the keys are packed already.
   await sql`ALTER TABLE word_runs
     ALTER COLUMN added SET STORAGE EXTERNAL, ALTER COLUMN removed SET STORAGE EXTERNAL`.execute(db);
 }
 
 /** Ranges of terms with about the same number of postings in the first run. */
 class Parts {
-  /** The first term of each part but the first. */
+  /** The first term of each part except the first part. */
   readonly #begins: Term[] = [];
 
   constructor(changes: readonly Change[]) {
     const size = changes.reduce((sum, change) => sum + sizeOf(change), 0);
     let postings = 0;
     for (const change of changes) {
-      if (postings >= ((this.#begins.length + 1) * size) / PARTS) this.#begins.push(change.term);
+      if (postings >= ((this.#begins.length + 1) * size) / MAX_PARTS)
+        this.#begins.push(change.term);
       postings += sizeOf(change);
     }
   }

@@ -1,8 +1,8 @@
 import type { WordScope } from '../../engine.ts';
 
 /**
- * Prefixes with up to this many letters have a list. A longer one is searched as the words that begin with it. There
- * are usually few of them, and they are neighbours in the index.
+ * Prefixes with up to this many letters have a posting list. For a longer prefix, a search reads all words that begin
+ * with it. There are usually few of them, and they are neighbours in the index.
  */
 const MAX_PREFIX_LETTERS = 6;
 
@@ -19,7 +19,7 @@ export const FIRST_WORD = '#';
  */
 export type Term = string;
 
-/** Sorts after every term, because UTF-8 has no such byte. */
+/** Sorts after every term, because UTF-8 never contains this byte. */
 export const AFTER_ALL_TERMS: Term = '\xff';
 
 /** A word of scope `all`, or a word of scope `title` with its mark. */
@@ -49,14 +49,14 @@ export function wordOfTerm(term: Term): string {
   return Buffer.from(term, 'latin1').toString();
 }
 
-/** Returns the term of the documents with a word that begins with a prefix; undefined if it has no list. */
+/** Returns the term of a prefix, with the mark of its scope; undefined if the prefix is too long to have a list. */
 export function prefixTerm(prefix: string, scope: WordScope): Term | undefined {
   return [...prefix].length > MAX_PREFIX_LETTERS
     ? undefined
     : PREFIX_MARK + wordTerm(markWord(prefix, scope));
 }
 
-/** Returns the terms of a document with a word: the word and its prefixes. */
+/** Returns the terms under which a document with the word is indexed: the word and its prefixes. */
 export function termsOfMarkedWord(word: MarkedWord): Term[] {
   const terms = [wordTerm(word)];
   if (isSliceTerm(word)) return terms;
@@ -69,7 +69,7 @@ export function termsOfMarkedWord(word: MarkedWord): Term[] {
   return terms;
 }
 
-/** This index finds slices by their range of keys. Their terms are never searched, so they need no prefixes. */
+/** Whether the word is the term of a slice. Searches use the key range of a slice instead, so it needs no prefixes. */
 function isSliceTerm(word: MarkedWord): boolean {
   return word.startsWith('#');
 }

@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { Database, WordIndex } from '../../engine.ts';
-import { addDocuments, mergeChanges, readGainedDocuments, removeDocuments } from './changes.ts';
+import { addDocuments, mergeChanges, readCountDeltas, removeDocuments } from './changes.ts';
 import { readWordSizes } from './read-blocks.ts';
 import { PostgresqlWordReader } from './reader.ts';
 import { changeMany } from './runs.ts';
 import { AFTER_ALL_TERMS, type Term, wordOfTerm } from './terms.ts';
 
 /**
- * An inverted index: a posting list for each word and for the short prefixes of words. The keys of a list are in the
- * order of search results.
+ * An inverted index: a posting list for each word and each short prefix of a word. The keys of a list are in the order
+ * of search results.
  */
 export const wordIndex: WordIndex = {
   add: addDocuments,
@@ -28,10 +28,10 @@ export const wordIndex: WordIndex = {
 
 /** Merges the terms of the blocks with those of the recent changes. */
 async function* readTerms(db: Database): AsyncGenerator<{ term: string; documents: number }> {
-  const gained = await readGainedDocuments(db);
-  const changed = [...gained].sort(([a], [b]) => (a < b ? -1 : 1));
+  const deltas = await readCountDeltas(db);
+  const changed = [...deltas].sort(([a], [b]) => (a < b ? -1 : 1));
   let next = 0;
-  const gainedBefore = function* (end: Term) {
+  const newTermsBefore = function* (end: Term) {
     for (; next < changed.length; next += 1) {
       const [term, documents] = changed[next] as [Term, number];
       if (term >= end) return;
@@ -39,11 +39,11 @@ async function* readTerms(db: Database): AsyncGenerator<{ term: string; document
     }
   };
   for await (const { term, size } of readWordSizes(db)) {
-    yield* gainedBefore(term);
+    yield* newTermsBefore(term);
     const isChanged = changed[next]?.[0] === term;
-    const documents = size + (isChanged ? (gained.get(term) as number) : 0);
+    const documents = size + (isChanged ? (deltas.get(term) as number) : 0);
     if (isChanged) next += 1;
     if (documents > 0) yield { term: wordOfTerm(term), documents };
   }
-  yield* gainedBefore(AFTER_ALL_TERMS);
+  yield* newTermsBefore(AFTER_ALL_TERMS);
 }
