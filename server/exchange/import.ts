@@ -55,14 +55,18 @@ export async function importRecords(
   await updateSearchIndex(engine);
   // Otherwise, records of a deleted account could not be imported again.
   while (!(await eraseDeletedRows(engine)));
-  await using batches = readBatches(lines, onLine);
+  const batches = readBatches(lines, onLine);
   // Read before the transaction, because an export into a pipe writes its first line only after reading everything.
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = { engine, trx, report };
     for (let next = first; !next.done; ) {
-      // PostgreSQL adds this batch while this process parses the next one.
-      [, next] = await Promise.all([addBatch(run, next.value), batches.next()]);
+      // PostgreSQL adds this batch while this process parses the next one. The transaction must not end before the
+      // batch is added, because later statements would be committed.
+      const reading = batches.next();
+      // Awaited below, unless adding the batch fails.
+      reading.catch(() => {});
+      await addBatch(run, next.value);
       if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
         report.bad.length = MAX_BAD_LINES;
         throw new ImportError(report);
@@ -71,6 +75,7 @@ export async function importRecords(
         await onSkip(report.bad);
         report.bad = [];
       }
+      next = await reading;
     }
     if (report.bad.length > 0 && !skipBad) throw new ImportError(report);
     await countParticipants(trx);

@@ -417,6 +417,19 @@ async function exportWithoutRandomIds(engine: Engine): Promise<string[]> {
   );
 }
 
+test('An import adds nothing if its input fails', async () => {
+  await using engine = await databases.open();
+  async function* failingInput(lines: number) {
+    for (let i = 0; i < lines; i += 1) yield JSON.stringify(user(i));
+    throw new Error('The disk has failed.');
+  }
+  // With different numbers of lines, it fails at different times.
+  for (let lines = 2_100; lines < 6_000; lines += 300) {
+    await expect(importRecords(engine, failingInput(lines))).rejects.toThrow('has failed');
+  }
+  expect(await exportLines(engine)).toEqual([]);
+}, 60_000);
+
 test('One import of any lines has the same result as an import of each line', async () => {
   await fc.assert(
     fc.asyncProperty(files, async (lines) => {

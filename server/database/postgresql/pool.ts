@@ -40,6 +40,8 @@ export interface PoolOptions {
   connectTimeoutMs?: number;
   /** 0 for no timeout. */
   statementTimeoutMs?: number;
+  /** How long a statement waits for a lock. By default, as long as it may run. */
+  lockTimeoutMs?: number;
   /** 0 for no timeout. */
   idleInTransactionTimeoutMs?: number;
   /** Time without data from PostgreSQL after which a connection is closed. 0 for no timeout. */
@@ -54,6 +56,7 @@ export function openPool(
     maxConnections = MAX_CONNECTIONS,
     connectTimeoutMs = CONNECT_TIMEOUT_MS,
     statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+    lockTimeoutMs,
     idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
     responseTimeoutMs = RESPONSE_TIMEOUT_MS,
   }: PoolOptions = {},
@@ -64,6 +67,7 @@ export function openPool(
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
+    ...(lockTimeoutMs === undefined ? {} : { lock_timeout: lockTimeoutMs }),
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     application_name: applicationName,
     keepAlive: true,

@@ -16,6 +16,9 @@ const MAX_CONNECTIONS = 10;
 /** Maximum time of a read on the replica, including the wait for a connection. */
 const READ_TIMEOUT_MS = 1_000;
 
+/** A read that has waited longer for a connection and then takes too long does not make the replica unusable. */
+const MAX_WAIT_MS = 100;
+
 /** The replica cancels a statement by itself after this service has closed the connection at READ_TIMEOUT_MS. */
 const STATEMENT_TIMEOUT_MS = 2_000;
 
@@ -53,6 +56,9 @@ class OutdatedReplicaError extends OperatorError {}
 
 /** The replica does not respond in time, is not a standby, or its rows may differ from those of the primary. */
 class UnusableReplicaError extends Error {}
+
+/** A read did not get enough time, because others held all connections. */
+class BusyReplicaError extends Error {}
 
 export interface ReplicaOptions {
   url: string;
@@ -153,7 +159,7 @@ export class Replica {
         return revision < minRevision ? 'behind' : { result: await read(snapshot) };
       });
     } catch (error) {
-      if (isConflict(error) || isPoolExhausted(error)) return 'failed';
+      if (isConflict(error) || isBusy(error)) return 'failed';
       if (!isTemporary(error)) throw error;
       this.#stopUsing(error);
       return 'failed';
@@ -163,14 +169,12 @@ export class Replica {
   async #onSnapshot<T>(work: (snapshot: Database, state: SnapshotState) => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const client = await this.#pool.connect();
+    const waitMs = performance.now() - startedAt;
     let isLate = false;
-    const timer = setTimeout(
-      () => {
-        isLate = true;
-        socketOf(client).destroy();
-      },
-      startedAt + READ_TIMEOUT_MS - performance.now(),
-    );
+    const timer = setTimeout(() => {
+      isLate = true;
+      socketOf(client).destroy();
+    }, READ_TIMEOUT_MS - waitMs);
     const release = (isBroken: boolean) => {
       clearTimeout(timer);
       client.release(isBroken);
@@ -188,8 +192,11 @@ export class Replica {
       return result;
     } catch (error) {
       release(true);
-      if (isLate) throw tooSlow(error);
-      throw error;
+      if (!isLate) throw error;
+      // After a long wait, the connections were busy, and the replica need not be slow.
+      throw waitMs > MAX_WAIT_MS
+        ? new BusyReplicaError(undefined, { cause: error })
+        : tooSlow(error);
     }
   }
 
@@ -245,7 +252,7 @@ export class Replica {
         await this.#check();
       } catch (error) {
         // All connections are busy because of many reads.
-        if (this.#isUsable && isPoolExhausted(error)) continue;
+        if (this.#isUsable && isBusy(error)) continue;
         this.#stopUsing(error);
       }
     }
@@ -330,6 +337,11 @@ function isTemporary(error: unknown): boolean {
 
 function notStandby(): UnusableReplicaError {
   return new UnusableReplicaError('The server of DATABASE_READ_URL is not a standby.');
+}
+
+/** Returns whether a read found too many others. */
+function isBusy(error: unknown): boolean {
+  return isPoolExhausted(error) || error instanceof BusyReplicaError;
 }
 
 function tooSlow(cause: unknown): UnusableReplicaError {

@@ -59,7 +59,11 @@ export async function changeLists(
       if (!isFirst) await yieldToEventLoop();
       return collectWrites(blocks, queue, positions.at(-1) as Position);
     };
-    [writes] = await Promise.all([computeWrites(), writeBlocks(db, writes)]);
+    const computing = computeWrites();
+    const writing = writeBlocks(db, writes);
+    // Both end before one throws. Otherwise, a statement could run after the rollback and be committed.
+    await Promise.allSettled([computing, writing]);
+    [writes] = await Promise.all([computing, writing]);
   }
   await writeBlocks(db, writes);
 }

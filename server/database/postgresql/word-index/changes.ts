@@ -14,9 +14,7 @@ import {
 // The postings of one document are in dozens of blocks. So added and removed documents are collected in the table
 // `word_changes` and merged into the blocks together. Searches read the whole table.
 //
-// In all functions that write, the caller's transaction must be the only one that changes the word index. Writing
-// `public_spaces` first ensures this, because its trigger locks the row of `search_revision`. Without it, transactions
-// that change the same block conflict, and one of them is rolled back.
+// Serializable transactions that change the same block conflict, and one of them is rolled back.
 
 /** If there are more changes, they are merged. A higher number makes writes faster and searches slower. */
 const MAX_CHANGES = 64;

@@ -14,6 +14,9 @@ import type { Term } from './terms.ts';
 
 const MAX_PARTS = 256;
 
+/** The parts are ranges with about the same number of postings in the first batches, which have at least this many. */
+const MIN_SAMPLE_SIZE = 100_000;
+
 /** The changes of a part in one run. */
 interface RunRow {
   part: number;
@@ -27,16 +30,23 @@ export async function changeMany(
   batches: AsyncIterable<DocumentChanges>,
 ): Promise<void> {
   await mergeChanges(db);
+  await createRuns(db);
+  let sample: Change[][] = [];
+  let sampleSize = 0;
   let parts: Parts | undefined;
+  const writeSample = async (divided: Parts) => {
+    for (const changes of sample) await writeRun(db, divided.divide(changes));
+    sample = [];
+  };
   for await (const { removed, added } of batches) {
     const changes = changesOf(added.map(markDocument), removed.map(markDocument));
-    if (!parts) {
-      parts = new Parts(changes);
-      await createRuns(db);
-    }
-    await writeRun(db, parts.divide(changes));
+    sample.push(changes);
+    sampleSize += totalSize(changes);
+    if (!parts && sampleSize < MIN_SAMPLE_SIZE) continue;
+    parts ??= new Parts(sample.flat());
+    await writeSample(parts);
   }
-  if (!parts) return;
+  await writeSample(parts ?? new Parts(sample.flat()));
   await sql`CREATE INDEX ON word_runs (part, number)`.execute(db);
   for (let part = 0; part < MAX_PARTS; part += 1) await mergePart(db, part);
   await sql`DROP TABLE word_runs`.execute(db);
@@ -52,18 +62,21 @@ async function createRuns(db: Database): Promise<void> {
     ALTER COLUMN added SET STORAGE EXTERNAL, ALTER COLUMN removed SET STORAGE EXTERNAL`.execute(db);
 }
 
-/** Ranges of terms with about the same number of postings in the first run. */
+/** Ranges of terms with about the same number of postings. */
 class Parts {
   /** The first term of each part except the first part. */
   readonly #begins: Term[] = [];
 
-  constructor(changes: readonly Change[]) {
-    const size = changes.reduce((sum, change) => sum + sizeOf(change), 0);
+  /** @param sample changes in any order */
+  constructor(sample: readonly Change[]) {
+    const size = totalSize(sample);
     let postings = 0;
-    for (const change of changes) {
-      if (postings >= ((this.#begins.length + 1) * size) / MAX_PARTS)
-        this.#begins.push(change.term);
+    let previous: Term | undefined;
+    for (const change of sample.toSorted((a, b) => (a.term < b.term ? -1 : 1))) {
+      const isFull = postings >= ((this.#begins.length + 1) * size) / MAX_PARTS;
+      if (isFull && change.term !== previous) this.#begins.push(change.term);
       postings += sizeOf(change);
+      previous = change.term;
     }
   }
 
@@ -86,6 +99,10 @@ class Parts {
 
 function sizeOf({ added, removed }: Change): number {
   return added.length + removed.length;
+}
+
+function totalSize(changes: readonly Change[]): number {
+  return changes.reduce((sum, change) => sum + sizeOf(change), 0);
 }
 
 function pack(changes: readonly Change[], kind: 'added' | 'removed'): Buffer {
