@@ -109,7 +109,7 @@ function stripWebp(file: Buffer): StrippedImage {
     const size = file.readUInt32LE(at + 4);
     const end = at + 8 + size + (size % 2);
     const type = file.readUInt32BE(at);
-    if (type === WEBP_FRAME) frames++;
+    if (type === WEBP_FRAME) frames += 1;
     // The avatar is the first frame, and the decoder would read the headers of all.
     const isLaterFrame = type === WEBP_FRAME && frames > 1;
     if (WEBP_KEPT_CHUNKS.has(type) && !isLaterFrame) excerpt.keep(at, end);

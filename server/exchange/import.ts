@@ -61,8 +61,8 @@ export async function importRecords(
   await transactAlone(engine, async (trx) => {
     const run: ImportRun = { engine, trx, report };
     for (let next = first; !next.done; ) {
-      // A database server adds this batch while this process parses the next one. The transaction must not end before the
-      // batch is added, because later statements would be committed.
+      // A database server adds this batch while this process parses the next one. The transaction must not end before
+      // the batch is added, because later statements would be committed.
       const reading = batches.next();
       // Awaited below, unless adding the batch fails.
       reading.catch(() => {});

@@ -302,7 +302,7 @@ describe('A suspension during requests of the account', () => {
   const sendTo = (user: TestUser, space_id: string) =>
     api.sendMessage({ client: user.client, body: { space_id, text: 'Before or never' } });
 
-  test('leaves no session and nothing visible, and a restoration shows what was created before', async () => {
+  test('ends all sessions and hides all content, which a restoration shows again', async () => {
     const avatar = await avatarFile();
     const statuses = new Set<number | undefined>();
     for (let round = 0; round < 12; round += 1) {

@@ -31,8 +31,7 @@ export async function addDocuments(
 ): Promise<void> {
   const marked = documents.map(markDocument);
   if (marked.length > MAX_CHANGES) {
-    await mergeChanges(db);
-    await changeLists(db, changesOf(marked, []));
+    await changeBlocks(db, marked, []);
     return;
   }
   await sql`
@@ -47,8 +46,7 @@ export async function removeDocuments(
 ): Promise<void> {
   const marked = documents.map(markDocument);
   if (marked.length > MAX_CHANGES) {
-    await mergeChanges(db);
-    await changeLists(db, changesOf([], marked));
+    await changeBlocks(db, [], marked);
     return;
   }
   // A document that was added after the last merge is not in the blocks.
@@ -61,6 +59,16 @@ export async function removeDocuments(
     SELECT key, words FROM ${unnestDocuments(marked)} WHERE key NOT IN (SELECT key FROM unmerged)
     ON CONFLICT (key) DO UPDATE SET added = NULL`.execute(db);
   await mergeIfMany(db);
+}
+
+/** Changes the blocks without collecting the changes first. Merges earlier changes before. */
+async function changeBlocks(
+  db: Database,
+  added: readonly MarkedDocument[],
+  removed: readonly MarkedDocument[],
+): Promise<void> {
+  await mergeChanges(db);
+  await changeLists(db, changesOf(added, removed));
 }
 
 function unnestDocuments(documents: readonly MarkedDocument[]): RawBuilder<unknown> {
