@@ -36,6 +36,8 @@ export interface PrefixBlock {
   /** The last posting that the block can contain. */
   upperTerm: Term;
   upperKey: number;
+  /** Whether blocks between the previous one and this one were skipped. */
+  isAfterGap: boolean;
   /** Only those of words with the prefix. */
   postings: Postings[];
 }
@@ -84,25 +86,29 @@ const nextBlocksSql = (count: number) => `
 
 /** The blocks of prefixes. Each iteration skips the remaining blocks of the last word in the previous block. */
 const PREFIX_BLOCKS_SQL = `
-  SELECT prefixes.number::int - 1 AS list, block.upper, block.postings
+  SELECT prefixes.number::int - 1 AS list, block.*
   FROM unnest((SELECT $3::bytea[]), (SELECT $4::bytea[])) WITH ORDINALITY
     AS prefixes (begin, "end", number), LATERAL (
     WITH RECURSIVE found AS (
-      (SELECT upper, postings FROM word_blocks WHERE upper >= prefixes.begin ORDER BY upper LIMIT 1)
+      (SELECT upper, postings, false AS is_after_gap FROM word_blocks
+        WHERE upper >= prefixes.begin ORDER BY upper LIMIT 1)
       UNION ALL
-      SELECT following.upper, following.postings FROM found, LATERAL (
-        SELECT upper, postings FROM word_blocks
+      SELECT following.* FROM found, LATERAL (
+        SELECT upper, postings, upper > (
+          SELECT upper FROM word_blocks WHERE upper > found.upper ORDER BY upper LIMIT 1)
+        FROM word_blocks
         WHERE found.upper < prefixes."end" AND upper >= ${termSql('found.upper')} || ${MIN_TERM_BYTE_SQL}
         ORDER BY upper LIMIT 1) AS following
     ) SELECT * FROM found LIMIT ${MAX_BLOCKS_OF_PREFIX}) AS block`;
 
 const firstBlocksSql = (count: number) => `
-  SELECT 'list' AS kind, list, upper, postings, NULL::bigint AS key, NULL::text AS words
+  SELECT 'list' AS kind, list, upper, postings, false AS is_after_gap, NULL::bigint AS key,
+    NULL::text AS words
   FROM (${nextBlocksSql(count)}) AS lists
   UNION ALL
-  SELECT 'prefix', list, upper, postings, NULL, NULL FROM (${PREFIX_BLOCKS_SQL}) AS prefixes
+  SELECT 'prefix', list, upper, postings, is_after_gap, NULL, NULL FROM (${PREFIX_BLOCKS_SQL}) AS prefixes
   UNION ALL
-  SELECT 'change', NULL, NULL, NULL, key, added FROM word_changes
+  SELECT 'change', NULL, NULL, NULL, NULL, key, added FROM word_changes
   ORDER BY kind, list, upper`;
 
 /** Blocks that can contain one of the keys. Each iteration skips to the first key after the previous block. */
@@ -126,6 +132,7 @@ const BLOCKS_OF_KEYS_SQL = `
 
 interface FirstRow extends BlockRow {
   kind: 'list' | 'prefix' | 'change';
+  is_after_gap: boolean;
   key: number;
   words: string | null;
 }
@@ -197,8 +204,8 @@ async function readRows<Row>(
 }
 
 /** Groups rows by list. */
-function groupRows(rows: readonly BlockRow[], lists: number): BlockRow[][] {
-  const groups: BlockRow[][] = Array.from({ length: lists }, () => []);
+function groupRows<Row extends BlockRow>(rows: readonly Row[], lists: number): Row[][] {
+  const groups: Row[][] = Array.from({ length: lists }, () => []);
   for (const row of rows) groups[row.list]?.push(row);
   return groups;
 }
@@ -216,14 +223,15 @@ function keyBlocks(lists: readonly { term: Term }[], rows: readonly BlockRow[]):
   });
 }
 
-function prefixBlocks(prefixes: readonly Term[], rows: readonly BlockRow[]): PrefixBlock[][] {
+function prefixBlocks(prefixes: readonly Term[], rows: readonly FirstRow[]): PrefixBlock[][] {
   return groupRows(rows, prefixes.length).map((blocks, i) => {
     const prefix = prefixes[i] as Term;
-    return blocks.map(({ upper, postings }) => {
+    return blocks.map(({ upper, postings, is_after_gap }) => {
       const position = upper.toString('latin1');
       return {
         upperTerm: termAt(position),
         upperKey: keyAt(position),
+        isAfterGap: is_after_gap,
         postings: [...unpackPostings(postings)].filter(({ term }) => term.startsWith(prefix)),
       };
     });

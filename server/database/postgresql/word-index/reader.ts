@@ -21,10 +21,10 @@ import { markWord, prefixTerm, type Term, wordTerm } from './terms.ts';
 /** Number of blocks of each list that the first statement reads. */
 const FIRST_BLOCKS = 2;
 
-/** Each further statement reads four times as many blocks of each list as the previous one, up to this number. */
+/** Each further statement reads eight times as many blocks of each list as the previous one, up to this number. */
 const MAX_BLOCKS = 128;
 
-/** Maximum number of candidates in the first step. It doubles with each step, up to MAX_CANDIDATES. */
+/** Maximum number of candidates in the first step. Each further step has four times as many, up to MAX_CANDIDATES. */
 const FIRST_CANDIDATES = 256;
 const MAX_CANDIDATES = 4_096;
 
@@ -78,7 +78,7 @@ export class PostgresqlWordReader implements WordReader {
       const sources = rarestLists(pattern, position);
       const unread = Math.min(...sources.map((list) => list.firstUnread(position)));
       if (unread === position) {
-        blockCount = Math.min(4 * blockCount, MAX_BLOCKS);
+        blockCount = Math.min(8 * blockCount, MAX_BLOCKS);
         const missing = sources.filter((list) => !list.hasRead(position));
         await readNext(this.#db, missing, position, blockCount);
         continue;
@@ -94,7 +94,7 @@ export class PostgresqlWordReader implements WordReader {
       }
       position = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
       if (position === Infinity) return found;
-      maxCandidates = Math.min(2 * maxCandidates, MAX_CANDIDATES);
+      maxCandidates = Math.min(4 * maxCandidates, MAX_CANDIDATES);
     }
     return found;
   }
@@ -149,25 +149,26 @@ export class PostgresqlWordReader implements WordReader {
     return list;
   }
 
-  /** Adds a prefix as the union of its words. Words with keys in several blocks get a list each. */
+  /** Adds a prefix as the union of its words. Only words with unread blocks get a list each. */
   #addPrefix(prefix: Term, blocks: readonly PrefixBlock[]): void {
     const keys: number[] = [];
     const lists: KeyList[] = [];
-    let previous: Term | undefined;
-    for (const { upperTerm, upperKey, postings } of blocks) {
+    for (const [i, { upperTerm, upperKey, postings, isAfterGap }] of blocks.entries()) {
+      const previous = blocks[i - 1];
+      const hasUnreadBlocks = blocks[i + 1]?.isAfterGap ?? true;
       let upperKeys: number[] = [];
       for (const { term, packed } of postings) {
-        if (term === upperTerm) upperKeys = unpackKeys(packed);
-        else if (term === previous) this.#list(term).addLastBlock(unpackKeys(packed));
-        else keys.push(...unpackKeys(packed));
+        if (term === upperTerm && hasUnreadBlocks) upperKeys = unpackKeys(packed);
+        else if (isAfterGap && term === previous?.upperTerm) {
+          this.#list(term).addLastBlock(unpackKeys(packed));
+        } else keys.push(...unpackKeys(packed));
       }
       // The block may lack the word, because some of its documents were removed.
-      if (upperTerm.startsWith(prefix)) {
+      if (hasUnreadBlocks && upperTerm.startsWith(prefix)) {
         const list = this.#list(upperTerm);
         list.addNextBlocks(0, [{ upper: upperKey, keys: upperKeys }], 1);
         lists.push(list);
       }
-      previous = upperTerm;
     }
     const union = new KeyList(prefix);
     const sorted = [...new Set(keys)].sort((a, b) => a - b);

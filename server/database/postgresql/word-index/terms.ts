@@ -4,7 +4,7 @@ import type { WordScope } from '../../engine.ts';
  * Prefixes with up to this many letters have a posting list. For a longer prefix, a search reads all words that begin
  * with it. There are usually few of them, and they are neighbours in the index.
  */
-const MAX_PREFIX_LETTERS = 6;
+const MAX_PREFIX_LETTERS = 10;
 
 // Both marks sort before every word.
 const PREFIX_MARK = '!';
