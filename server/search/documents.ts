@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
-import type { Database, DocumentChanges, Engine, IndexedDocument } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
+import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';

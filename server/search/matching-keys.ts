@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Database, WordQuery, WordReader } from '../database/engine.ts';
+import type { Database } from '../database/engine.ts';
+import type { WordQuery, WordReader } from '../database/word-index.ts';
 import type { Stores } from '../stores.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';

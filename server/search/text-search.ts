@@ -1,5 +1,6 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
-import type { Database, WordQuery, WordReader, WordScope } from '../database/engine.ts';
+import type { Database } from '../database/engine.ts';
+import type { WordQuery, WordReader, WordScope } from '../database/word-index.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';

@@ -1,5 +1,5 @@
 import { CompiledQuery, sql } from 'kysely';
-import type { WordIndex, WordPattern, WordQuery } from '../engine.ts';
+import type { WordIndex, WordPattern, WordQuery } from '../word-index.ts';
 
 /** Each word of a title is indexed twice: unchanged, and with this prefix. No other term starts with it. */
 const TITLE_PREFIX = '=';

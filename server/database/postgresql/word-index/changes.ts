@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Database, IndexedDocument } from '../../engine.ts';
+import type { Database } from '../../engine.ts';
+import type { IndexedDocument } from '../../word-index.ts';
 import { changeLists } from './change-blocks.ts';
 import type { Change } from './change-queue.ts';
 import {

@@ -1,12 +1,12 @@
+import type { Database } from '../../engine.ts';
 import type {
-  Database,
   PlannedSearch,
   WordPattern,
   WordQuery,
   WordRange,
   WordReader,
   WordScope,
-} from '../../engine.ts';
+} from '../../word-index.ts';
 import { KeyList } from './key-list.ts';
 import { unpackKeys } from './packed-keys.ts';
 import {

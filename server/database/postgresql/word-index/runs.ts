@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { Database, DocumentChanges } from '../../engine.ts';
+import type { Database } from '../../engine.ts';
+import type { DocumentChanges } from '../../word-index.ts';
 import { changeLists } from './change-blocks.ts';
 import type { Change } from './change-queue.ts';
 import { changesOf, markDocument, mergeChanges } from './changes.ts';
