@@ -1,6 +1,7 @@
 import type { Engine, TaskName } from '../engine.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
+import { withTimeout } from '../timeout.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
 import { explainFailure, timeoutError } from './errors.ts';
@@ -64,7 +65,10 @@ export async function openPostgresql(
     readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
-      await withTimeout(thread.runTask(task, target));
+      // The timeout of requests. The task continues, because only its thread can end it.
+      await withTimeout(thread.runTask(task, target), RESPONSE_TIMEOUT_MS, () =>
+        timeoutError('The task did not end in time.'),
+      );
     },
     // Queries do not block the main thread. Only the PostgreSQL server knows which writers wait for a lock, so writers
     // and other queries are counted while they wait for a connection.
@@ -103,19 +107,5 @@ async function prepare(url: string, migrate: boolean): Promise<void> {
     else await assertMigrated(db);
   } finally {
     await db.destroy();
-  }
-}
-
-/** Rejects after the response timeout of requests. The task continues, because only its thread can end it. */
-async function withTimeout(task: Promise<void>): Promise<void> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(timeoutError('The task did not end in time.')),
-    RESPONSE_TIMEOUT_MS,
-  );
-  try {
-    await Promise.race([task, timeout]);
-  } finally {
-    clearTimeout(timer);
   }
 }
