@@ -7,7 +7,7 @@ import { createEngine } from './engine.ts';
 import { explainFailure, timeoutError } from './errors.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
-import { Replica, type ReplicaOptions } from './replica.ts';
+import { Replica, type ReplicaOptions } from './replica/replica.ts';
 
 export interface PostgresqlOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
@@ -70,12 +70,11 @@ export async function openPostgresql(
         timeoutError('The task did not end in time.'),
       );
     },
-    // Queries do not block the main thread. Only the PostgreSQL server knows which writers wait for a lock, so writers
-    // and other queries are counted while they wait for a connection.
+    // Queries do not block the main thread, and only the PostgreSQL server knows which writers wait for a lock.
     activity: () => ({
       busySeconds: 0,
       waitSeconds: 0,
-      waitingWriters: pool.waitingCount,
+      waitingWriters: 0,
       waitingQueries: pool.waitingCount + (replica?.waitingCount ?? 0),
       ...(replica && { replicaReads: replica.reads }),
     }),
