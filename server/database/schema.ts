@@ -173,7 +173,7 @@ interface SpacesToIndex {
   key: number | null;
 }
 
-/** One row: the `INDEX_VERSION` with which the search index was built. See `search/documents.ts`. */
+/** One row: the `INDEX_VERSION` with which the search index was built. See `search/rebuild.ts`. */
 interface SearchIndex {
   version: number;
 }

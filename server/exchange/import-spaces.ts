@@ -1,6 +1,6 @@
 import { prepareWriteMany } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
-import { enqueueSpaces } from '../search/documents.ts';
+import { enqueueSpaces } from '../search/index-queue.ts';
 import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
 import { parseTags } from '../spaces/tags.ts';
 import { deriveId, timeOrNow } from './defaults.ts';

@@ -126,7 +126,7 @@ export class PostgresqlWordReader implements WordReader {
     for (const [i, prefix] of [...prefixes].entries()) {
       this.#addPrefix(prefix, read.prefixes[i] ?? []);
     }
-    // Those of the first statement stay valid, because blocks that are read later can only have additional documents.
+    // Only those of the first statement. If a merge moves them into the blocks later, their keys are skipped there.
     if (!this.#isOpen) for (const { key, words } of read.changes) this.#changes.set(key, words);
     this.#isOpen = true;
   }
