@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction, Engine, WriteLockMode } from '../engine.ts';
+import { missingTask } from '../maintenance/missing-task.ts';
 import { isConflict, isUnavailable, isUniqueViolation } from './errors.ts';
 import { wordIndex } from './word-index/word-index.ts';
 
@@ -13,18 +14,29 @@ const LOCK_MODES: Readonly<Record<WriteLockMode, string>> = {
   exclusive: 'EXCLUSIVE',
 };
 
-interface EngineParts {
+interface EngineOptions {
   readOnReplica?: Engine['readOnReplica'];
-  runTask: Engine['runTask'];
-  activity: Engine['activity'];
-  close: () => Promise<void>;
+  runTask?: Engine['runTask'];
+  activity?: Engine['activity'];
+  beforeClose?: () => Promise<void>;
 }
 
 /** Creates an engine for a connected database. */
 export function createEngine(
   db: Database,
-  { readOnReplica = (_minRevision, read) => read(db), runTask, activity, close }: EngineParts,
+  {
+    readOnReplica = (_minRevision, read) => read(db),
+    runTask = async (task) => {
+      throw missingTask(task);
+    },
+    activity = () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
+    beforeClose = async () => {},
+  }: EngineOptions = {},
 ): Engine {
+  const close = async () => {
+    await beforeClose();
+    await db.destroy();
+  };
   return {
     db,
     wordIndex,

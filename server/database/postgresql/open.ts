@@ -78,10 +78,9 @@ export async function openPostgresql(
       waitingQueries: pool.waitingCount + (replica?.waitingCount ?? 0),
       ...(replica && { replicaReads: replica.reads }),
     }),
-    async close() {
+    async beforeClose() {
       await thread?.stop();
       await replica?.close();
-      await db.destroy();
     },
   });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Engine } from '../../engine.ts';
 import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
-import type { Maintenance, MaintenanceTasks } from '../../maintenance/thread.ts';
+import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
 import { transactOnIndex } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
 

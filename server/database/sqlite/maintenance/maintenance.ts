@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
-import type { Maintenance, MaintenanceTasks } from '../../maintenance/thread.ts';
+import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
 import { isUnavailable } from '../errors.ts';
 import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';

@@ -58,10 +58,10 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
     await truncateWal(sqlite, signal);
     const { size } = fstatSync(fd);
     const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
-    const obstacle = obstacleTo(sqlite, size / pageBytes);
-    if (obstacle) {
+    const skipReason = reasonToSkip(sqlite, size / pageBytes);
+    if (skipReason) {
       process.emitWarning(
-        `${file} ${obstacle}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run npm run compact.`,
+        `${file} ${skipReason}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run npm run compact.`,
       );
       return;
     }
@@ -87,7 +87,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
 }
 
 /** Returns why the unused space of a file cannot be found; undefined if it can. */
-function obstacleTo(sqlite: Sqlite.Database, pages: number): string | undefined {
+function reasonToSkip(sqlite: Sqlite.Database, pages: number): string | undefined {
   // With auto_vacuum, pages of another kind can begin like b-tree pages. The service does not turn it on.
   if (sqlite.pragma('auto_vacuum', { simple: true }) !== 0) return 'uses auto_vacuum';
   return pages >= MAX_PAGES ? 'is too large' : undefined;
