@@ -41,7 +41,8 @@ export function startHousekeeping({
     try {
       await work();
     } catch (error) {
-      log.error({ err: error }, 'housekeeping failed and will be retried');
+      const isOutage = engine.isUnavailable(error) || avatars.isUnavailable(error);
+      log[isOutage ? 'warn' : 'error']({ err: error }, 'housekeeping failed and will be retried');
     }
   };
 

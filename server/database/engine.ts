@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Schema } from './schema.ts';
+import type { WordIndex } from './word-index.ts';
 
 export type Database = Kysely<Schema>;
 export type DatabaseTransaction = Transaction<Schema>;
@@ -19,12 +20,8 @@ export interface Engine {
    * transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Waits for a transaction that has called `excludeWriters`. The first call of all other writing transactions. */
-  shareWriting(trx: DatabaseTransaction): Promise<void>;
-  /** Like `shareWriting`, but also waits for transactions that have called this or have changed the search index. */
-  excludeIndexWriters(trx: DatabaseTransaction): Promise<void>;
-  /** Waits for all other writing transactions, and blocks new ones until this one ends. Must be its first call. */
-  excludeWriters(trx: DatabaseTransaction): Promise<void>;
+  /** Acquires the write lock until the transaction ends. Must be the first call of every transaction that writes. */
+  lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void>;
   /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;
@@ -42,13 +39,21 @@ export interface Engine {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/**
+ * Which other transactions a writing transaction waits for:
+ * - `shared`: those in mode `exclusive`
+ * - `index`: also those in mode `index`, and those that have changed the search index
+ * - `exclusive`: all that write
+ */
+export type WriteLockMode = 'shared' | 'index' | 'exclusive';
+
 /** Counters of this process since it opened the database. */
 export interface Activity {
   /** Time for which database calls have blocked the main thread. */
   busySeconds: number;
   /** Time that writers have waited for the write lock. */
   waitSeconds: number;
-  /** Number of writers that are waiting for the write lock now. */
+  /** Number of writers that are waiting for the write lock now; 0 if only a database server knows. */
   waitingWriters: number;
   /** Number of queries and transactions that are waiting for a connection now. */
   waitingQueries: number;
@@ -86,82 +91,3 @@ export interface Tasks {
 }
 
 export type TaskName = 'eraseAccount' | 'eraseSpace';
-
-/** A condition on the words of a document. */
-export type WordPattern =
-  | { term: string; isPrefix: boolean }
-  | { allOf: WordPattern[] }
-  | { anyOf: WordPattern[] };
-
-/** The words that a pattern applies to: those of the title, or those of title and description together. */
-export type WordScope = 'title' | 'all';
-
-/** Selects the documents that match `pattern` in `scope`, except those that match one of `except`. */
-export interface WordQuery {
-  pattern: WordPattern;
-  scope: WordScope;
-  except?: { pattern: WordPattern; scope: WordScope }[];
-}
-
-/** The part of the word index to search. */
-export interface WordRange {
-  /** Only keys greater than this. */
-  after: number;
-  limit: number;
-  /** Bounds the cost of the search. */
-  within?: KeyRange;
-}
-
-/**
- * The documents with keys up to `lastKey`. After `WordRange.after`, these are exactly the documents with a term that
- * begins with one of `prefixes`. An index uses either of the two conditions.
- */
-export interface KeyRange {
-  prefixes: readonly string[];
-  lastKey: number;
-}
-
-/** A search that a reader will run. */
-export interface PlannedSearch {
-  query: WordQuery;
-  /** See `WordRange.after`. */
-  after: number;
-}
-
-/** Runs searches that have words in common. May cache the parts of the index that it has read. */
-export interface WordReader {
-  /** Returns the keys of matching documents in ascending order. */
-  find(query: WordQuery, range: WordRange): Promise<number[]>;
-}
-
-export interface IndexedDocument {
-  /** `public_spaces.key` */
-  key: number;
-  words: { title: string[]; all: string[] };
-}
-
-/** Removals are applied first. Removed documents must have the same words as when they were added. */
-export interface DocumentChanges {
-  removed: readonly IndexedDocument[];
-  added: readonly IndexedDocument[];
-}
-
-/** The full-text index of public spaces. */
-export interface WordIndex {
-  add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
-  /** @param documents must have the same words as when they were added */
-  remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
-  /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
-  changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
-  /**
-   * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
-   * small steps.
-   */
-  optimize(db: Database): Promise<void>;
-  /** Removes all documents. */
-  clear(db: Database): Promise<void>;
-  /** @param planned expected searches. An index can read the beginnings of all their posting lists at once. */
-  openReader(db: Database, planned: readonly PlannedSearch[]): WordReader;
-  /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
-  terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
-}

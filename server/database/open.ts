@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Engine } from './engine.ts';
 import type { DatabaseKind, Location, OpenOptions } from './kind.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
-import { isMarkedAsCopy } from './sqlite/files.ts';
+import { isMarkedAsCopy } from './sqlite/copy-mark.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
 
 /** Returns the kind of the configured database. Loads only the modules of this kind. */

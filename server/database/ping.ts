@@ -1,4 +1,5 @@
 import type { Engine } from './engine.ts';
+import { withTimeout } from './timeout.ts';
 
 /** Must be shorter than the health-check timeout of load balancers. The timeout does not cancel the queries. */
 const PING_TIMEOUT_MS = 3_000;
@@ -9,16 +10,11 @@ const PING_TIMEOUT_MS = 3_000;
  * @throws the database error, or an Error if the database is a standby or does not respond within 3 seconds
  */
 export async function pingDatabase(engine: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new Error('The database does not respond.')),
+  await withTimeout(
+    query(engine),
     PING_TIMEOUT_MS,
+    () => new Error('The database does not respond.'),
   );
-  try {
-    await Promise.race([query(engine), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function query(engine: Pick<Engine, 'db' | 'isStandby'>): Promise<void> {

@@ -94,7 +94,7 @@ interface Tags {
   tag_key: string;
 }
 
-export interface SpaceTags {
+interface SpaceTags {
   space_pk: number;
   tag_id: number;
   /** Index in the creator's list of tags, from 0. */
@@ -113,7 +113,7 @@ export interface Messages {
   created_at: string;
 }
 
-export interface Appreciations {
+interface Appreciations {
   message_pk: number;
   user_pk: number;
   /** Copied from the message, so that one index counts the appreciations that an author received. */
@@ -150,7 +150,7 @@ export interface PublicSpaces {
 }
 
 /** One row per tag of a public space, for search. */
-export interface TagHits {
+interface TagHits {
   tag_id: number;
   /** See `PublicSpaces.key`. */
   key: number;
@@ -173,7 +173,7 @@ interface SpacesToIndex {
   key: number | null;
 }
 
-/** One row: the `INDEX_VERSION` with which the search index was built. See `search/documents.ts`. */
+/** One row: the `INDEX_VERSION` with which the search index was built. See `search/rebuild.ts`. */
 interface SearchIndex {
   version: number;
 }

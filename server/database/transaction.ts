@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Database, DatabaseTransaction, Engine } from './engine.ts';
+import type { Database, DatabaseTransaction, Engine, WriteLockMode } from './engine.ts';
 
 /** After this many attempts, `transact` throws the last conflict. */
 const MAX_ATTEMPTS = 8;
@@ -15,7 +15,7 @@ const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
  * @throws the error of `work`, after rolling back
  */
 export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, (trx) => engine.shareWriting(trx));
+  return runUntilCommitted(engine, work, 'shared');
 }
 
 /**
@@ -23,27 +23,23 @@ export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
  * because they would conflict. Other writers do not wait.
  */
 export function transactOnIndex<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, (trx) => engine.excludeIndexWriters(trx));
+  return runUntilCommitted(engine, work, 'index');
 }
 
-type WritableEngine = Pick<
-  Engine,
-  'db' | 'isConflict' | 'shareWriting' | 'excludeIndexWriters' | 'excludeWriters'
->;
+type WritableEngine = Pick<Engine, 'db' | 'isConflict' | 'lockForWriting'>;
 
 type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
 
 async function runUntilCommitted<T>(
   engine: WritableEngine,
   work: Work<T>,
-  begin: (transaction: DatabaseTransaction) => Promise<void>,
+  lockMode: WriteLockMode,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await runSerializable(engine.db, async (trx) => {
-        if (attempt === 1) await begin(trx);
         // A transaction that conflicted once would often conflict again. Without other writers, it cannot.
-        else await engine.excludeWriters(trx);
+        await engine.lockForWriting(trx, attempt === 1 ? lockMode : 'exclusive');
         return work(trx);
       });
     } catch (error) {
@@ -54,11 +50,11 @@ async function runUntilCommitted<T>(
 
 /** Like `transact`, but runs `work` only once. Other writers wait until it ends. */
 export function transactAlone<T>(
-  engine: Pick<Engine, 'db' | 'excludeWriters'>,
-  work: (transaction: DatabaseTransaction) => Promise<T>,
+  engine: Pick<Engine, 'db' | 'lockForWriting'>,
+  work: Work<T>,
 ): Promise<T> {
   return runSerializable(engine.db, async (trx) => {
-    await engine.excludeWriters(trx);
+    await engine.lockForWriting(trx, 'exclusive');
     return work(trx);
   });
 }
@@ -70,10 +66,7 @@ function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
 }
 
 /** Runs `work` on a snapshot of the database. Does not block other readers and writers. */
-export function readSnapshot<T>(
-  db: Database,
-  work: (snapshot: DatabaseTransaction) => Promise<T>,
-): Promise<T> {
+export function readSnapshot<T>(db: Database, work: Work<T>): Promise<T> {
   return currentTransaction.run({ hasConnection: false }, () =>
     db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
   );

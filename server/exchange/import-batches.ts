@@ -11,10 +11,10 @@ export interface Batch {
 }
 
 /** Large enough that statements write many rows at once, even if the lines alternate between the types. */
-const MAX_LINES = 8 * MAX_ROWS_PER_STATEMENT;
+const MAX_LINES_PER_BATCH = 8 * MAX_ROWS_PER_STATEMENT;
 
-/** A batch ends after this many bad lines, so that an import can report them before it reads on. */
-const MAX_BAD_LINES = 100;
+/** So that an import can report bad lines before it reads on. */
+const MAX_BAD_LINES_PER_BATCH = 100;
 
 /** `onLine` is called after this many lines. */
 const LINES_PER_REPORT = 1_000;
@@ -26,7 +26,7 @@ const LINES_PER_REPORT = 1_000;
  */
 export async function* readBatches(
   lines: AsyncIterable<string | BadLineError>,
-  onLine: (lines: number) => void,
+  onLine: (lines: number) => void = () => {},
 ): AsyncGenerator<Batch, void> {
   let batch = new BatchBuilder();
   let number = 0;
@@ -44,7 +44,7 @@ export async function* readBatches(
       }
       batch.add({ number, content: record });
     }
-    if (batch.size === MAX_LINES || batch.bad.length === MAX_BAD_LINES) {
+    if (batch.size === MAX_LINES_PER_BATCH || batch.bad.length === MAX_BAD_LINES_PER_BATCH) {
       yield batch;
       batch = new BatchBuilder();
     }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
-import { enqueueSpaces } from '../search/documents.ts';
+import { enqueueSpaces } from '../search/index-queue.ts';
 import { timeOrNow } from './defaults.ts';
 import { findSpaces, findUsers, requireKnown } from './import-references.ts';
 import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';

@@ -1,7 +1,8 @@
 import { prepareWriteMany } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
-import { enqueueSpaces } from '../search/documents.ts';
-import { newInvitationCode, parseDescription, parseTitle } from '../spaces/spaces.ts';
+import { enqueueSpaces } from '../search/index-queue.ts';
+import { newInvitationCode } from '../spaces/invitation-codes.ts';
+import { parseDescription, parseTitle } from '../spaces/space-text.ts';
 import { parseTags } from '../spaces/tags.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
 import { insertParticipations } from './import-participants.ts';

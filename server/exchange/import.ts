@@ -2,7 +2,8 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { eraseDeletedRows } from '../profile/account-deletion.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
-import { indexQueuedSpaces, updateSearchIndex } from '../search/documents.ts';
+import { indexQueuedSpaces } from '../search/index-queue.ts';
+import { updateSearchIndex } from '../search/rebuild.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { addAppreciations, addMessages } from './import-messages.ts';
 import { addParticipants } from './import-participants.ts';
@@ -29,61 +30,68 @@ const MIN_SPACES_TO_OPTIMIZE = 1_000;
 /** Without `skipBad`, an import stops after this many bad lines. */
 const MAX_BAD_LINES = 100;
 
+export interface ImportOptions {
+  /** Whether to skip bad lines instead of throwing. */
+  skipBad?: boolean;
+  /** Receives the skipped lines while the import runs. Then the report does not contain them. */
+  onSkip?: (lines: readonly BadLine[]) => Promise<void>;
+  /** Called with the number of lines read, every thousand lines and at the end. */
+  onLine?: (lines: number) => void;
+}
+
 /**
  * Imports records into the database in one transaction. Does not change records that already exist.
- * @param lines    in the exchange format; empty lines are ignored, and errors are bad lines
- * @param skipBad  whether to skip bad lines instead of throwing
- * @param onSkip   receives the skipped lines while the import runs; then the report does not contain them
- * @param onLine   called with the number of lines read, every thousand lines and at the end
+ * @param lines in the exchange format; empty lines are ignored, and errors are bad lines
  * @throws ImportError if there are bad lines; then nothing is imported
  */
 export async function importRecords(
   engine: Engine,
   lines: AsyncIterable<string | BadLineError>,
-  {
-    skipBad = false,
-    onSkip,
-    onLine = () => {},
-  }: {
-    skipBad?: boolean;
-    onSkip?: (lines: readonly BadLine[]) => Promise<void>;
-    onLine?: (lines: number) => void;
-  } = {},
+  options: ImportOptions = {},
 ): Promise<ImportReport> {
   const report: ImportReport = { added: 0, unchanged: 0, bad: [] };
   // The command may run before a new version of the server has updated the index.
   await updateSearchIndex(engine);
   // Otherwise, records of a deleted account could not be imported again.
   while (!(await eraseDeletedRows(engine)));
-  const batches = readBatches(lines, onLine);
+  const batches = readBatches(lines, options.onLine);
   // Read before the transaction, because an export into a pipe writes its first line only after reading everything.
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
-    const run: ImportRun = { engine, trx, report };
-    for (let next = first; !next.done; ) {
-      // A database server adds this batch while this process parses the next one. The transaction must not end before
-      // the batch is added, because later statements would be committed.
-      const reading = batches.next();
-      // Awaited below, unless adding the batch fails.
-      reading.catch(() => {});
-      await addBatch(run, next.value);
-      if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
-        report.bad.length = MAX_BAD_LINES;
-        throw new ImportError(report);
-      }
-      if (skipBad && onSkip && report.bad.length > 0) {
-        await onSkip(report.bad);
-        report.bad = [];
-      }
-      next = await reading;
-    }
-    if (report.bad.length > 0 && !skipBad) throw new ImportError(report);
-    await countParticipants(trx);
+    await addBatches({ engine, trx, report }, first, batches, options);
+    await updateParticipantCounts(trx);
     const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
   });
   await refreshDictionary(engine);
   return report;
+}
+
+async function addBatches(
+  run: ImportRun,
+  first: IteratorResult<Batch, void>,
+  others: AsyncIterator<Batch, void>,
+  { skipBad = false, onSkip }: ImportOptions,
+): Promise<void> {
+  const { report } = run;
+  for (let next = first; !next.done; ) {
+    // A database server adds this batch while this process parses the next one. The transaction must not end before
+    // the batch is added, because later statements would be committed.
+    const reading = others.next();
+    // Awaited below, unless adding the batch fails.
+    reading.catch(() => {});
+    await addBatch(run, next.value);
+    if (!skipBad && report.bad.length >= MAX_BAD_LINES) {
+      report.bad.length = MAX_BAD_LINES;
+      throw new ImportError(report);
+    }
+    if (skipBad && onSkip && report.bad.length > 0) {
+      await onSkip(report.bad);
+      report.bad = [];
+    }
+    next = await reading;
+  }
+  if (report.bad.length > 0 && !skipBad) throw new ImportError(report);
 }
 
 /** Adds the records of a batch unless they exist. Adds its bad lines to the report in line order. */
@@ -102,8 +110,8 @@ async function addBatch(run: ImportRun, { records, bad }: Batch): Promise<void> 
   report.bad = earlier;
 }
 
-/** Sets the participant counts of all spaces that the import has enqueued for indexing. */
-async function countParticipants(trx: DatabaseTransaction): Promise<void> {
+/** Counts the participants of all spaces that the import has enqueued for indexing. */
+async function updateParticipantCounts(trx: DatabaseTransaction): Promise<void> {
   await trx
     .updateTable('spaces')
     .set(({ selectFrom }) => ({

@@ -9,7 +9,7 @@ import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import { findSpace } from '../spaces/spaces.ts';
+import { findSpace } from '../spaces/space-access.ts';
 import type { Stores, WriteResources } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';

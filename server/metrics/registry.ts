@@ -76,14 +76,16 @@ export function openMetrics(
   });
   new Gauge({
     name: 'queue_length',
-    help: 'Number of passwords waiting to be hashed, avatars waiting to be decoded, and writers waiting for the lock',
+    help: 'Number of passwords waiting to be hashed, avatars waiting to be decoded, writers waiting for the lock, and queries waiting for a connection',
     labelNames: ['queue'],
     registers,
     collect() {
       this.set({ queue: 'passwords' }, countWaitingPasswords());
       // `pictures` is the documented label of avatars, so that existing dashboards keep working.
       this.set({ queue: 'pictures' }, countWaitingAvatars());
-      this.set({ queue: 'writers' }, engine.activity().waitingWriters);
+      const { waitingWriters, waitingQueries } = engine.activity();
+      this.set({ queue: 'writers' }, waitingWriters);
+      this.set({ queue: 'queries' }, waitingQueries);
     },
   });
   if (engine.activity().replicaReads) {

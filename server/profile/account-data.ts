@@ -12,7 +12,7 @@ import { type Caller, listSessions, requireSession } from '../auth/sessions.ts';
 import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
-import { describeSpaces } from '../spaces/spaces.ts';
+import { describeSpaces } from '../spaces/describe-spaces.ts';
 import type { Stores } from '../stores.ts';
 import { readProfile } from './profile.ts';
 

@@ -7,7 +7,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import { findSpace } from '../spaces/spaces.ts';
+import { findSpace } from '../spaces/space-access.ts';
 import type { WriteResources } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 

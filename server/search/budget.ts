@@ -1,4 +1,4 @@
-import type { WordPattern, WordQuery } from '../database/engine.ts';
+import type { WordPattern, WordQuery } from '../database/word-index.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 
 /**

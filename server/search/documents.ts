@@ -1,14 +1,12 @@
 import { sql } from 'kysely';
-import type { Database, DocumentChanges, Engine, IndexedDocument } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
-import { transact } from '../database/transaction.ts';
+import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
-import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
-import { updateTagKeys } from './tag-keys.ts';
 
 /**
  * The search index consists of the word index and the tables `public_spaces` and `tag_hits`. A document is the entry of a
@@ -17,7 +15,7 @@ import { updateTagKeys } from './tag-keys.ts';
 
 /** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const { removed, added } = await writeDocuments(engine, db, [spacePk]);
+  const { removed, added } = await replaceRows(engine, db, [spacePk]);
   if (removed.length > 0) await engine.wordIndex.remove(db, removed);
   if (added.length > 0) await engine.wordIndex.add(db, added);
 }
@@ -77,10 +75,11 @@ const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ d
 );
 
 /**
- * Removes spaces from the search index and adds them again, except in the word index. Returns the changes to make
- * there. Spaces that are not public, and those of suspended creators, are not added.
+ * Removes spaces from the search index and adds them again, except in the word index. Spaces that are not public, and
+ * those of suspended creators, are not added.
+ * @returns the changes to make in the word index
  */
-async function writeDocuments(
+export async function replaceRows(
   engine: Engine,
   db: Database,
   spacePks: readonly number[],
@@ -112,145 +111,6 @@ async function writeDocuments(
   );
   await insertTagHits(engine, tagHits, db);
   return { removed, added: spaces.map(({ key, row }) => documentOf(row, key)) };
-}
-
-/**
- * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
- * because the word index buffers words only until another table is written.
- */
-const INDEX_BATCH_SIZE = 5_000;
-
-const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, rows) =>
-  db
-    .insertInto('spaces_to_index')
-    .columns(['space_pk'])
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing()),
-);
-
-/** Enqueues spaces for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
-export async function enqueueSpaces(
-  engine: Engine,
-  db: Database,
-  spacePks: readonly number[],
-): Promise<void> {
-  const rows = Array.from(new Set(spacePks), (space_pk) => ({ space_pk }));
-  await insertQueuedSpaces(engine, rows, db);
-}
-
-/**
- * Updates the search index for all queued spaces, and empties the queue. Processes them in the order of their keys,
- * because the word index writes ascending keys faster.
- * @param onProgress called with the number of spaces so far, after each batch
- * @returns the number of spaces
- */
-export async function indexQueuedSpaces(
-  engine: Engine,
-  db: Database,
-  onProgress: (spaces: number) => void = () => {},
-): Promise<number> {
-  await computeQueuedKeys(engine, db);
-  let spaces = 0;
-  await engine.wordIndex.changeMany(
-    db,
-    writeQueuedDocuments(engine, db, (count) => {
-      spaces += count;
-      onProgress(spaces);
-    }),
-  );
-  return spaces;
-}
-
-/** Yields the changes of the word index for all queued spaces, and empties the queue. */
-async function* writeQueuedDocuments(
-  engine: Engine,
-  db: Database,
-  onBatch: (spaces: number) => void,
-): AsyncGenerator<DocumentChanges> {
-  while (true) {
-    const batch = await db
-      .selectFrom('spaces_to_index')
-      .select(['space_pk', 'key'])
-      .orderBy('key')
-      .limit(INDEX_BATCH_SIZE)
-      .execute();
-    const last = batch.at(-1);
-    if (!last) return;
-    yield await writeDocuments(
-      engine,
-      db,
-      batch.map(({ space_pk }) => space_pk),
-    );
-    await db.deleteFrom('spaces_to_index').where('key', '<=', last.key).execute();
-    onBatch(batch.length);
-  }
-}
-
-const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, ({ db }, rows) =>
-  db
-    .insertInto('spaces_to_index')
-    .values(rows)
-    .onConflict((conflict) =>
-      conflict.column('space_pk').doUpdateSet(({ ref }) => ({ key: ref('excluded.key') })),
-    ),
-);
-
-/** Sets the keys of all queued spaces. They depend on the final participant counts. */
-async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
-  for (let after = 0; ; ) {
-    const batch = await db
-      .selectFrom('spaces_to_index')
-      .innerJoin('spaces', 'spaces.pk', 'spaces_to_index.space_pk')
-      .select(['space_pk', 'participant_count'])
-      .where('space_pk', '>', after)
-      .orderBy('space_pk')
-      .limit(INDEX_BATCH_SIZE)
-      .execute();
-    const last = batch.at(-1);
-    if (!last) return;
-    after = last.space_pk;
-    const keys = batch.map(({ space_pk, participant_count }) => ({
-      space_pk,
-      key: documentKey(space_pk, participant_count),
-    }));
-    await updateQueuedKeys(engine, keys, db);
-  }
-}
-
-/** Increase it whenever the folding or splitting of words, or the stored search results, change. */
-const INDEX_VERSION = 1;
-
-/**
- * Rebuilds the search index if its version is not `INDEX_VERSION`. Call it before the first search.
- * @param onProgress called with the number of spaces so far, after each batch
- */
-export async function updateSearchIndex(
-  engine: Engine,
-  onProgress: (spaces: number) => void = () => {},
-): Promise<void> {
-  const { version } = await engine.db
-    .selectFrom('search_index')
-    .select('version')
-    .executeTakeFirstOrThrow();
-  if (version === INDEX_VERSION) return;
-  await transact(engine, async (trx) => {
-    await engine.wordIndex.clear(trx);
-    await trx.deleteFrom('tag_hits').execute();
-    await trx.deleteFrom('public_spaces').execute();
-    await trx.deleteFrom('spaces_to_index').execute();
-    await updateTagKeys(trx);
-    await trx
-      .insertInto('spaces_to_index')
-      .columns(['space_pk'])
-      .expression((from) =>
-        from.selectFrom('spaces').select('pk').where('visibility', '=', 'public'),
-      )
-      .execute();
-    const spaces = await indexQueuedSpaces(engine, trx, onProgress);
-    if (spaces > 0) await engine.wordIndex.optimize(trx);
-    await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
-  });
-  await refreshDictionary(engine);
 }
 
 const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, ({ db }, rows) =>

@@ -1,4 +1,4 @@
-import type { WordPattern } from '../database/engine.ts';
+import type { WordPattern } from '../database/word-index.ts';
 import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
 
 /** A condition on the text of a space: as a pattern for the word index, and as a test of the text itself. */

@@ -1,9 +1,10 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Database, WordQuery, WordReader } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { prepareRead } from '../database/prepared.ts';
+import type { WordQuery, WordReader } from '../database/word-index.ts';
 import type { Stores } from '../stores.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
-import { maxSpacePk } from './revision.ts';
 import { slicesAfter } from './slices.ts';
 
 /**
@@ -79,4 +80,14 @@ function spend(budget: Budget, entries: number, mayOverdraw: boolean): boolean {
 /** Returns the last key if the statement stopped at its limit; undefined if it searched its whole range. */
 function lastKeyAtLimit(keys: number[], limit: number): number | undefined {
   return keys.length < limit ? undefined : keys.at(-1);
+}
+
+const selectMaxSpacePk = prepareRead({}, ({ db }) =>
+  db.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
+);
+
+/** Returns the `pk` of the newest public space; 0 if there is none. */
+async function maxSpacePk(engine: Engine, db: Database): Promise<number> {
+  const [row] = await selectMaxSpacePk(engine, {}, db);
+  return row?.pk ?? 0;
 }

@@ -57,9 +57,11 @@ export function findInflections(dictionary: Dictionary, words: readonly QueryWor
 }
 
 /**
- * Returns the query that was probably meant; undefined if it does not differ from the query as typed. Omits stop words.
- * The texts of a word are its corrections, its two parts, and last the typed word itself. Those of a text without spaces
- * are its words, and the text. The first text is the most probable one. The other forms of the typed word match, too.
+ * Returns the query that was probably meant, without stop words; undefined if it does not differ from the query as typed.
+ *
+ * The texts for a word are its corrections, the word split in two, and last the word as typed. For a run of a script
+ * written without spaces, they are the run split into words, and the run as typed. The first text is the most probable
+ * one. The other forms of the typed word match, too.
  */
 export function findOtherQuery(
   dictionary: Dictionary,

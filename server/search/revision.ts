@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Engine } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 
-const readVersions = prepareRead({}, ({ db }) =>
+const selectVersions = prepareRead({}, ({ db }) =>
   db
     .selectFrom(['search_revision', 'dictionary'])
     .select(['search_revision.value as revision', 'dictionary.version as dictionary']),
@@ -21,7 +21,7 @@ export interface SearchVersions {
 
 /** Returns the versions as of the last committed write of any process. */
 export async function currentVersions(engine: Engine): Promise<SearchVersions> {
-  const [row] = await readVersions(engine, {});
+  const [row] = await selectVersions(engine, {});
   if (!row) throw new Error('The table search_revision or dictionary is empty.');
   return row;
 }
@@ -31,13 +31,3 @@ export async function currentVersions(engine: Engine): Promise<SearchVersions> {
  * after this write, so a search that sees the row has a greater one.
  */
 export const currentRevision = sql<number>`(SELECT value FROM search_revision)`;
-
-const readMaxSpacePk = prepareRead({}, ({ db }) =>
-  db.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
-);
-
-/** Returns the `pk` of the newest public space; 0 if there is none. */
-export async function maxSpacePk(engine: Engine, db: Database): Promise<number> {
-  const [row] = await readMaxSpacePk(engine, {}, db);
-  return row?.pk ?? 0;
-}

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
-import { prepareRead } from '../database/prepared.ts';
+import { prepareRead, prepareReadMany } from '../database/prepared.ts';
 import type { Stores } from '../stores.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
@@ -39,35 +39,18 @@ export async function readRows(
   db: Database,
   keys: readonly number[],
 ): Promise<Map<number, FoundRow>> {
-  const rows = new Map<number, FoundRow>();
-  for (let i = 0; i < keys.length; i += KEYS_PER_STATEMENT) {
-    const values: Record<string, number> = {};
-    // Padded to a fixed length so that the prepared statement is reused.
-    for (let j = 0; j < KEYS_PER_STATEMENT; j += 1) values[`key${j}`] = keys[i + j] ?? -1;
-    const found = await readByKeys(
-      engine,
-      { ...values, avatarBaseUrl: avatars.baseUrl } as never,
-      db,
-    );
-    for (const row of found) rows.set(row.key, row);
-  }
-  return rows;
+  const wanted = keys.map((key) => ({ key, avatarBaseUrl: avatars.baseUrl }));
+  const rows = await readByKeys(engine, wanted, db);
+  return new Map(rows.map((row) => [row.key, row]));
 }
 
-/** A page of the default size, 20, and the first row of the next page. */
-const KEYS_PER_STATEMENT = 21;
-
-const readByKeys = prepareRead(
-  {
-    avatarBaseUrl: 'text',
-    ...Object.fromEntries(
-      Array.from({ length: KEYS_PER_STATEMENT }, (_, i) => [`key${i}`, 'bigint' as const]),
-    ),
-  },
-  (_, { avatarBaseUrl, ...keys }) => sql<FoundRow>`
-    ${selectRows(avatarBaseUrl as RawBuilder<string>)}
-    WHERE public_spaces.key IN (${sql.join(Object.values(keys))})`,
-);
+const readByKeys = prepareReadMany({ key: 'bigint', avatarBaseUrl: 'text' }, (_, wanted) => {
+  // All have the same `avatarBaseUrl`.
+  const [{ avatarBaseUrl }] = wanted as [(typeof wanted)[number]];
+  return sql<FoundRow>`
+    ${selectRows(avatarBaseUrl)}
+    WHERE public_spaces.key IN (${sql.join(wanted.map(({ key }) => key))})`;
+});
 
 function selectRows(avatarBaseUrl: RawBuilder<string>) {
   return sql`

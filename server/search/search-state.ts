@@ -24,7 +24,7 @@ export interface SearchResponse {
 export interface SearchState {
   /** The revision of all cached responses. */
   revision: number;
-  /** The pending read of the current versions, shared by the requests of one iteration of the event loop. */
+  /** See `readSharedVersions`. */
   pendingVersions: Promise<SearchVersions> | undefined;
   responses: LRUCache<string, SearchResponse>;
   /** The latest dictionary that was requested. It may still be loading. */
@@ -54,7 +54,7 @@ export async function getCachedResponse(
   key: string,
   read: (revision: number, dictionary: Dictionary) => Promise<SearchResponse>,
 ): Promise<SearchResponse> {
-  const versions = await readVersions(engine, state);
+  const versions = await readSharedVersions(engine, state);
   const { revision } = versions;
   if (revision !== state.revision) {
     state.responses.clear();
@@ -68,7 +68,8 @@ export async function getCachedResponse(
   return response;
 }
 
-function readVersions(engine: Engine, state: SearchState): Promise<SearchVersions> {
+/** Reads the current versions once for all requests of one iteration of the event loop. */
+function readSharedVersions(engine: Engine, state: SearchState): Promise<SearchVersions> {
   state.pendingVersions ??= yieldToEventLoop().then(() => {
     // Later requests must see later writes, so they start another read.
     state.pendingVersions = undefined;

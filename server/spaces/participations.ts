@@ -10,8 +10,9 @@ import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import { moveSpace } from '../search/documents.ts';
 import type { Stores, WriteResources } from '../stores.ts';
 import { summarizeUser } from '../users/user-summary.ts';
+import { describeSpace, describeSpaces } from './describe-spaces.ts';
+import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
-import { describeSpace, describeSpaces, findAnySpace, findSpace, spaceNotFound } from './spaces.ts';
 
 /**
  * Makes the caller a participant of a space. Does nothing if they already are one.

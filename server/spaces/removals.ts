@@ -9,7 +9,7 @@ import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { Stores, WriteResources } from '../stores.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
-import { findOwnSpace } from './spaces.ts';
+import { findOwnSpace } from './space-access.ts';
 
 /**
  * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does

@@ -4,7 +4,7 @@ import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../datab
 import { erasedId } from '../database/erased-rows.ts';
 import { transactOnIndex } from '../database/transaction.ts';
 import { documentOf, moveSpace } from '../search/documents.ts';
-import { findOwnSpace } from './spaces.ts';
+import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
 
 /** Number of rows that one statement deletes. Takes up to about 20 ms. */

@@ -1,12 +1,11 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { formatCount, quotaExceeded } from '../accounts/quotas.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Quotas } from '../config.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 
-// Called in the transaction that adds the rows, so that concurrent requests cannot exceed a quota. Each query stops
-// counting at the limit, because an import can exceed it by far.
+// Called in the transaction that adds the rows, so that concurrent requests cannot exceed a quota.
 
 /** @throws DomainError `quota_exceeded` if the caller cannot create another space */
 export async function assertSpaceQuota(
@@ -14,10 +13,8 @@ export async function assertSpaceQuota(
   { maxSpaces }: Pick<Quotas, 'maxSpaces'>,
   { userPk }: Caller,
 ): Promise<void> {
-  const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM (
-    SELECT 1 FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')} LIMIT ${maxSpaces}
-  ) AS counted`.execute(trx);
-  if (rows[0]?.count === maxSpaces) {
+  const spaces = sql`FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')}`;
+  if ((await countUpTo(trx, maxSpaces, spaces)) === maxSpaces) {
     throw quotaExceeded(
       `An account can have at most ${formatCount(maxSpaces)} spaces. Delete one before you create another.`,
     );
@@ -30,11 +27,9 @@ export async function assertParticipationQuota(
   { maxParticipations }: Pick<Quotas, 'maxParticipations'>,
   { userPk }: Caller,
 ): Promise<void> {
-  const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM (
-    SELECT 1 FROM participations
-    WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')} LIMIT ${maxParticipations}
-  ) AS counted`.execute(trx);
-  if (rows[0]?.count === maxParticipations) {
+  const participations = sql`FROM participations
+    WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
+  if ((await countUpTo(trx, maxParticipations, participations)) === maxParticipations) {
     throw quotaExceeded(
       `An account can participate in at most ${formatCount(maxParticipations)} spaces, including its own. Leave one first.`,
     );
@@ -47,13 +42,22 @@ export async function assertTagQuota(
   { maxTags }: Pick<Quotas, 'maxTags'>,
   { userPk }: Caller,
 ): Promise<void> {
-  const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM (
-    SELECT 1 FROM spaces JOIN space_tags ON space_tags.space_pk = spaces.pk
-    WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')} LIMIT ${maxTags + 1}
-  ) AS counted`.execute(trx);
-  if (Number(rows[0]?.count) > maxTags) {
+  const tags = sql`FROM spaces JOIN space_tags ON space_tags.space_pk = spaces.pk
+    WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')}`;
+  if ((await countUpTo(trx, maxTags + 1, tags)) > maxTags) {
     throw quotaExceeded(
       `The spaces of an account can have at most ${formatCount(maxTags)} tags in total. Remove tags from other spaces first.`,
     );
   }
+}
+
+/** Counts rows. Stops at `limit`, because an import can exceed a quota by far. */
+async function countUpTo(
+  trx: DatabaseTransaction,
+  limit: number,
+  source: RawBuilder<unknown>,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*) AS count FROM (SELECT 1 ${source} LIMIT ${limit}) AS counted`.execute(trx);
+  return rows[0]?.count ?? 0;
 }

@@ -1,22 +1,18 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
-import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { indexSpace } from '../search/documents.ts';
 import type { Stores, WriteResources } from '../stores.ts';
-import {
-  CONTROLS_AND_LINE_SEPARATORS,
-  CONTROLS_EXCEPT_LINE_FEED,
-  isBlank,
-} from '../text/characters.ts';
-import { summarizeUser } from '../users/user-summary.ts';
+import { describeSpace } from './describe-spaces.ts';
+import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
+import { type FoundSpace, findOwnSpace, findSpace } from './space-access.ts';
 import { assertParticipationQuota, assertSpaceQuota, assertTagQuota } from './space-quotas.ts';
-import { deleteUnusedTags, parseTags, readTags, setTags } from './tags.ts';
+import { parseDescription, parseTitle } from './space-text.ts';
+import { deleteUnusedTags, parseTags, setTags } from './tags.ts';
 
 /**
  * Creates a space with the caller as its first participant.
@@ -119,7 +115,7 @@ async function updateRow(
   const changes: {
     title?: string;
     description?: string;
-    visibility?: Visibility;
+    visibility?: Space['visibility'];
     invitation_code?: string | null;
   } = {};
   if (title !== undefined) changes.title = parseTitle(title);
@@ -179,193 +175,4 @@ export async function renewInvitationCode(
       .execute();
     return describeSpace(trx, avatars, pk, caller);
   });
-}
-
-type Visibility = Space['visibility'];
-
-/** The properties of a space that decide who can access it. */
-export interface FoundSpace {
-  pk: number;
-  creatorPk: number;
-  visibility: Visibility;
-  invitationCode: string | null;
-  /** Whether the caller is a participant now. */
-  isParticipant: boolean;
-}
-
-/**
- * Finds a space that the caller may see: a public space, or a private one in which they participate.
- * @throws DomainError `space_not_found`
- */
-export async function findSpace(
-  db: Database,
-  caller: Caller | null,
-  spaceId: string,
-): Promise<FoundSpace> {
-  const space = await findAnySpace(db, caller, spaceId);
-  if (space.visibility === 'private' && !space.isParticipant) throw spaceNotFound();
-  return space;
-}
-
-/**
- * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden
- * from everyone.
- * @throws DomainError `space_not_found`
- */
-export async function findAnySpace(
-  db: Database,
-  caller: Caller | null,
-  spaceId: string,
-): Promise<FoundSpace> {
-  const row = await db
-    .selectFrom('spaces')
-    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
-    .leftJoin('participations', (join) =>
-      join
-        .onRef('participations.space_pk', '=', 'spaces.pk')
-        // No user has the `pk` 0.
-        .on('participations.user_pk', '=', caller?.userPk ?? 0)
-        .on('participations.left_at', 'is', null),
-    )
-    .select([
-      'spaces.pk',
-      'spaces.creator_pk as creatorPk',
-      'spaces.visibility',
-      'spaces.invitation_code as invitationCode',
-      'participations.joined_at',
-    ])
-    .where('spaces.space_id', '=', spaceId)
-    .where('users.suspended_at', 'is', null)
-    .executeTakeFirst();
-  if (!row) throw spaceNotFound();
-  const { joined_at, ...space } = row;
-  return { ...space, isParticipant: joined_at !== null };
-}
-
-/**
- * Finds a space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`
- */
-export async function findOwnSpace(
-  db: Database,
-  caller: Caller,
-  spaceId: string,
-): Promise<FoundSpace> {
-  const space = await findSpace(db, caller, spaceId);
-  if (space.creatorPk !== caller.userPk) {
-    throw new DomainError('not_space_creator', 'Only the creator of the space can do this.');
-  }
-  return space;
-}
-
-export function spaceNotFound(): DomainError {
-  return new DomainError('space_not_found', 'There is no such space, or it is private.');
-}
-
-/**
- * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Does not check access.
- * Missing spaces and those of suspended creators are omitted.
- */
-export async function describeSpaces(
-  db: Database,
-  avatars: AvatarUrls,
-  spacePks: readonly number[],
-  caller: Caller | null,
-): Promise<Map<number, Space>> {
-  if (spacePks.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('spaces')
-    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
-    .select([
-      'spaces.pk',
-      'spaces.creator_pk',
-      'spaces.space_id',
-      'spaces.title',
-      'spaces.description',
-      'spaces.visibility',
-      'spaces.participant_count',
-      'spaces.created_at',
-      'spaces.invitation_code',
-      'users.user_id',
-      'users.username',
-      'users.avatar',
-    ])
-    .where('spaces.pk', 'in', spacePks)
-    .where('users.suspended_at', 'is', null)
-    .where(isLiveSpace('spaces.pk'))
-    .execute();
-  const tags = await readTags(db, spacePks);
-  return new Map(
-    rows.map((row) => [
-      row.pk,
-      {
-        space_id: row.space_id,
-        title: row.title,
-        description: row.description,
-        visibility: row.visibility,
-        creator: summarizeUser(avatars, row),
-        participant_count: row.participant_count,
-        tags: tags.get(row.pk) ?? [],
-        created_at: row.created_at,
-        invitation_code: row.creator_pk === caller?.userPk ? row.invitation_code : null,
-      },
-    ]),
-  );
-}
-
-/**
- * Returns one space like `describeSpaces`.
- * @throws DomainError `space_not_found`
- */
-export async function describeSpace(
-  db: Database,
-  avatars: AvatarUrls,
-  spacePk: number,
-  caller: Caller | null,
-): Promise<Space> {
-  const spaces = await describeSpaces(db, avatars, [spacePk], caller);
-  const space = spaces.get(spacePk);
-  if (!space) throw spaceNotFound();
-  return space;
-}
-
-function invitationCodeFor(visibility: Visibility): string | null {
-  return visibility === 'private' ? newInvitationCode() : null;
-}
-
-/** Returns 128 random bits in base64url. */
-export function newInvitationCode(): string {
-  return randomBytes(16).toString('base64url');
-}
-
-/**
- * Returns a title without surrounding white space.
- * @throws DomainError `invalid_request`
- */
-export function parseTitle(text: string): string {
-  const title = text.trim();
-  if (isBlank(title) || CONTROLS_AND_LINE_SEPARATORS.test(title)) {
-    throw new DomainError(
-      'invalid_request',
-      'A title is one line that is not blank. Control characters are not accepted.',
-      [{ pointer: '/title', message: 'is blank or has control characters' }],
-    );
-  }
-  return title;
-}
-
-/**
- * Returns a description with normalised line breaks and without surrounding white space.
- * @throws DomainError `invalid_request`
- */
-export function parseDescription(text: string): string {
-  const description = text.replace(/\r\n?/gu, '\n').trim();
-  if (CONTROLS_EXCEPT_LINE_FEED.test(description)) {
-    throw new DomainError(
-      'invalid_request',
-      'The description contains control characters. The only ones accepted are line breaks.',
-      [{ pointer: '/description', message: 'has control characters' }],
-    );
-  }
-  return description;
 }

@@ -9,7 +9,7 @@ import { componentSchema, contractText } from '../../server/contract.ts';
 import { openCursor, sealCursor } from '../../server/http/cursors.ts';
 import { assertMessageText } from '../../server/messages/messages.ts';
 import { assertReason } from '../../server/reports/reports.ts';
-import { parseDescription, parseTitle } from '../../server/spaces/spaces.ts';
+import { parseDescription, parseTitle } from '../../server/spaces/space-text.ts';
 import { parseTags } from '../../server/spaces/tags.ts';
 import { isStorable } from '../../server/text/characters.ts';
 

@@ -193,7 +193,7 @@ describe('/metrics', () => {
       .toBeGreaterThan(0);
     await Promise.all(logins);
     const afterwards = await scrape();
-    for (const queue of ['passwords', 'pictures', 'writers']) {
+    for (const queue of ['passwords', 'pictures', 'writers', 'queries']) {
       expect(afterwards(`queue_length{queue="${queue}"}`)).toBe(0);
     }
   });

@@ -1,4 +1,5 @@
-import type { Engine, WordPattern } from '../../server/database/engine.ts';
+import type { Engine } from '../../server/database/engine.ts';
+import type { WordPattern } from '../../server/database/word-index.ts';
 import { typedMatcher } from '../../server/search/matcher.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { compactFile } from '../../server/database/sqlite/files.ts';
+import { compactFile } from '../../server/database/sqlite/compact.ts';
 import { readSnapshot } from '../../server/database/transaction.ts';
 import { OperatorError } from '../../server/errors.ts';
 import { insertUser, usernames } from './users.ts';

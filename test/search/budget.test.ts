@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { WordPattern, WordQuery } from '../../server/database/engine.ts';
+import type { WordPattern, WordQuery } from '../../server/database/word-index.ts';
 import { estimateEntries } from '../../server/search/budget.ts';
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';

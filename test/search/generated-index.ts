@@ -8,7 +8,7 @@ import {
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
-import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/documents.ts';
+import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/index-queue.ts';
 import type { Stores } from '../../server/stores.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { updateSearchIndex } from '../../server/search/documents.ts';
+import { updateSearchIndex } from '../../server/search/rebuild.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { CURRENT_REVISION, type GeneratedIndex, generateIndex } from './generated-index.ts';
 

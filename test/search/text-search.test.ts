@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { WordIndex, WordQuery, WordRange } from '../../server/database/engine.ts';
+import type { WordIndex, WordQuery, WordRange } from '../../server/database/word-index.ts';
 import type { Position } from '../../server/pagination.ts';
 import type { Budget } from '../../server/search/budget.ts';
 import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import type { Database, Engine, WordScope } from '../../server/database/engine.ts';
+import type { Database, Engine } from '../../server/database/engine.ts';
 import { transact } from '../../server/database/transaction.ts';
+import type { WordScope } from '../../server/database/word-index.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 
 /**

@@ -1,11 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { TaskName, TaskTarget } from '../engine.ts';
-import {
-  deserializeError,
-  type TaskResponse,
-  type ThreadRequest,
-  type ThreadSettings,
-} from './thread-messages.ts';
+import { deserializeError } from '../serialized-error.ts';
+import type { TaskResponse, ThreadRequest, ThreadSettings } from './thread-messages.ts';
 
 interface RunningWorker {
   worker: Worker;

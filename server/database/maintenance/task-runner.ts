@@ -1,6 +1,7 @@
 import type { Engine, Tasks } from '../engine.ts';
+import { serializeError } from '../serialized-error.ts';
 import { missingTask } from './missing-task.ts';
-import { serializeError, type TaskRequest, type TaskResponse } from './thread-messages.ts';
+import type { TaskRequest, TaskResponse } from './thread-messages.ts';
 
 /** Runs the requested tasks one after the other. */
 export class TaskRunner {

@@ -1,5 +1,5 @@
-import { DomainError, type ErrorCode } from '../../errors.ts';
 import type { TaskName, TaskTarget } from '../engine.ts';
+import type { SerializedError } from '../serialized-error.ts';
 
 /** The thread's `workerData`. */
 export interface ThreadSettings {
@@ -24,22 +24,4 @@ export interface TaskResponse {
   requestId: number;
   /** Omitted if the task succeeded. */
   error?: SerializedError;
-}
-
-export interface SerializedError {
-  name: string;
-  message: string;
-  code: string | undefined;
-}
-
-/** Copies the properties of an error that callers need. Structured cloning would drop its code. */
-export function serializeError(error: unknown): SerializedError {
-  const { name, message, code } = error as Error & { code?: string };
-  return { name, message, code };
-}
-
-/** Restores an error. Only a `DomainError` keeps its class. */
-export function deserializeError({ name, message, code }: SerializedError): Error {
-  if (name === 'DomainError') return new DomainError(code as ErrorCode, message);
-  return Object.assign(new Error(message), { name, code });
 }

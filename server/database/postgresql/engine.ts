@@ -1,20 +1,42 @@
 import { sql } from 'kysely';
-import type { Database, Engine } from '../engine.ts';
+import type { Database, DatabaseTransaction, Engine, WriteLockMode } from '../engine.ts';
+import { missingTask } from '../maintenance/missing-task.ts';
 import { isConflict, isUnavailable, isUniqueViolation } from './errors.ts';
 import { wordIndex } from './word-index/word-index.ts';
 
-interface EngineParts {
+/**
+ * Modes of LOCK TABLE. None blocks readers. Every change of the search index updates the row of `search_revision`, which
+ * conflicts with the mode of `index`, but not with that of `shared`.
+ */
+const LOCK_MODES: Readonly<Record<WriteLockMode, string>> = {
+  shared: 'ROW SHARE',
+  index: 'SHARE ROW EXCLUSIVE',
+  exclusive: 'EXCLUSIVE',
+};
+
+interface EngineOptions {
   readOnReplica?: Engine['readOnReplica'];
-  runTask: Engine['runTask'];
-  activity: Engine['activity'];
-  close: () => Promise<void>;
+  runTask?: Engine['runTask'];
+  activity?: Engine['activity'];
+  beforeClose?: () => Promise<void>;
 }
 
 /** Creates an engine for a connected database. */
 export function createEngine(
   db: Database,
-  { readOnReplica = (_minRevision, read) => read(db), runTask, activity, close }: EngineParts,
+  {
+    readOnReplica = (_minRevision, read) => read(db),
+    runTask = async (task) => {
+      throw missingTask(task);
+    },
+    activity = () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
+    beforeClose = async () => {},
+  }: EngineOptions = {},
 ): Engine {
+  const close = async () => {
+    await beforeClose();
+    await db.destroy();
+  };
   return {
     db,
     wordIndex,
@@ -22,26 +44,7 @@ export function createEngine(
     // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
     // longer.
     async requestPurge() {},
-    // All writers lock this table, whichever tables they write. LOCK TABLE takes no snapshot, so the transaction sees
-    // everything that was committed before it acquired the lock. None of the three lock modes blocks readers.
-    async shareWriting(trx) {
-      await sql`LOCK TABLE search_revision IN ROW SHARE MODE`.execute(trx);
-    },
-    // Conflicts with itself and with UPDATE, but not with ROW SHARE. Every change of the search index updates the row
-    // of this table. Without the lock, its snapshot could be older than another update, and it would be rolled back.
-    async excludeIndexWriters(trx) {
-      await sql`LOCK TABLE search_revision IN SHARE ROW EXCLUSIVE MODE`.execute(trx);
-    },
-    async excludeWriters(trx) {
-      await sql`LOCK TABLE search_revision IN EXCLUSIVE MODE`.execute(trx);
-      // An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the
-      // tables grow. Before version 18, disabling these scans makes unavoidable ones seem so expensive that JIT
-      // compiles them. Joins that read whole indexes become slow in the same way.
-      await sql`SELECT set_config(name, 'off', true) FROM unnest(ARRAY[
-        'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) AS settings (name)`.execute(
-        trx,
-      );
-    },
+    lockForWriting,
     isConflict,
     isUniqueViolation,
     isUnavailable,
@@ -55,4 +58,25 @@ export function createEngine(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/**
+ * See `Engine.lockForWriting`. All writers lock this table, whichever tables they write. LOCK TABLE takes no snapshot, so
+ * the transaction sees everything that was committed before it acquired the lock.
+ */
+async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
+  await sql`LOCK TABLE search_revision IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
+  if (mode === 'exclusive') await avoidSequentialScans(trx);
+}
+
+/**
+ * An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the tables grow,
+ * and with joins that read whole indexes. Before version 18, disabling these scans makes unavoidable ones seem so
+ * expensive that JIT compiles them.
+ */
+async function avoidSequentialScans(trx: DatabaseTransaction): Promise<void> {
+  await sql`SELECT set_config(name, 'off', true) FROM unnest(ARRAY[
+    'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']) AS settings (name)`.execute(
+    trx,
+  );
 }

@@ -19,7 +19,7 @@ const UNAVAILABLE_CODES =
   /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E[A-Z_]+)$/;
 
 export function isUnavailable(error: unknown): boolean {
-  return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error);
+  return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error) || isPoolExhausted(error);
 }
 
 /** The code of a write that a standby refuses. */
@@ -38,13 +38,12 @@ interface ServerError {
   routine?: string | undefined;
 }
 
-/** Compares messages, because `pg` sets no code for lost connections and an exhausted pool. */
+// `pg` sets no code for lost connections and an exhausted pool.
+
 function isLostConnection(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/.test(
-      error.message,
-    )
+    /^(Connection terminated|Client has encountered a connection error)/.test(error.message)
   );
 }
 

@@ -1,12 +1,13 @@
 import type { Engine, TaskName } from '../engine.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
+import { withTimeout } from '../timeout.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
 import { explainFailure, timeoutError } from './errors.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
-import { Replica, type ReplicaOptions } from './replica.ts';
+import { Replica, type ReplicaOptions } from './replica/replica.ts';
 
 export interface PostgresqlOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
@@ -64,21 +65,22 @@ export async function openPostgresql(
     readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
-      await withTimeout(thread.runTask(task, target));
+      // The timeout of requests. The task continues, because only its thread can end it.
+      await withTimeout(thread.runTask(task, target), RESPONSE_TIMEOUT_MS, () =>
+        timeoutError('The task did not end in time.'),
+      );
     },
-    // Queries do not block the main thread. Only the PostgreSQL server knows which writers wait for a lock, so writers
-    // and other queries are counted while they wait for a connection.
+    // Queries do not block the main thread, and only the PostgreSQL server knows which writers wait for a lock.
     activity: () => ({
       busySeconds: 0,
       waitSeconds: 0,
-      waitingWriters: pool.waitingCount,
+      waitingWriters: 0,
       waitingQueries: pool.waitingCount + (replica?.waitingCount ?? 0),
       ...(replica && { replicaReads: replica.reads }),
     }),
-    async close() {
+    async beforeClose() {
       await thread?.stop();
       await replica?.close();
-      await db.destroy();
     },
   });
 }
@@ -103,19 +105,5 @@ async function prepare(url: string, migrate: boolean): Promise<void> {
     else await assertMigrated(db);
   } finally {
     await db.destroy();
-  }
-}
-
-/** Rejects after the response timeout of requests. The task continues, because only its thread can end it. */
-async function withTimeout(task: Promise<void>): Promise<void> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(timeoutError('The task did not end in time.')),
-    RESPONSE_TIMEOUT_MS,
-  );
-  try {
-    await Promise.race([task, timeout]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { isRefusedByStandby, READ_ONLY } from './errors.ts';
+import { NamingClient } from './naming-client.ts';
 
 /** Maximum per process, for requests. A transaction holds one until it ends, and so does each other query. */
 const MAX_CONNECTIONS = 10;
@@ -16,12 +16,6 @@ export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 
 /** A process that hangs in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
-
-/**
- * Maximum number of statements with a run count, and so of named statements in use. Each connection caches the plans of
- * named statements.
- */
-const MAX_COUNTED_STATEMENTS = 500;
 
 /** PostgreSQL's OIDs of bigint and numeric. All values of the service are safe integers. */
 const NUMBER_TYPE_OIDS = [20, 1700];
@@ -87,36 +81,4 @@ export function openPool(
     });
   });
   return pool;
-}
-
-/** How often each statement has run in this process, and its name once it has one. */
-const statements = new LRUCache<string, { runs: number; name?: string }>({
-  max: MAX_COUNTED_STATEMENTS,
-});
-
-/** A statement gets a name at this run, because most statements with a list of values run only once. */
-const NAMED_AT_RUN = 3;
-
-let lastName = 0;
-
-/** Names statements that run often, so that PostgreSQL plans them only once for each connection. */
-class NamingClient extends pg.Client {
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of `query` have no common type
-  override query(...args: any[]): any {
-    // The pool passes a callback, Kysely awaits a promise.
-    const [text, values, callback] = args;
-    if (typeof text !== 'string' || !Array.isArray(values)) {
-      return super.query(...(args as [string]));
-    }
-    const name = nameOf(text);
-    return super.query(name === undefined ? { text, values } : { name, text, values }, callback);
-  }
-}
-
-function nameOf(text: string): string | undefined {
-  const statement = statements.get(text) ?? { runs: 0 };
-  statement.runs += 1;
-  if (statement.runs === NAMED_AT_RUN) statement.name = `statement ${++lastName}`;
-  statements.set(text, statement);
-  return statement.name;
 }

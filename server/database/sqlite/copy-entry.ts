@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { serializeError } from '../maintenance/thread-messages.ts';
+import { serializeError } from '../serialized-error.ts';
 import type { CopySettings } from './copy.ts';
 import { openFile } from './open-file.ts';
 

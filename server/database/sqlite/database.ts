@@ -3,15 +3,16 @@ import { mkdir } from 'node:fs/promises';
 import { OperatorError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
 import type { DatabaseKind, Location } from '../kind.ts';
+import { compactFile } from './compact.ts';
+import { copyFile } from './copy.ts';
 import { explainFailure } from './errors.ts';
 import { acquireFileLock } from './file-lock.ts';
-import { compactFile, copyFile } from './files.ts';
 import { databaseFile, lockFile, rateLimitsFile } from './location.ts';
 import { openSqlite } from './open.ts';
 import { openSqliteRateLimitStore } from './rate-limit-store.ts';
 
 /** Long enough for two processes that start at the same time. */
-const MIN_LOCK_TIMEOUT_MS = 1_000;
+const LOCK_TIMEOUT_MS = 1_000;
 
 /** A file in the data folder. */
 export const sqlite: DatabaseKind = {
@@ -24,7 +25,7 @@ export const sqlite: DatabaseKind = {
 
   async open(
     location,
-    { runsMaintenance = true, tasksModule, lockTimeoutMs = MIN_LOCK_TIMEOUT_MS, onLockWait },
+    { runsMaintenance = true, tasksModule, lockTimeoutMs = LOCK_TIMEOUT_MS, onLockWait },
   ) {
     await mkdir(location.dataDir, { recursive: true });
     const open = () =>
@@ -49,7 +50,7 @@ export const sqlite: DatabaseKind = {
     await mkdir(location.dataDir, { recursive: true });
     const lock = await acquireFileLock(lockFile(location), {
       mode: 'shared',
-      timeoutMs: MIN_LOCK_TIMEOUT_MS,
+      timeoutMs: LOCK_TIMEOUT_MS,
     });
     if (!lock) {
       throw new OperatorError(
@@ -85,16 +86,15 @@ export const sqlite: DatabaseKind = {
 
 /** Opens a database that releases the lock after it has closed. */
 async function openLocked(lock: Disposable, open: () => Promise<Engine>): Promise<Engine> {
-  using held = new DisposableStack();
-  held.use(lock);
-  const engine = await open();
-  const { close: closeEngine } = engine;
-  const release = held.move();
-  const close = async () => {
-    using _released = release;
-    await closeEngine();
-  };
-  return { ...engine, close, [Symbol.asyncDispose]: close };
+  const releaseLock = () => lock[Symbol.dispose]();
+  try {
+    const engine = await open();
+    const close = () => engine.close().finally(releaseLock);
+    return { ...engine, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    releaseLock();
+    throw error;
+  }
 }
 
 function existingFile(location: Location): string {

@@ -36,9 +36,7 @@ export function createEngine(
         .execute();
     },
     // A transaction has the write lock from its beginning.
-    async shareWriting() {},
-    async excludeIndexWriters() {},
-    async excludeWriters() {},
+    async lockForWriting() {},
     isConflict: () => false,
     isUniqueViolation,
     isUnavailable,

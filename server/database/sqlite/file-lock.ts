@@ -6,9 +6,9 @@ import { explainFailure, isBusy } from './errors.ts';
 const RETRY_INTERVAL_MS = 50;
 
 /** Any number of processes can hold a shared lock. An exclusive lock excludes all others. */
-export type LockMode = 'shared' | 'exclusive';
+type LockMode = 'shared' | 'exclusive';
 
-export interface LockOptions {
+interface LockOptions {
   mode: LockMode;
   /** How long to wait for other processes. */
   timeoutMs: number;

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import Sqlite from 'better-sqlite3';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
 import { migrations } from './migrations/index.ts';
-import { OPEN_TIMEOUT_MS } from './open-file.ts';
+import { withPlainConnection } from './open-file.ts';
 
 /**
  * Returns whether a file is a database with all migrations. Returns false for a missing or empty file. Does not change
@@ -13,8 +12,7 @@ import { OPEN_TIMEOUT_MS } from './open-file.ts';
  */
 export function isMigrated(file: string): boolean {
   if (!existsSync(file)) return false;
-  const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
-  try {
+  return withPlainConnection(file, (sqlite) => {
     const tables = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
     if (tables.length === 0) return false;
     if (!tables.includes('kysely_migration')) {
@@ -27,9 +25,7 @@ export function isMigrated(file: string): boolean {
       );
     }
     return applied.length === Object.keys(migrations).length;
-  } finally {
-    sqlite.close();
-  }
+  });
 }
 
 export async function migrateToLatest(db: Database): Promise<void> {

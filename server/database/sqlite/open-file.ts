@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 const MIN_SQLITE_VERSION = '3.51.3';
 
 /** How long to wait for other processes that open or create the file at the same time. Blocks the event loop. */
-export const OPEN_TIMEOUT_MS = 10_000;
+const OPEN_TIMEOUT_MS = 10_000;
 
 const CACHE_KIB = 8_192;
 
@@ -13,6 +13,16 @@ const CACHE_KIB = 8_192;
  * checkpoints far earlier, so this limit matters only if no process runs maintenance.
  */
 const AUTOCHECKPOINT_PAGES = 10_000;
+
+/** Runs `work` on a file with SQLite's own settings, so that opening the file does not change it. */
+export function withPlainConnection<T>(file: string, work: (sqlite: Sqlite.Database) => T): T {
+  const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+  try {
+    return work(sqlite);
+  } finally {
+    sqlite.close();
+  }
+}
 
 /**
  * Opens a database file for reading and writing. Creates it if it is missing. Commits are durable, and deleted content

@@ -1,12 +1,14 @@
+import { existsSync } from 'node:fs';
 import { OperatorError } from '../../errors.ts';
 import type { Engine } from '../engine.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
+import { removeCopyMark } from './copy-mark.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
 import { explainFailure } from './errors.ts';
-import { removeCopyMark } from './files.ts';
 import { startMeter } from './meter.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
+import { withPlainConnection } from './open-file.ts';
 
 export interface SqliteOptions {
   /** Whether to apply missing migrations, also to a new file. If false, a missing migration is an error. */
@@ -31,7 +33,7 @@ export async function openSqlite(
     // First, because it throws for files that must not be migrated.
     const isCurrent = isMigrated(file);
     if (migrate) {
-      removeCopyMark(file);
+      if (existsSync(file)) withPlainConnection(file, removeCopyMark);
       await migrateToLatest(db);
     } else if (!isCurrent) {
       throw new OperatorError(

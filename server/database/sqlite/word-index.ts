@@ -1,8 +1,8 @@
 import { CompiledQuery, sql } from 'kysely';
-import type { WordIndex, WordPattern, WordQuery } from '../engine.ts';
+import type { WordIndex, WordPattern, WordQuery } from '../word-index.ts';
 
-/** Each word of a title is indexed twice: unchanged, and with this prefix. No other term starts with it. */
-const TITLE_PREFIX = '=';
+/** Each word of a title is indexed twice: unchanged, and after this mark. No other term starts with it. */
+const TITLE_MARK = '=';
 
 // better-sqlite3 binds numbers as floating-point values, which FTS5 rejects as rowids.
 const INSERT_DOCUMENT = 'INSERT INTO word_index (rowid, words) VALUES (CAST(? AS INTEGER), ?)';
@@ -17,7 +17,7 @@ const FIND = `SELECT rowid AS key FROM word_index
 export const wordIndex: WordIndex = {
   async add(db, documents) {
     for (const { key, words } of documents) {
-      const terms = [...words.all, ...words.title.map((word) => TITLE_PREFIX + word)].join(' ');
+      const terms = [...words.all, ...words.title.map((word) => TITLE_MARK + word)].join(' ');
       await db.executeQuery(CompiledQuery.raw(INSERT_DOCUMENT, [key, terms]));
     }
   },
@@ -59,35 +59,40 @@ export const wordIndex: WordIndex = {
       .selectFrom(sql<{ term: string; documents: number }>`word_index_terms`.as('terms'))
       .select(['term', sql<number>`doc`.as('documents')])
       .stream();
-    for await (const row of rows) if (!row.term.startsWith(TITLE_PREFIX)) yield row;
+    for await (const row of rows) if (!row.term.startsWith(TITLE_MARK)) yield row;
   },
 };
 
-function fts5Query({ pattern, scope, except = [] }: WordQuery, within?: readonly string[]): string {
-  const bound = within?.map((prefix) => `"${prefix}"*`).join(' OR ');
-  const expression = (of: WordPattern, prefix: string) => {
-    const found = fts5Expression(of, prefix, bound);
-    return bound === undefined ? found : `((${bound}) AND ${found})`;
-  };
-  const prefixOf = (of: WordQuery['scope']) => (of === 'title' ? TITLE_PREFIX : '');
-  return [
-    expression(pattern, prefixOf(scope)),
-    ...except.map((each) => expression(each.pattern, prefixOf(each.scope))),
-  ].join(' NOT ');
+/**
+ * Translates a query into FTS5's syntax.
+ * @param prefixes only documents with a term that begins with one of these match
+ */
+function fts5Query(
+  { pattern, scope, except = [] }: WordQuery,
+  prefixes?: readonly string[],
+): string {
+  const bound = prefixes && `(${prefixes.map((prefix) => `"${prefix}"*`).join(' OR ')})`;
+  const expressions = [{ pattern, scope }, ...except].map((each) => {
+    const mark = each.scope === 'title' ? TITLE_MARK : '';
+    const expression = fts5Expression(each.pattern, mark, bound);
+    return bound ? `(${bound} AND ${expression})` : expression;
+  });
+  return expressions.join(' NOT ');
 }
 
 /**
- * Translates a pattern into FTS5's query syntax. Every term is quoted, so that none of it is parsed as syntax.
+ * Translates a pattern into FTS5's syntax. Every term is quoted, so that none of it is parsed as syntax.
+ * @param mark  precedes every term
  * @param bound an expression that limits the search. It is added to every conjunction, because FTS5 searches for the
  *   next match of each conjunction separately, up to the end of the list of one of its terms.
  */
-function fts5Expression(pattern: WordPattern, prefix: string, bound?: string): string {
-  if ('term' in pattern) return `"${prefix}${pattern.term}"${pattern.isPrefix ? '*' : ''}`;
+function fts5Expression(pattern: WordPattern, mark: string, bound?: string): string {
+  if ('term' in pattern) return `"${mark}${pattern.term}"${pattern.isPrefix ? '*' : ''}`;
   const isConjunction = 'allOf' in pattern;
-  const parts = (isConjunction ? pattern.allOf : pattern.anyOf).map((each) =>
-    fts5Expression(each, prefix, bound),
+  const parts = (isConjunction ? pattern.allOf : pattern.anyOf).map((part) =>
+    fts5Expression(part, mark, bound),
   );
   if (parts.length === 1) return parts[0] as string;
-  if (!isConjunction) return `(${parts.join(' OR ')})`;
-  return `(${[...(bound === undefined ? [] : [`(${bound})`]), ...parts].join(' AND ')})`;
+  if (isConjunction && bound) parts.unshift(bound);
+  return `(${parts.join(isConjunction ? ' AND ' : ' OR ')})`;
 }

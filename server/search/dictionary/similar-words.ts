@@ -57,36 +57,10 @@ export function similarWords(
     }
     const depth = path.length;
     const letter = unit[node] as number;
-    const previous = rows[depth] as Uint8Array;
-    const row = rows[depth + 1] as Uint8Array;
-    const beforePrevious = depth > 0 ? (rows[depth - 1] as Uint8Array) : undefined;
-    const editCost = depth === 0 ? FIRST_LETTER_COST : 1;
-    const from = Math.max(1, depth + 1 - maxDistance);
-    const to = Math.min(length, depth + 1 + maxDistance);
-    row[from - 1] = from === 1 ? (previous[0] as number) + editCost : FAR;
-    row[to + 1] = FAR;
-    let rowMin = row[from - 1] as number;
-    for (let j = from; j <= to; j += 1) {
-      const isFirst = depth === 0 && j === 1;
-      const substitution =
-        (previous[j - 1] as number) +
-        (letter === word.charCodeAt(j - 1) ? 0 : isFirst ? FIRST_LETTER_COST : 1);
-      const insertion = (previous[j] as number) + editCost;
-      const deletion = (row[j - 1] as number) + (j === 1 ? FIRST_LETTER_COST : 1);
-      let distance = Math.min(substitution, insertion, deletion);
-      if (
-        beforePrevious &&
-        j > 1 &&
-        letter === word.charCodeAt(j - 2) &&
-        path[depth - 1] === word.charCodeAt(j - 1)
-      ) {
-        distance = Math.min(distance, (beforePrevious[j - 2] as number) + 1);
-      }
-      row[j] = distance;
-      rowMin = Math.min(rowMin, distance);
-    }
+    const rowMin = computeRow(rows, depth, letter, path.at(-1), word, maxDistance);
     rowMins[depth + 1] = rowMin;
-    const distance = to === length ? (row[length] as number) : FAR;
+    const isInBand = depth + 1 >= length - maxDistance;
+    const distance = isInBand ? (rows[depth + 1]?.[length] as number) : FAR;
     if (distance <= maxDistance && (documents[node] as number) > 0) {
       found.push({
         word: String.fromCharCode(...path, letter),
@@ -107,4 +81,48 @@ export function similarWords(
     }
   }
   return { found, visited };
+}
+
+/**
+ * Computes the row after `depth` for a path that ends with `letter`, from the two rows before it.
+ * @param previousLetter the letter before `letter`; undefined at depth 0
+ * @returns the smallest distance in the row
+ */
+function computeRow(
+  rows: readonly Uint8Array[],
+  depth: number,
+  letter: number,
+  previousLetter: number | undefined,
+  word: string,
+  maxDistance: number,
+): number {
+  const row = rows[depth + 1] as Uint8Array;
+  const previous = rows[depth] as Uint8Array;
+  const beforePrevious = depth > 0 ? rows[depth - 1] : undefined;
+  const editCost = depth === 0 ? FIRST_LETTER_COST : 1;
+  const from = Math.max(1, depth + 1 - maxDistance);
+  const to = Math.min(word.length, depth + 1 + maxDistance);
+  row[from - 1] = from === 1 ? (previous[0] as number) + editCost : FAR;
+  row[to + 1] = FAR;
+  let rowMin = row[from - 1] as number;
+  for (let j = from; j <= to; j += 1) {
+    const isFirst = depth === 0 && j === 1;
+    const substitution =
+      (previous[j - 1] as number) +
+      (letter === word.charCodeAt(j - 1) ? 0 : isFirst ? FIRST_LETTER_COST : 1);
+    const insertion = (previous[j] as number) + editCost;
+    const deletion = (row[j - 1] as number) + (j === 1 ? FIRST_LETTER_COST : 1);
+    let distance = Math.min(substitution, insertion, deletion);
+    if (
+      beforePrevious &&
+      j > 1 &&
+      letter === word.charCodeAt(j - 2) &&
+      previousLetter === word.charCodeAt(j - 1)
+    ) {
+      distance = Math.min(distance, (beforePrevious[j - 2] as number) + 1);
+    }
+    row[j] = distance;
+    rowMin = Math.min(rowMin, distance);
+  }
+  return rowMin;
 }

@@ -23,6 +23,7 @@ import {
   startPostgresqlCluster,
 } from '../../support/postgresql-cluster.ts';
 import { createSpace } from '../../support/spaces.ts';
+import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
 const METRICS_TOKEN = 'metrics';
 
@@ -396,6 +397,32 @@ describe('At the start, the service', () => {
     expect(readsOf(opened)).toEqual({ replica: 0, behind: 0, failed: 1 });
   });
 });
+
+test('An unreachable primary is not reported as a problem of the replica', async () => {
+  await using proxy = await startSwitchingProxy();
+  proxy.switchTo(cluster.primary.port);
+  const problems: unknown[] = [];
+  await using engine = await openDatabase(
+    {
+      dataDir: tmpdir(),
+      databaseUrl: proxy.urlOf(urls.primaryUrl),
+      databaseReadUrl: urls.standbyUrl,
+    },
+    { runsMaintenance: false, onReplicaUnusable: (cause) => void problems.push(cause) },
+  );
+  expect(await engine.readOnReplica(0, isStandby)).toBe(true);
+  proxy.switchTo(null);
+  // A failed check, because the replica itself still responds.
+  const countFailures = async () => {
+    await engine.readOnReplica(0, async () => {});
+    return readsOf(engine).failed;
+  };
+  await expect.poll(countFailures, { timeout: 10_000 }).toBeGreaterThan(0);
+  expect(problems).toEqual([]);
+  proxy.switchTo(cluster.primary.port);
+  await expect.poll(() => engine.readOnReplica(0, isStandby), { timeout: 10_000 }).toBe(true);
+  expect(problems).toEqual([]);
+}, 30_000);
 
 test('Searches run on the primary after the replica is promoted', async () => {
   await waitForReplica();

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type {
-  Database,
-  IndexedDocument,
-  WordPattern,
-  WordQuery,
-} from '../../../server/database/engine.ts';
+import type { Database } from '../../../server/database/engine.ts';
 import { connect } from '../../../server/database/postgresql/dialect.ts';
 import { up } from '../../../server/database/postgresql/migrations/0001-initial.ts';
 import { openPool } from '../../../server/database/postgresql/pool.ts';
 import { wordIndex } from '../../../server/database/postgresql/word-index/word-index.ts';
+import type {
+  IndexedDocument,
+  WordPattern,
+  WordQuery,
+} from '../../../server/database/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { randomNumbers } from '../../support/random.ts';
 

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Engine } from '../../engine.ts';
-import {
-  DICTIONARY_PAUSE_FACTOR,
-  type Maintenance,
-  type MaintenanceTasks,
-} from '../../maintenance/thread.ts';
+import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
+import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
 import { transactOnIndex } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
 
@@ -25,9 +22,9 @@ const MERGE_INTERVAL_MS = 10_000;
 export class PostgresqlMaintenance implements Maintenance {
   readonly #engine: Engine;
   readonly #tasks: MaintenanceTasks;
+  readonly #dictionaryRefresh: DictionaryRefresh;
   readonly #holder = randomUUID();
   readonly #mergeIntervalMs: number;
-  #dictionaryPausesUntil = 0;
   #mergeCheckedAt = 0;
   /** The search revision at the last check. */
   #checkedRevision: number | undefined;
@@ -35,6 +32,7 @@ export class PostgresqlMaintenance implements Maintenance {
   constructor(engine: Engine, tasks: MaintenanceTasks, mergeIntervalMs = MERGE_INTERVAL_MS) {
     this.#engine = engine;
     this.#tasks = tasks;
+    this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
     this.#mergeIntervalMs = mergeIntervalMs;
   }
 
@@ -43,18 +41,10 @@ export class PostgresqlMaintenance implements Maintenance {
       if (!(await this.#acquireLease())) return;
       await this.#tasks.eraseDeletedRows();
       await this.#mergeChanges();
-      await this.#refreshDictionary();
+      if (!this.#dictionaryRefresh.isPausing) await this.#dictionaryRefresh.run();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }
-  }
-
-  async #refreshDictionary(): Promise<void> {
-    if (performance.now() < this.#dictionaryPausesUntil) return;
-    const startedAt = performance.now();
-    await this.#tasks.refreshDictionary();
-    const durationMs = performance.now() - startedAt;
-    this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
   }
 
   async #mergeChanges(): Promise<void> {

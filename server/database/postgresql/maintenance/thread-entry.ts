@@ -1,5 +1,4 @@
-import { missingTask } from '../../maintenance/missing-task.ts';
-import { runThread, settings } from '../../maintenance/thread.ts';
+import { runThread, settings } from '../../maintenance/run-thread.ts';
 import { connect } from '../dialect.ts';
 import { createEngine } from '../engine.ts';
 import { stoppingError } from '../errors.ts';
@@ -24,13 +23,7 @@ const db = connect(
   }),
 );
 
-const engine = createEngine(db, {
-  runTask: async (task) => {
-    throw missingTask(task);
-  },
-  activity: () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
-  close: () => db.destroy(),
-});
+const engine = createEngine(db);
 
 await runThread({
   engine,

@@ -1,29 +1,13 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import { type Change, ChangeQueue, mergeKeys } from './change-queue.ts';
+import { ChangeQueue, mergeKeys } from './change-queue.ts';
+import type { ListChange } from './list-changes.ts';
 import { unpackKeys } from './packed-keys.ts';
-import { LAST_POSITION, LAST_UPPER, type Position, positionOf, toBytes } from './positions.ts';
-import {
-  type Postings,
-  packedLength,
-  packPostings,
-  postingsOf,
-  unpackPostings,
-} from './postings.ts';
+import { LAST_POSITION, LAST_UPPER, type Position, toBytes } from './positions.ts';
+import { type Postings, postingsOf, unpackPostings } from './postings.ts';
+import { type Block, splitIntoBlocks } from './split-blocks.ts';
 import { AFTER_ALL_TERMS, type Term } from './terms.ts';
-
-/** A row of `word_blocks`: the postings after the previous block's `upper`, up to and including its own `upper`. */
-interface Block {
-  upper: Position;
-  postings: Buffer;
-}
-
-/** Larger blocks are split. Six rows of this size and one changed version fit into a page. */
-const MAX_BLOCK_BYTES = 1_100;
-
-/** When a block is split, longer lists are divided between the parts. */
-const MAX_UNDIVIDED_BYTES = 200;
 
 /** Number of postings per statement if few blocks change. */
 const POSITIONS_PER_STATEMENT = 500;
@@ -42,36 +26,42 @@ const BYTES_PER_BLOCK = 1_200;
  */
 export async function changeLists(
   db: Database,
-  changes: readonly Change[],
-  isDense?: boolean,
+  changes: readonly ListChange[],
+  { isDense }: { isDense?: boolean } = {},
 ): Promise<void> {
   const queue = new ChangeQueue(changes);
-  const readsAll = isDense ?? queue.size > (2 * (await readSize(db))) / BYTES_PER_BLOCK;
-  let writes: BlockWrites = { inserted: [], updated: [], deleted: [] };
+  const readsAll = isDense ?? queue.size > 2 * (await estimateBlockCount(db));
+  let writes: BlockWrites | undefined;
   while (!queue.isEmpty) {
-    const isFirst = writes.inserted.length + writes.updated.length + writes.deleted.length === 0;
-    const computeWrites = async () => {
-      const positions = readsAll
-        ? queue.peekRange(POSTINGS_PER_STATEMENT)
-        : queue.peekPositions(POSITIONS_PER_STATEMENT);
-      const blocks = await (readsAll ? readRange : readAt)(db, positions);
-      // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
-      if (!isFirst) await yieldToEventLoop();
-      return collectWrites(blocks, queue, positions.at(-1) as Position);
-    };
-    const computing = computeWrites();
-    const writing = writeBlocks(db, writes);
+    const computing = computeWrites(db, queue, readsAll, writes !== undefined);
+    const writing = writes && writeBlocks(db, writes);
     // Both end before one throws. Otherwise, a statement could run after the rollback and be committed.
     await Promise.allSettled([computing, writing]);
     [writes] = await Promise.all([computing, writing]);
   }
-  await writeBlocks(db, writes);
+  if (writes) await writeBlocks(db, writes);
 }
 
-async function readSize(db: Database): Promise<number> {
+async function estimateBlockCount(db: Database): Promise<number> {
   const { rows } = await sql<{ bytes: number }>`
     SELECT pg_relation_size('word_blocks') AS bytes`.execute(db);
-  return rows[0]?.bytes as number;
+  return (rows[0]?.bytes as number) / BYTES_PER_BLOCK;
+}
+
+/** Reads blocks for the next changes of the queue, applies the changes, and returns the rows to write. */
+async function computeWrites(
+  db: Database,
+  queue: ChangeQueue,
+  readsAll: boolean,
+  isWriting: boolean,
+): Promise<BlockWrites> {
+  const positions = readsAll
+    ? queue.peekRange(POSTINGS_PER_STATEMENT)
+    : queue.peekPositions(POSITIONS_PER_STATEMENT);
+  const blocks = await (readsAll ? readRange : readAt)(db, positions);
+  // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
+  if (isWriting) await yieldToEventLoop();
+  return collectWrites(blocks, queue, positions.at(-1) as Position);
 }
 
 /** Returns all blocks between the first and the last of these positions. */
@@ -129,27 +119,27 @@ function collectWrites(
   for (const { upper, postings } of blocks) {
     const changes = queue.dequeueThrough(upper);
     if (changes.length === 0) continue;
-    const changed = split(upper, changePostings(postings, changes));
+    const changed = splitIntoBlocks(upper, changePostings(postings, changes));
     if (changed.length === 0) writes.deleted.push(upper);
     for (const block of changed) {
-      const target = block.upper === upper ? writes.updated : writes.inserted;
-      target.push(block);
+      if (block.upper === upper) writes.updated.push(block);
+      else writes.inserted.push(block);
     }
   }
   if ((blocks.at(-1)?.upper ?? '') < through) {
     const added = changePostings(Buffer.alloc(0), queue.dequeueThrough(LAST_POSITION));
-    writes.inserted.push(...split(LAST_POSITION, added));
+    writes.inserted.push(...splitIntoBlocks(LAST_POSITION, added));
   }
   return writes;
 }
 
 /** Returns the postings of a block after changes. */
-function changePostings(bytes: Buffer, changes: readonly Change[]): Postings[] {
+function changePostings(bytes: Buffer, changes: readonly ListChange[]): Postings[] {
   const changed: Postings[] = [];
   let next = 0;
   const addNewTerms = (before: Term) => {
-    for (; next < changes.length && (changes[next] as Change).term < before; next += 1) {
-      const { term, added } = changes[next] as Change;
+    for (; next < changes.length && (changes[next] as ListChange).term < before; next += 1) {
+      const { term, added } = changes[next] as ListChange;
       if (added.length > 0) changed.push(postingsOf(term, added));
     }
   };
@@ -169,47 +159,6 @@ function changePostings(bytes: Buffer, changes: readonly Change[]): Postings[] {
   }
   addNewTerms(AFTER_ALL_TERMS);
   return changed;
-}
-
-/** Divides postings into blocks of about equal size. The last block ends at `upper`. */
-function split(upper: Position, postings: readonly Postings[]): Block[] {
-  const bytes = postings.reduce((sum, each) => sum + packedLength(each), 0);
-  const target = bytes / Math.ceil(bytes / MAX_BLOCK_BYTES);
-  const blocks: Block[] = [];
-  let part: Postings[] = [];
-  let room = target;
-  const add = (each: Postings) => {
-    part.push(each);
-    room -= packedLength(each);
-  };
-  const endBlock = (term: Term, key: number) => {
-    blocks.push({ upper: positionOf(term, key), postings: packPostings(part) });
-    part = [];
-    room = target;
-  };
-  for (const each of postings) {
-    const { term, size, packed } = each;
-    if (packedLength(each) <= room) {
-      add(each);
-      continue;
-    }
-    if (packed.length <= MAX_UNDIVIDED_BYTES) {
-      const last = part.at(-1);
-      if (last) endBlock(last.term, unpackKeys(last.packed).at(-1) as number);
-      add(each);
-      continue;
-    }
-    const keys = unpackKeys(packed);
-    for (let begin = 0; begin < size; ) {
-      const fitting = Math.max(1, Math.floor((room / packedLength(each)) * size));
-      const end = Math.min(size, begin + fitting);
-      add(postingsOf(term, keys.slice(begin, end)));
-      if (end < size) endBlock(term, keys[end - 1] as number);
-      begin = end;
-    }
-  }
-  if (part.length > 0) blocks.push({ upper, postings: packPostings(part) });
-  return blocks;
 }
 
 async function writeBlocks(

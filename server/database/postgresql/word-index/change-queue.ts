@@ -1,23 +1,16 @@
+import { countPostings, type ListChange } from './list-changes.ts';
 import { keyAt, type Position, positionOf, termAt } from './positions.ts';
-import type { Term } from './terms.ts';
-
-/** Keys to add to and to remove from the list of a term, both in ascending order. */
-export interface Change {
-  term: Term;
-  added: readonly number[];
-  removed: readonly number[];
-}
 
 /** A queue of changes in the order of their positions. */
 export class ChangeQueue {
   /** In descending order of terms, so that the next change is the last element. */
-  readonly #rest: Change[];
+  readonly #rest: ListChange[];
   /** Number of postings to add or remove. */
   readonly size: number;
 
-  constructor(changes: readonly Change[]) {
+  constructor(changes: readonly ListChange[]) {
     this.#rest = changes.toReversed();
-    this.size = changes.reduce((sum, { added, removed }) => sum + added.length + removed.length, 0);
+    this.size = countPostings(changes);
   }
 
   get isEmpty(): boolean {
@@ -28,7 +21,7 @@ export class ChangeQueue {
   peekPositions(count: number): Position[] {
     const positions: Position[] = [];
     for (let i = this.#rest.length - 1; i >= 0 && positions.length < count; i -= 1) {
-      const { term, added, removed } = this.#rest[i] as Change;
+      const { term, added, removed } = this.#rest[i] as ListChange;
       for (const key of mergeKeys(added, removed)) positions.push(positionOf(term, key));
     }
     return positions;
@@ -40,10 +33,10 @@ export class ChangeQueue {
     let i = this.#rest.length;
     while (i > 0 && rest > 0) {
       i -= 1;
-      const { added, removed } = this.#rest[i] as Change;
+      const { added, removed } = this.#rest[i] as ListChange;
       rest -= added.length + removed.length;
     }
-    const [first, last] = [this.#rest.at(-1) as Change, this.#rest[i] as Change];
+    const [first, last] = [this.#rest.at(-1) as ListChange, this.#rest[i] as ListChange];
     return [
       positionOf(first.term, Math.min(first.added[0] ?? Infinity, first.removed[0] ?? Infinity)),
       positionOf(last.term, Math.max(last.added.at(-1) ?? 0, last.removed.at(-1) ?? 0)),
@@ -51,9 +44,9 @@ export class ChangeQueue {
   }
 
   /** Removes and returns the changes up to and including a position. */
-  dequeueThrough(upper: Position): Change[] {
+  dequeueThrough(upper: Position): ListChange[] {
     const [upperTerm, upperKey] = [termAt(upper), keyAt(upper)];
-    const dequeued: Change[] = [];
+    const dequeued: ListChange[] = [];
     while (true) {
       const change = this.#rest.at(-1);
       if (!change || change.term > upperTerm) return dequeued;
@@ -72,9 +65,9 @@ export class ChangeQueue {
 
 /** Divides a change into its keys up to `upper` and those after it. */
 function divide(
-  { term, added, removed }: Change,
+  { term, added, removed }: ListChange,
   upper: number,
-): [before: Change | undefined, after: Change | undefined] {
+): [before: ListChange | undefined, after: ListChange | undefined] {
   const part = (isWanted: (key: number) => boolean) => {
     const change = { term, added: added.filter(isWanted), removed: removed.filter(isWanted) };
     return change.added.length + change.removed.length > 0 ? change : undefined;

@@ -1,15 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Database, IndexedDocument } from '../../engine.ts';
+import type { Database } from '../../engine.ts';
+import type { IndexedDocument } from '../../word-index.ts';
 import { changeLists } from './change-blocks.ts';
-import type { Change } from './change-queue.ts';
-import {
-  isTitleWord,
-  type MarkedWord,
-  markTitleWord,
-  type Term,
-  termsOfMarkedWord,
-  wordTerm,
-} from './terms.ts';
+import { listChangesOf, type MarkedDocument, markDocument } from './list-changes.ts';
+import { isTitleWord, type MarkedWord, type Term, wordTerm } from './terms.ts';
 
 // The postings of one document are in dozens of blocks. So added and removed documents are collected in the table
 // `word_changes` and merged into the blocks together. Searches read the whole table.
@@ -18,12 +12,6 @@ import {
 
 /** If there are more changes, they are merged. A higher number makes writes faster and searches slower. */
 const MAX_CHANGES = 64;
-
-/** A document with all its words. */
-interface MarkedDocument {
-  key: number;
-  words: readonly MarkedWord[];
-}
 
 export async function addDocuments(
   db: Database,
@@ -68,16 +56,12 @@ async function changeBlocks(
   removed: readonly MarkedDocument[],
 ): Promise<void> {
   await mergeChanges(db);
-  await changeLists(db, changesOf(added, removed));
+  await changeLists(db, listChangesOf(added, removed));
 }
 
 function unnestDocuments(documents: readonly MarkedDocument[]): RawBuilder<unknown> {
   return sql`unnest(${documents.map(({ key }) => key)}::bigint[],
     ${documents.map(({ words }) => words.join(' '))}::text[]) AS documents (key, words)`;
-}
-
-export function markDocument({ key, words }: IndexedDocument): MarkedDocument {
-  return { key, words: [...words.all, ...words.title.map(markTitleWord)] };
 }
 
 async function mergeIfMany(db: Database): Promise<void> {
@@ -102,7 +86,7 @@ export async function mergeChanges(db: Database): Promise<void> {
     rows.flatMap((row) =>
       row[column] === null ? [] : { key: row.key, words: split(row[column]) },
     );
-  await changeLists(db, changesOf(documentsWith('added'), documentsWith('removed')));
+  await changeLists(db, listChangesOf(documentsWith('added'), documentsWith('removed')));
 }
 
 /** Returns by how much the unmerged changes increase the number of documents of each word of scope `all`. */
@@ -125,43 +109,4 @@ export async function readCountDeltas(db: Database): Promise<Map<Term, number>> 
 
 function split(words: string): MarkedWord[] {
   return words.split(' ');
-}
-
-/** Returns the changes of posting lists, in the order of their terms. */
-export function changesOf(
-  added: readonly MarkedDocument[],
-  removed: readonly MarkedDocument[],
-): Change[] {
-  const [addedKeys, removedKeys] = [keysByTerm(added), keysByTerm(removed)];
-  const terms = [...addedKeys.keys()];
-  for (const term of removedKeys.keys()) if (!addedKeys.has(term)) terms.push(term);
-  return terms.sort().map((term) => ({
-    term,
-    added: addedKeys.get(term) ?? [],
-    removed: removedKeys.get(term) ?? [],
-  }));
-}
-
-/** Returns the keys of the documents with each term, in ascending order. */
-function keysByTerm(documents: readonly MarkedDocument[]): Map<Term, number[]> {
-  const lists = new Map<Term, number[]>();
-  const listOf = (term: Term) => {
-    const list = lists.get(term) ?? [];
-    lists.set(term, list);
-    return list;
-  };
-  // Cached, because words repeat and each word has several lists.
-  const listsOfWords = new Map<MarkedWord, number[][]>();
-  for (const { key, words } of documents.toSorted((a, b) => a.key - b.key)) {
-    for (const word of words) {
-      let listsOfWord = listsOfWords.get(word);
-      if (!listsOfWord) {
-        listsOfWord = termsOfMarkedWord(word).map(listOf);
-        listsOfWords.set(word, listsOfWord);
-      }
-      // Several words of a document can have a prefix in common.
-      for (const list of listsOfWord) if (list.at(-1) !== key) list.push(key);
-    }
-  }
-  return lists;
 }

@@ -1,7 +1,7 @@
 import type { KeyBlock } from './read-blocks.ts';
 import type { Term } from './terms.ts';
 
-/** 41 popularity steps of 2³² keys each, see `documentKey`. Used only for estimates. */
+/** 41 popularity steps of 2³² keys each, see `search/keys.ts`. Used only for estimates. */
 const END_OF_KEYS = 41 * 2 ** 32;
 
 /** A range of keys that was read, and the list's keys in this range. */
@@ -54,7 +54,7 @@ export class KeyList {
     if (next < keys.length) this.#add({ from: keys[next] as number, through: Infinity, keys: [] });
   }
 
-  /** Adds the last block of the list. */
+  /** Adds the keys of the last block with the term. */
   addLastBlock(keys: readonly number[]): void {
     if (keys.length > 0) this.#add({ from: keys[0] as number, through: Infinity, keys });
   }
@@ -71,9 +71,9 @@ export class KeyList {
     return this.#density;
   }
 
-  /** Returns the first unread key at or after `position`. */
-  firstUnread(position: number): number {
-    let unread = position;
+  /** Returns the first unread key at or after `from`. */
+  firstUnread(from: number): number {
+    let unread = from;
     for (let section = this.#sectionOf(unread); section; section = this.#sectionOf(unread)) {
       unread = section.through + 1;
       if (unread === Infinity) break;

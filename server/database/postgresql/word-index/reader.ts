@@ -1,13 +1,14 @@
+import type { Database } from '../../engine.ts';
 import type {
-  Database,
   PlannedSearch,
   WordPattern,
   WordQuery,
   WordRange,
   WordReader,
   WordScope,
-} from '../../engine.ts';
+} from '../../word-index.ts';
 import { KeyList } from './key-list.ts';
+import { type ListPattern, listsOf, matches, rarestLists, unionOf } from './list-pattern.ts';
 import { unpackKeys } from './packed-keys.ts';
 import {
   type ListRequest,
@@ -27,9 +28,6 @@ const MAX_BLOCKS = 128;
 /** Maximum number of candidates in the first step. Each further step has four times as many, up to MAX_CANDIDATES. */
 const FIRST_CANDIDATES = 256;
 const MAX_CANDIDATES = 4_096;
-
-/** A `WordPattern` in which each term is replaced by its posting list. */
-type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] };
 
 /**
  * Reads posting lists in steps. The candidates of a step are keys of the rarest part of the pattern. From the other
@@ -67,24 +65,24 @@ export class PostgresqlWordReader implements WordReader {
     last: number,
     limit: number,
   ): Promise<number[]> {
-    const pattern = this.#listsOf(query.pattern, query.scope);
-    const except = (query.except ?? []).map((each) => this.#listsOf(each.pattern, each.scope));
-    const lists = [...new Set([pattern, ...except].flatMap(flatten))];
+    const pattern = this.#listPattern(query.pattern, query.scope);
+    const except = (query.except ?? []).map((each) => this.#listPattern(each.pattern, each.scope));
+    const lists = [...new Set([pattern, ...except].flatMap(listsOf))];
     const found: number[] = [];
-    let position = after + 1;
+    let next = after + 1;
     let blockCount = FIRST_BLOCKS;
     let maxCandidates = FIRST_CANDIDATES;
-    while (position <= last) {
-      const sources = rarestLists(pattern, position);
-      const unread = Math.min(...sources.map((list) => list.firstUnread(position)));
-      if (unread === position) {
+    while (next <= last) {
+      const sources = rarestLists(pattern);
+      const unread = Math.min(...sources.map((list) => list.firstUnread(next)));
+      if (unread === next) {
         blockCount = Math.min(8 * blockCount, MAX_BLOCKS);
-        const missing = sources.filter((list) => !list.hasRead(position));
-        await readNext(this.#db, missing, position, blockCount);
+        const missing = sources.filter((list) => !list.hasRead(next));
+        await readNext(this.#db, missing, next, blockCount);
         continue;
       }
       const before = Math.min(unread, last + 1);
-      const candidates = unionOf(sources, position, before).slice(0, maxCandidates);
+      const candidates = unionOf(sources, next, before).slice(0, maxCandidates);
       await readContaining(this.#db, lists, candidates);
       for (const key of candidates) {
         if (this.#changes.has(key)) continue;
@@ -92,8 +90,8 @@ export class PostgresqlWordReader implements WordReader {
         found.push(key);
         if (found.length === limit) return found;
       }
-      position = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
-      if (position === Infinity) return found;
+      next = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
+      if (next === Infinity) return found;
       maxCandidates = Math.min(4 * maxCandidates, MAX_CANDIDATES);
     }
     return found;
@@ -104,14 +102,14 @@ export class PostgresqlWordReader implements WordReader {
     const lists = new Map<Term, ListRequest>();
     const prefixes = new Set<Term>();
     const add = (pattern: WordPattern, scope: WordScope, from: number): void => {
-      if (!('term' in pattern)) {
-        for (const part of partsOf(pattern)) add(part, scope, from);
-        return;
-      }
-      const { term, isList } = termOf(pattern, scope);
-      if (!isList && !this.#prefixes.has(term)) prefixes.add(term);
-      if (isList && !this.#lists.has(term)) {
-        lists.set(term, { term, from: Math.min(from, lists.get(term)?.from ?? from) });
+      if ('allOf' in pattern) for (const part of pattern.allOf) add(part, scope, from);
+      else if ('anyOf' in pattern) for (const part of pattern.anyOf) add(part, scope, from);
+      else {
+        const { term, isList } = termOf(pattern, scope);
+        if (!isList && !this.#prefixes.has(term)) prefixes.add(term);
+        if (isList && !this.#lists.has(term)) {
+          lists.set(term, { term, from: Math.min(from, lists.get(term)?.from ?? from) });
+        }
       }
     };
     const addAll = ({ query: { pattern, scope, except = [] }, after }: PlannedSearch) => {
@@ -128,17 +126,16 @@ export class PostgresqlWordReader implements WordReader {
     for (const [i, prefix] of [...prefixes].entries()) {
       this.#addPrefix(prefix, read.prefixes[i] ?? []);
     }
-    // Those of the first statement stay valid, because blocks that are read later can only have additional documents.
+    // Only those of the first statement. If a merge moves them into the blocks later, their keys are skipped there.
     if (!this.#isOpen) for (const { key, words } of read.changes) this.#changes.set(key, words);
     this.#isOpen = true;
   }
 
   /** @param pattern a part of a query that was passed to `#open` */
-  #listsOf(pattern: WordPattern, scope: WordScope): ListPattern {
-    if ('allOf' in pattern)
-      return { allOf: pattern.allOf.map((part) => this.#listsOf(part, scope)) };
-    if ('anyOf' in pattern)
-      return { anyOf: pattern.anyOf.map((part) => this.#listsOf(part, scope)) };
+  #listPattern(pattern: WordPattern, scope: WordScope): ListPattern {
+    const convert = (part: WordPattern) => this.#listPattern(part, scope);
+    if ('allOf' in pattern) return { allOf: pattern.allOf.map(convert) };
+    if ('anyOf' in pattern) return { anyOf: pattern.anyOf.map(convert) };
     const { term, isList } = termOf(pattern, scope);
     return isList ? this.#list(term) : (this.#prefixes.get(term) as ListPattern);
   }
@@ -177,10 +174,6 @@ export class PostgresqlWordReader implements WordReader {
   }
 }
 
-function partsOf(pattern: Exclude<WordPattern, { term: string }>): WordPattern[] {
-  return 'allOf' in pattern ? pattern.allOf : pattern.anyOf;
-}
-
 /** Returns the term of a word or prefix, and whether it has a posting list. */
 function termOf(
   { term, isPrefix }: { term: string; isPrefix: boolean },
@@ -217,36 +210,6 @@ async function readContaining(
   for (const [i, blocks] of (await readBlocksOfKeys(db, terms, unreadKeys)).entries()) {
     missing[i]?.addBlocksOf(unreadKeys, blocks);
   }
-}
-
-/** Returns lists that together contain every match: those of the part that seems to have the fewest keys. */
-function rarestLists(pattern: ListPattern, position: number): KeyList[] {
-  if (pattern instanceof KeyList) return [pattern];
-  if ('anyOf' in pattern) return pattern.anyOf.flatMap((part) => rarestLists(part, position));
-  const parts = pattern.allOf.map((part) => rarestLists(part, position));
-  const densities = parts.map((lists) => lists.reduce((sum, list) => sum + list.density, 0));
-  return parts[densities.indexOf(Math.min(...densities))] as KeyList[];
-}
-
-function flatten(pattern: ListPattern): KeyList[] {
-  if (pattern instanceof KeyList) return [pattern];
-  return ('allOf' in pattern ? pattern.allOf : pattern.anyOf).flatMap(flatten);
-}
-
-function unionOf(lists: readonly KeyList[], from: number, before: number): number[] {
-  const [first, ...others] = lists;
-  if (!first) return [];
-  const keys = first.keysBetween(from, before);
-  if (others.length === 0) return keys;
-  const union = new Set(keys);
-  for (const list of others) for (const key of list.keysBetween(from, before)) union.add(key);
-  return [...union].sort((a, b) => a - b);
-}
-
-function matches(pattern: ListPattern, key: number): boolean {
-  if (pattern instanceof KeyList) return pattern.has(key);
-  if ('allOf' in pattern) return pattern.allOf.every((part) => matches(part, key));
-  return pattern.anyOf.some((part) => matches(part, key));
 }
 
 /** Whether a document with these words matches a query. */

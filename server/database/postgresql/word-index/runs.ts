@@ -1,8 +1,15 @@
 import { sql } from 'kysely';
-import type { Database, DocumentChanges } from '../../engine.ts';
+import type { Database } from '../../engine.ts';
+import type { DocumentChanges } from '../../word-index.ts';
 import { changeLists } from './change-blocks.ts';
-import type { Change } from './change-queue.ts';
-import { changesOf, markDocument, mergeChanges } from './changes.ts';
+import { mergeChanges } from './changes.ts';
+import {
+  countPostings,
+  type ListChange,
+  listChangesOf,
+  markDocument,
+  toListChanges,
+} from './list-changes.ts';
 import { packKeys, unpackKeys } from './packed-keys.ts';
 import { type Postings, packPostings, unpackPostings } from './postings.ts';
 import type { Term } from './terms.ts';
@@ -31,22 +38,11 @@ export async function changeMany(
 ): Promise<void> {
   await mergeChanges(db);
   await createRuns(db);
-  let sample: Change[][] = [];
-  let sampleSize = 0;
-  let parts: Parts | undefined;
-  const writeSample = async (divided: Parts) => {
-    for (const changes of sample) await writeRun(db, divided.divide(changes));
-    sample = [];
-  };
+  const writer = new RunWriter(db);
   for await (const { removed, added } of batches) {
-    const changes = changesOf(added.map(markDocument), removed.map(markDocument));
-    sample.push(changes);
-    sampleSize += totalSize(changes);
-    if (!parts && sampleSize < MIN_SAMPLE_SIZE) continue;
-    parts ??= new Parts(sample.flat());
-    await writeSample(parts);
+    await writer.write(listChangesOf(added.map(markDocument), removed.map(markDocument)));
   }
-  await writeSample(parts ?? new Parts(sample.flat()));
+  await writer.flush();
   await sql`CREATE INDEX ON word_runs (part, number)`.execute(db);
   for (let part = 0; part < MAX_PARTS; part += 1) await mergePart(db, part);
   await sql`DROP TABLE word_runs`.execute(db);
@@ -62,31 +58,58 @@ async function createRuns(db: Database): Promise<void> {
     ALTER COLUMN added SET STORAGE EXTERNAL, ALTER COLUMN removed SET STORAGE EXTERNAL`.execute(db);
 }
 
+/** Writes runs. Holds back the first ones until they are a sufficient sample to divide the terms into parts. */
+class RunWriter {
+  readonly #db: Database;
+  #parts: Parts | undefined;
+  #pending: (readonly ListChange[])[] = [];
+  #pendingSize = 0;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  async write(changes: readonly ListChange[]): Promise<void> {
+    this.#pending.push(changes);
+    this.#pendingSize += countPostings(changes);
+    if (this.#parts || this.#pendingSize >= MIN_SAMPLE_SIZE) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    this.#parts ??= new Parts(this.#pending.flat());
+    for (const changes of this.#pending) await writeRun(this.#db, this.#parts.divide(changes));
+    this.#pending = [];
+  }
+}
+
 /** Ranges of terms with about the same number of postings. */
 class Parts {
   /** The first term of each part except the first part. */
   readonly #begins: Term[] = [];
 
   /** @param sample changes in any order */
-  constructor(sample: readonly Change[]) {
-    const size = totalSize(sample);
+  constructor(sample: readonly ListChange[]) {
+    const size = countPostings(sample);
     let postings = 0;
     let previous: Term | undefined;
     for (const change of sample.toSorted((a, b) => (a.term < b.term ? -1 : 1))) {
       const isFull = postings >= ((this.#begins.length + 1) * size) / MAX_PARTS;
       if (isFull && change.term !== previous) this.#begins.push(change.term);
-      postings += sizeOf(change);
+      postings += countPostings([change]);
       previous = change.term;
     }
   }
 
-  divide(changes: readonly Change[]): RunRow[] {
+  divide(changes: readonly ListChange[]): RunRow[] {
     const rows: RunRow[] = [];
     let next = 0;
     for (let part = 0; next < changes.length; part += 1) {
       const end = this.#begins[part];
       const first = next;
-      while (next < changes.length && (end === undefined || (changes[next] as Change).term < end)) {
+      while (
+        next < changes.length &&
+        (end === undefined || (changes[next] as ListChange).term < end)
+      ) {
         next += 1;
       }
       const ofPart = changes.slice(first, next);
@@ -97,15 +120,7 @@ class Parts {
   }
 }
 
-function sizeOf({ added, removed }: Change): number {
-  return added.length + removed.length;
-}
-
-function totalSize(changes: readonly Change[]): number {
-  return changes.reduce((sum, change) => sum + sizeOf(change), 0);
-}
-
-function pack(changes: readonly Change[], kind: 'added' | 'removed'): Buffer {
+function pack(changes: readonly ListChange[], kind: 'added' | 'removed'): Buffer {
   return packPostings(
     changes.flatMap(({ term, [kind]: keys }): Postings | [] =>
       keys.length === 0 ? [] : { term, size: keys.length, packed: packKeys(keys) },
@@ -138,15 +153,8 @@ async function mergePart(db: Database, part: number): Promise<void> {
     collect(added, row.added);
     collect(removed, row.removed);
   }
-  const terms = new Set([...added.keys(), ...removed.keys()]);
-  const changes = [...terms].sort().map((term) => ({
-    term,
-    added: ascending(added.get(term)),
-    removed: ascending(removed.get(term)),
-  }));
-  await changeLists(db, changes, true);
-}
-
-function ascending(keys: number[] = []): number[] {
-  return keys.sort((a, b) => a - b);
+  for (const lists of [added, removed]) {
+    for (const keys of lists.values()) keys.sort((a, b) => a - b);
+  }
+  await changeLists(db, toListChanges(added, removed), { isDense: true });
 }

@@ -1,4 +1,4 @@
-import type { WordScope } from '../../engine.ts';
+import type { WordScope } from '../../word-index.ts';
 
 /**
  * Prefixes with up to this many letters have a posting list. For a longer prefix, a search reads all words that begin

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { Database, WordIndex } from '../../engine.ts';
+import type { Database } from '../../engine.ts';
+import type { WordIndex } from '../../word-index.ts';
 import { addDocuments, mergeChanges, readCountDeltas, removeDocuments } from './changes.ts';
 import { readWordSizes } from './read-blocks.ts';
 import { PostgresqlWordReader } from './reader.ts';

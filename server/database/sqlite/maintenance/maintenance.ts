@@ -1,10 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import {
-  DICTIONARY_PAUSE_FACTOR,
-  type Maintenance,
-  type MaintenanceTasks,
-} from '../../maintenance/thread.ts';
+import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
+import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
 import { isUnavailable } from '../errors.ts';
 import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
@@ -16,7 +13,7 @@ export class SqliteMaintenance implements Maintenance {
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
   readonly #tasks: MaintenanceTasks;
-  #dictionaryPausesUntil = 0;
+  readonly #dictionaryRefresh: DictionaryRefresh;
   /** The last data version for which all work is done. */
   #handledVersion: number | undefined;
 
@@ -24,6 +21,7 @@ export class SqliteMaintenance implements Maintenance {
     this.#db = db;
     this.#stopping = stopping;
     this.#tasks = tasks;
+    this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
     this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping);
   }
 
@@ -48,13 +46,8 @@ export class SqliteMaintenance implements Maintenance {
     } else {
       await mergeWordIndex(this.#db, this.#stopping);
     }
-    const isDictionaryPostponed = performance.now() < this.#dictionaryPausesUntil;
-    if (!isDictionaryPostponed && !this.#stopping.aborted) {
-      const startedAt = performance.now();
-      await this.#tasks.refreshDictionary();
-      const durationMs = performance.now() - startedAt;
-      this.#dictionaryPausesUntil = performance.now() + DICTIONARY_PAUSE_FACTOR * durationMs;
-    }
+    const isDictionaryPostponed = this.#dictionaryRefresh.isPausing;
+    if (!isDictionaryPostponed && !this.#stopping.aborted) await this.#dictionaryRefresh.run();
     await checkpointWal(this.#db);
     const isPostponed = !hasErasedAll || isPurgePostponed || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;

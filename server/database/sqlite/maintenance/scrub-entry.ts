@@ -1,4 +1,4 @@
-import { serializeError } from '../../maintenance/thread-messages.ts';
+import { serializeError } from '../../serialized-error.ts';
 import { ioError } from '../errors.ts';
 import { scrubFile } from './scrub.ts';
 

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { deserializeError, type SerializedError } from '../../maintenance/thread-messages.ts';
+import { deserializeError, type SerializedError } from '../../serialized-error.ts';
 import { ioError } from '../errors.ts';
 
 /**

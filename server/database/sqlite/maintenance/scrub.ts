@@ -37,7 +37,7 @@ const MAX_PAGES = 2 ** 25;
 const RESERVED_BYTES_OFFSET = 20;
 
 /** A range of the database file that is unused and contains old bytes. */
-interface Remains {
+interface StaleRange {
   position: number;
   length: number;
 }
@@ -58,31 +58,21 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
     await truncateWal(sqlite, signal);
     const { size } = fstatSync(fd);
     const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
-    // With auto_vacuum, pages of another kind can begin like b-tree pages. The service does not turn it on.
-    const hasAutoVacuum = sqlite.pragma('auto_vacuum', { simple: true }) !== 0;
-    if (size / pageBytes >= MAX_PAGES || hasAutoVacuum) {
-      const reason = hasAutoVacuum ? 'uses auto_vacuum' : 'is too large';
+    const skipReason = reasonToSkip(sqlite, size / pageBytes);
+    if (skipReason) {
       process.emitWarning(
-        `${file} ${reason}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run npm run compact.`,
+        `${file} ${skipReason}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run npm run compact.`,
       );
       return;
     }
     const chunk = Buffer.alloc(CHUNK_BYTES);
     for (let start = 0; start < size && !signal.aborted; start += CHUNK_BYTES) {
+      const findRanges = () => findStaleRanges(fd, start, chunk, pageBytes);
       // Checked without a lock first, because most chunks have nothing to overwrite if the file was scrubbed before.
-      if (findRemains(fd, start, chunk, pageBytes).length === 0) continue;
+      if (findRanges().length === 0) continue;
       if (!(await beginWithEmptyWal(sqlite, file, signal))) break;
       const startedAt = performance.now();
-      try {
-        for (const { position, length } of findRemains(fd, start, chunk, pageBytes)) {
-          writeAll(fd, Buffer.alloc(length), position);
-        }
-        changeRow(sqlite);
-        sqlite.exec('COMMIT');
-      } catch (error) {
-        if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
-        throw error;
-      }
+      overwriteAndCommit(sqlite, fd, findRanges);
       // Outside of the transaction, because it can take long.
       fsyncSync(fd);
       await sleep(Math.max(MIN_PAUSE_MS, performance.now() - startedAt));
@@ -96,19 +86,50 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
   }
 }
 
+/** Returns why the unused space of a file cannot be found; undefined if it can. */
+function reasonToSkip(sqlite: Sqlite.Database, pages: number): string | undefined {
+  // With auto_vacuum, pages of another kind can begin like b-tree pages. The service does not turn it on.
+  if (sqlite.pragma('auto_vacuum', { simple: true }) !== 0) return 'uses auto_vacuum';
+  return pages >= MAX_PAGES ? 'is too large' : undefined;
+}
+
+/**
+ * Overwrites ranges in the current transaction, and commits it.
+ * @param findRanges called in the transaction, because the ranges can have changed before
+ */
+function overwriteAndCommit(
+  sqlite: Sqlite.Database,
+  fd: number,
+  findRanges: () => StaleRange[],
+): void {
+  try {
+    for (const { position, length } of findRanges()) writeAll(fd, Buffer.alloc(length), position);
+    changeRow(sqlite);
+    sqlite.exec('COMMIT');
+  } catch (error) {
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
+    throw error;
+  }
+}
+
 /** Finds unused space with bytes other than zero in a chunk of the file. Reads it into `chunk`. */
-function findRemains(fd: number, start: number, chunk: Buffer, pageBytes: number): Remains[] {
+function findStaleRanges(
+  fd: number,
+  start: number,
+  chunk: Buffer,
+  pageBytes: number,
+): StaleRange[] {
   const bytes = readSync(fd, chunk, 0, chunk.length, start);
   const usableBytes = pageBytes - reservedBytes(fd);
-  const remains: Remains[] = [];
+  const ranges: StaleRange[] = [];
   for (let at = 0; at + pageBytes <= bytes; at += pageBytes) {
     const page = chunk.subarray(at, at + pageBytes);
     for (const space of findUnusedSpace(page, usableBytes, start + at === 0)) {
       if (isZero(page.subarray(space.start, space.end))) continue;
-      remains.push({ position: start + at + space.start, length: space.end - space.start });
+      ranges.push({ position: start + at + space.start, length: space.end - space.start });
     }
   }
-  return remains;
+  return ranges;
 }
 
 function reservedBytes(fd: number): number {

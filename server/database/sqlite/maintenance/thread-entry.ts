@@ -1,4 +1,4 @@
-import { runThread, settings } from '../../maintenance/thread.ts';
+import { runThread, settings } from '../../maintenance/run-thread.ts';
 import { connect } from '../dialect.ts';
 import { createEngine } from '../engine.ts';
 import { busyError } from '../errors.ts';

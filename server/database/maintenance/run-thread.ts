@@ -4,9 +4,6 @@ import type { Engine, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
 import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
 
-/** Pause after a dictionary refresh, as a multiple of the refresh's duration. Leaves time for other work. */
-export const DICTIONARY_PAUSE_FACTOR = 20;
-
 /** Time between two rounds of maintenance. */
 const MAINTENANCE_INTERVAL_MS = 250;
 

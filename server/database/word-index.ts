@@ -1,0 +1,80 @@
+import type { Database } from './engine.ts';
+
+/** A condition on the words of a document. */
+export type WordPattern =
+  | { term: string; isPrefix: boolean }
+  | { allOf: WordPattern[] }
+  | { anyOf: WordPattern[] };
+
+/** The words that a pattern applies to: those of the title, or those of title and description together. */
+export type WordScope = 'title' | 'all';
+
+/** Selects the documents that match `pattern` in `scope`, except those that match one of `except`. */
+export interface WordQuery {
+  pattern: WordPattern;
+  scope: WordScope;
+  except?: { pattern: WordPattern; scope: WordScope }[];
+}
+
+/** The part of the word index to search. */
+export interface WordRange {
+  /** Only keys greater than this. */
+  after: number;
+  limit: number;
+  /** Bounds the cost of the search. */
+  within?: KeyRange;
+}
+
+/**
+ * The documents with keys up to `lastKey`. After `WordRange.after`, these are exactly the documents with a term that
+ * begins with one of `prefixes`. An index uses either of the two conditions.
+ */
+export interface KeyRange {
+  prefixes: readonly string[];
+  lastKey: number;
+}
+
+/** A search that a reader will run. */
+export interface PlannedSearch {
+  query: WordQuery;
+  /** See `WordRange.after`. */
+  after: number;
+}
+
+/** Runs searches that have words in common. May cache the parts of the index that it has read. */
+export interface WordReader {
+  /** Returns the keys of matching documents in ascending order. */
+  find(query: WordQuery, range: WordRange): Promise<number[]>;
+}
+
+export interface IndexedDocument {
+  /** `public_spaces.key` */
+  key: number;
+  words: { title: string[]; all: string[] };
+}
+
+/** Removals are applied first. Removed documents must have the same words as when they were added. */
+export interface DocumentChanges {
+  removed: readonly IndexedDocument[];
+  added: readonly IndexedDocument[];
+}
+
+/** The full-text index of public spaces. */
+export interface WordIndex {
+  add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
+  /** @param documents must have the same words as when they were added */
+  remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
+  /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
+  changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
+  /**
+   * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
+   * small steps.
+   */
+  optimize(db: Database): Promise<void>;
+  /** Removes all documents. */
+  clear(db: Database): Promise<void>;
+  /** @param planned expected searches. An index can read the beginnings of all their posting lists at once. */
+  openReader(db: Database, planned: readonly PlannedSearch[]): WordReader;
+  /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
+  terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
+}

@@ -1,0 +1,118 @@
+import type { Database, Engine } from '../database/engine.ts';
+import { prepareWriteMany } from '../database/prepared.ts';
+import type { DocumentChanges } from '../database/word-index.ts';
+import { replaceRows } from './documents.ts';
+import { documentKey } from './keys.ts';
+
+/**
+ * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
+ * because the word index buffers words only until another table is written.
+ */
+const INDEX_BATCH_SIZE = 5_000;
+
+const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, rows) =>
+  db
+    .insertInto('spaces_to_index')
+    .columns(['space_pk'])
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing()),
+);
+
+/** Enqueues spaces for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
+export async function enqueueSpaces(
+  engine: Engine,
+  db: Database,
+  spacePks: readonly number[],
+): Promise<void> {
+  const rows = Array.from(new Set(spacePks), (space_pk) => ({ space_pk }));
+  await insertQueuedSpaces(engine, rows, db);
+}
+
+/**
+ * Updates the search index for all queued spaces, and empties the queue. Processes them in the order of their keys,
+ * because the word index writes ascending keys faster.
+ * @param onProgress called with the number of spaces so far, after each batch
+ * @returns the number of spaces
+ */
+export async function indexQueuedSpaces(
+  engine: Engine,
+  db: Database,
+  onProgress: (spaces: number) => void = () => {},
+): Promise<number> {
+  await computeQueuedKeys(engine, db);
+  let spaces = 0;
+  await engine.wordIndex.changeMany(
+    db,
+    writeQueuedDocuments(engine, db, (count) => {
+      spaces += count;
+      onProgress(spaces);
+    }),
+  );
+  return spaces;
+}
+
+/** Yields the changes of the word index for all queued spaces, and empties the queue. */
+async function* writeQueuedDocuments(
+  engine: Engine,
+  db: Database,
+  onBatch: (spaces: number) => void,
+): AsyncGenerator<DocumentChanges> {
+  // Begins after the last batch, because PostgreSQL would step over all deleted rows.
+  for (let after = -1; ; ) {
+    const batch = await db
+      .selectFrom('spaces_to_index')
+      .select(['space_pk', 'key'])
+      .where('key', '>', after)
+      .orderBy('key')
+      .limit(INDEX_BATCH_SIZE)
+      .execute();
+    const last = batch.at(-1);
+    if (!last) break;
+    after = last.key as number;
+    yield await replaceRows(
+      engine,
+      db,
+      batch.map(({ space_pk }) => space_pk),
+    );
+    onBatch(batch.length);
+  }
+  await db.deleteFrom('spaces_to_index').execute();
+}
+
+const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, ({ db }, rows) =>
+  db
+    .insertInto('spaces_to_index')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.column('space_pk').doUpdateSet(({ ref }) => ({ key: ref('excluded.key') })),
+    ),
+);
+
+/** Sets the keys of all queued spaces. They depend on the final participant counts. */
+async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
+  for (let after = 0; ; ) {
+    // The limit is in the subquery, because PostgreSQL has no statistics about the new rows and would join all of them.
+    const batch = await db
+      .selectFrom((from) =>
+        from
+          .selectFrom('spaces_to_index')
+          .select('space_pk')
+          .where('space_pk', '>', after)
+          .orderBy('space_pk')
+          .limit(INDEX_BATCH_SIZE)
+          .as('queued'),
+      )
+      .innerJoin('spaces', 'spaces.pk', 'queued.space_pk')
+      .select(['space_pk', 'participant_count'])
+      .orderBy('space_pk')
+      .execute();
+    const last = batch.at(-1);
+    if (!last) return;
+    after = last.space_pk;
+    const keys = batch.map(({ space_pk, participant_count }) => ({
+      space_pk,
+      key: documentKey(space_pk, participant_count),
+    }));
+    await updateQueuedKeys(engine, keys, db);
+  }
+}

@@ -1,0 +1,74 @@
+import type { QueryWord } from '../text/words/query.ts';
+import { newBudget } from './budget.ts';
+import { type Alternative, type Alternatives, alternativesMatcher } from './matcher.ts';
+import { type FoundKeys, findKeys } from './matching-keys.ts';
+import { dropWords, estimateDocuments, findOtherQuery } from './other-query.ts';
+import { type ListSearch, type ReadResult, readOtherQuery } from './text-list.ts';
+
+interface Attempt {
+  query: Alternatives;
+  read: ReadResult;
+}
+
+/**
+ * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. Returns the first one
+ * with results, and its first hits. Replaces the budget of the search.
+ * @param words       the query as typed
+ * @param inflections the other forms of each word
+ */
+export async function tryOtherQueries(
+  search: ListSearch,
+  words: readonly QueryWord[],
+  inflections: readonly (readonly string[])[],
+  mayDropWords: boolean,
+  maxHits: number,
+): Promise<Attempt | undefined> {
+  search.budget = newBudget();
+  const tryQuery = async (query: Alternatives) => {
+    const read = await readOtherQuery(search, query, -Infinity, maxHits);
+    return read.hits.length > 0 ? { query, read } : undefined;
+  };
+  const meant = findOtherQuery(search.dictionary, words);
+  const found = meant && (await tryQuery(meant));
+  if (found || !mayDropWords) return found;
+  const base = meant ?? words.map(({ word }, i): Alternative => [[word], inflections[i] ?? []]);
+  const documents: number[] = [];
+  for (const alternative of base) documents.push(await countDocuments(search, alternative));
+  for (const query of dropWords(base, documents)) {
+    // Shorter queries are more likely to match, so half of the budget is reserved for them.
+    const reserved = search.budget.entries / 2;
+    search.budget.entries -= reserved;
+    const shorter = (await mayMatch(search, query)) && (await tryQuery(query));
+    if (shorter) return shorter;
+    search.budget.entries += reserved;
+  }
+  return undefined;
+}
+
+/**
+ * Estimates how many spaces match an alternative. If the dictionary has none of its texts, returns 1 if the word index
+ * finds a space, and 0 otherwise.
+ */
+async function countDocuments(search: ListSearch, alternative: Alternative): Promise<number> {
+  const texts = alternative.flat();
+  const known = Math.max(...texts.map((text) => estimateDocuments(search.dictionary, text)));
+  if (known > 0) return known;
+  const found = await findFirstKey(search, [alternative]);
+  return found?.keys.length ?? 0;
+}
+
+/** Whether a query may have matches. For a query without any, this costs less than reading both streams of its section. */
+async function mayMatch(search: ListSearch, query: Alternatives): Promise<boolean> {
+  const found = await findFirstKey(search, query);
+  return found === undefined || found.keys.length > 0 || found.reached < Infinity;
+}
+
+function findFirstKey(
+  search: ListSearch,
+  alternatives: Alternatives,
+): Promise<FoundKeys | undefined> {
+  const { stores, db } = search;
+  const { pattern } = alternativesMatcher(alternatives);
+  const reader = stores.engine.wordIndex.openReader(db, []);
+  return findKeys(search, reader, { pattern, scope: 'all' }, { after: -1, limit: 1 });
+}

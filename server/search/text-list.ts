@@ -1,0 +1,183 @@
+import type { SearchResult } from '../../generated/types.gen.ts';
+import type { WordScope } from '../database/word-index.ts';
+import { titleKey } from '../text/words/tokenize.ts';
+import { spacePkOf } from './keys.ts';
+import { type Alternatives, alternativesMatcher, type Matcher } from './matcher.ts';
+import type { KeySearch } from './matching-keys.ts';
+import { RankedKeys } from './ranked-keys.ts';
+import type { SearchResultJson } from './results.ts';
+import { type FoundRow, readRows, readRowsByTitle } from './rows.ts';
+
+// The sections of a list, in the order of the results.
+const EXACT_TITLE = 0;
+const AS_TYPED = 1;
+const OTHER_QUERY = 2;
+
+/** Where to resume reading the list: in a section, after a rank. */
+export interface ResumePoint {
+  section: number;
+  after: number;
+}
+
+export const LIST_START: ResumePoint = { section: EXACT_TITLE, after: -Infinity };
+
+/** What determines the list of a text search, and the resources of a request that reads it. */
+export interface ListSearch extends KeySearch {
+  query: string;
+  /** The revision when the first page was read. The list omits spaces with this revision or a later one. */
+  firstRevision: number;
+  /** Matches the query as typed. */
+  typed: Matcher;
+  /** Empty if there is none. */
+  otherQuery: Alternatives;
+  /** All matches of the query as typed, by `space_pk`, which the other query leaves out. Fewer than 10. */
+  typedSpaces: readonly number[];
+}
+
+export interface ReadResult {
+  /** In the order of the list. */
+  hits: Hit[];
+  /** Where to continue if the budget is spent; null otherwise. */
+  resumeAt: ResumePoint | null;
+}
+
+export interface Hit {
+  section: number;
+  /** Sort key within the section. */
+  rank: number;
+  spacePk: number;
+  result: SearchResultJson;
+}
+
+/** Reads the list from a point on, across sections. */
+export async function readList(
+  search: ListSearch,
+  start: ResumePoint,
+  maxHits: number,
+): Promise<ReadResult> {
+  const hits: Hit[] = [];
+  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_QUERY]) {
+    if (section < start.section) continue;
+    if (section === OTHER_QUERY && search.otherQuery.length === 0) continue;
+    const after = section === start.section ? start.after : -Infinity;
+    const read = await readSection(search, { section, after }, maxHits - hits.length);
+    hits.push(...read.hits);
+    if (read.resumeAt !== null || hits.length >= maxHits) return { hits, resumeAt: read.resumeAt };
+  }
+  return { hits, resumeAt: null };
+}
+
+function readSection(
+  search: ListSearch,
+  { section, after }: ResumePoint,
+  maxHits: number,
+): Promise<ReadResult> {
+  switch (section) {
+    case EXACT_TITLE:
+      return readExactTitles(search, after, maxHits);
+    case AS_TYPED:
+      return readMatches(search, AS_TYPED, search.typed, after, maxHits);
+    default:
+      return readOtherQuery(search, search.otherQuery, after, maxHits);
+  }
+}
+
+async function readExactTitles(
+  { stores, db, query, firstRevision, budget }: ListSearch,
+  after: number,
+  maxHits: number,
+): Promise<ReadResult> {
+  // Later pages read more rows, because those that changed after the first page are omitted. The first page omits none,
+  // so it reads no more rows than it needs. If a filter is added, the first page must read more rows, too.
+  const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
+  const rows = await readRowsByTitle(stores, db, titleKey(query), Math.max(-1, after), limit);
+  const hits = rows
+    .filter((row) => row.revision < firstRevision)
+    .slice(0, maxHits)
+    .map(({ key, result }) => ({
+      section: EXACT_TITLE,
+      rank: key,
+      spacePk: spacePkOf(key),
+      result,
+    }));
+  const last = rows.at(-1);
+  const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
+  return { hits, resumeAt: isTruncated ? { section: EXACT_TITLE, after: last.key } : null };
+}
+
+/** Reads the matches of another query with ranks greater than `after`. */
+export function readOtherQuery(
+  search: ListSearch,
+  query: Alternatives,
+  after: number,
+  maxHits: number,
+): Promise<ReadResult> {
+  return readMatches(search, OTHER_QUERY, alternativesMatcher(query), after, maxHits);
+}
+
+/** Reads the matches of a section with ranks greater than `after`. */
+async function readMatches(
+  search: ListSearch,
+  section: number,
+  matcher: Matcher,
+  after: number,
+  maxHits: number,
+): Promise<ReadResult> {
+  const { stores, db, budget, query, firstRevision } = search;
+  const rankedKeys = new RankedKeys(search, matcher, after);
+  const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
+  const exactTitle = titleKey(query);
+  const hits: Hit[] = [];
+  let reached = after;
+  let rejected = 0;
+
+  while (hits.length < maxHits) {
+    const candidates = rankedKeys.take(maxHits - hits.length);
+    if (candidates.length === 0) {
+      reached = Math.max(reached, rankedKeys.reached);
+      if (reached === Infinity) return { hits, resumeAt: null };
+      // Reads more after rejections, because a statement costs about the same with a higher limit.
+      const limit = (maxHits - hits.length) * (matcher.mustVerify ? 2 : 1) + rejected;
+      // A page that ends where it began would link to itself.
+      const mayOverdraw = reached === after;
+      const isRead = await rankedKeys.readMore(limit, mayOverdraw);
+      if (!isRead) return { hits, resumeAt: { section, after: reached } };
+      continue;
+    }
+    const rows = await readRows(
+      stores,
+      db,
+      candidates.map(({ key }) => key),
+    );
+    for (const { key, rank, scope } of candidates) {
+      reached = rank;
+      const row = rows.get(key);
+      const spacePk = spacePkOf(key);
+      const isHit =
+        row !== undefined &&
+        row.revision < firstRevision &&
+        row.title_key !== exactTitle &&
+        !omittedSpaces.includes(spacePk) &&
+        isMatch(row, matcher, scope);
+      if (isHit) hits.push({ section, rank, spacePk, result: row.result });
+      else {
+        rejected += 1;
+        budget.rejectedRows -= 1;
+      }
+    }
+    if (budget.rejectedRows <= 0 && hits.length < maxHits) {
+      return { hits, resumeAt: { section, after: reached } };
+    }
+  }
+  return { hits, resumeAt: null };
+}
+
+/** Decides from the text of a candidate what the index cannot decide. */
+function isMatch(row: FoundRow, matcher: Matcher, scope: WordScope): boolean {
+  if (!matcher.mustVerify) return true;
+  const { title, description } = JSON.parse(row.result) as SearchResult;
+  const isTitleMatch = matcher.matches(title);
+  return scope === 'title'
+    ? isTitleMatch
+    : !isTitleMatch && matcher.matches(`${title}\n${description}`);
+}

@@ -1,0 +1,83 @@
+import type { Space } from '../../generated/types.gen.ts';
+import type { Caller } from '../auth/sessions.ts';
+import type { Database } from '../database/engine.ts';
+import { DomainError } from '../errors.ts';
+
+/** The properties of a space that decide who can access it. */
+export interface FoundSpace {
+  pk: number;
+  creatorPk: number;
+  visibility: Space['visibility'];
+  invitationCode: string | null;
+  /** Whether the caller is a participant now. */
+  isParticipant: boolean;
+}
+
+/**
+ * Finds a space that the caller may see: a public space, or a private one in which they participate.
+ * @throws DomainError `space_not_found`
+ */
+export async function findSpace(
+  db: Database,
+  caller: Caller | null,
+  spaceId: string,
+): Promise<FoundSpace> {
+  const space = await findAnySpace(db, caller, spaceId);
+  if (space.visibility === 'private' && !space.isParticipant) throw spaceNotFound();
+  return space;
+}
+
+/**
+ * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden
+ * from everyone.
+ * @throws DomainError `space_not_found`
+ */
+export async function findAnySpace(
+  db: Database,
+  caller: Caller | null,
+  spaceId: string,
+): Promise<FoundSpace> {
+  const row = await db
+    .selectFrom('spaces')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .leftJoin('participations', (join) =>
+      join
+        .onRef('participations.space_pk', '=', 'spaces.pk')
+        // No user has the `pk` 0.
+        .on('participations.user_pk', '=', caller?.userPk ?? 0)
+        .on('participations.left_at', 'is', null),
+    )
+    .select([
+      'spaces.pk',
+      'spaces.creator_pk as creatorPk',
+      'spaces.visibility',
+      'spaces.invitation_code as invitationCode',
+      'participations.joined_at',
+    ])
+    .where('spaces.space_id', '=', spaceId)
+    .where('users.suspended_at', 'is', null)
+    .executeTakeFirst();
+  if (!row) throw spaceNotFound();
+  const { joined_at, ...space } = row;
+  return { ...space, isParticipant: joined_at !== null };
+}
+
+/**
+ * Finds a space that the caller created.
+ * @throws DomainError `space_not_found`, `not_space_creator`
+ */
+export async function findOwnSpace(
+  db: Database,
+  caller: Caller,
+  spaceId: string,
+): Promise<FoundSpace> {
+  const space = await findSpace(db, caller, spaceId);
+  if (space.creatorPk !== caller.userPk) {
+    throw new DomainError('not_space_creator', 'Only the creator of the space can do this.');
+  }
+  return space;
+}
+
+export function spaceNotFound(): DomainError {
+  return new DomainError('space_not_found', 'There is no such space, or it is private.');
+}

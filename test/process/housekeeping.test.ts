@@ -1,0 +1,29 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { startHousekeeping } from '../../server/housekeeping.ts';
+import { startApp } from '../support/app.ts';
+import { failingEngine } from '../support/failing-engine.ts';
+
+const WARN = 40;
+const ERROR = 50;
+
+test.each([
+  ['an unavailable database as a warning', 'SQLITE_BUSY', WARN],
+  ['any other failure as an error', 'SQLITE_CORRUPT', ERROR],
+])('Housekeeping reports %s', async (_, code, level) => {
+  await using app = await startApp();
+  const { config, avatars, rateLimits, engine } = app.context;
+  const error = Object.assign(new Error('failed on purpose'), { code });
+  const levels: number[] = [];
+  const housekeeping = startHousekeeping({
+    config,
+    log: pino({}, { write: (line) => void levels.push(JSON.parse(line).level) }),
+    engine: failingEngine(engine, () => ({ error, after: 0 })),
+    avatars,
+    rateLimits,
+  });
+  await housekeeping.run();
+  await housekeeping.stop();
+  expect(levels.length).toBeGreaterThan(0);
+  expect([...new Set(levels)]).toEqual([level]);
+});
