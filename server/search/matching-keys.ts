@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import type { WordQuery, WordReader } from '../database/word-index.ts';
 import type { Stores } from '../stores.ts';
@@ -23,6 +23,8 @@ export interface KeySearch {
   db: Database;
   dictionary: Dictionary;
   budget: Budget;
+  /** `pk` of the newest public space; undefined until it is needed. */
+  maxSpacePk?: number;
 }
 
 /** The result of one statement. */
@@ -40,12 +42,13 @@ export interface FoundKeys {
  * @returns undefined if the budget is too small
  */
 export async function findKeys(
-  { stores, db, dictionary, budget }: KeySearch,
+  search: KeySearch,
   reader: WordReader,
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
   mayOverdraw = false,
 ): Promise<FoundKeys | undefined> {
+  const { dictionary, budget } = search;
   const { pattern, except = [] } = query;
   // A single term is not compared with others, so the limit bounds the number of entries.
   const isSingleTerm = 'term' in pattern && except.length === 0;
@@ -58,7 +61,8 @@ export async function findKeys(
 
   const slicedEntries = entries * SLICED_ENTRY_COST;
   const sliceSize = Math.ceil((dictionary.spaces * MAX_ENTRIES_PER_STATEMENT) / slicedEntries);
-  const slices = slicesAfter(dictionary, after, await maxSpacePk(stores.engine, db), sliceSize);
+  search.maxSpacePk ??= await readMaxSpacePk(search);
+  const slices = slicesAfter(dictionary, after, search.maxSpacePk, sliceSize);
   const { value: slice } = slices.next();
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);
@@ -87,7 +91,7 @@ const selectMaxSpacePk = prepareRead({}, ({ db }) =>
 );
 
 /** Returns the `pk` of the newest public space; 0 if there is none. */
-async function maxSpacePk(engine: Engine, db: Database): Promise<number> {
-  const [row] = await selectMaxSpacePk(engine, {}, db);
+async function readMaxSpacePk({ stores, db }: KeySearch): Promise<number> {
+  const [row] = await selectMaxSpacePk(stores.engine, {}, db);
   return row?.pk ?? 0;
 }
