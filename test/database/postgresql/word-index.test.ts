@@ -13,9 +13,9 @@ import type {
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { randomNumbers } from '../../support/random.ts';
 
-const FREQUENT = ['a', 'bread', 'oven', 'ovens', 'über', '東京'];
+const FREQUENT = ['a', 'bread', 'oven', 'ovens', 'fermentation', 'fermentations', 'über', '東京'];
 const RARE = ['rye', 'b', 'breadcrumbs', 'sourdough', 'sourdoughbread', 'internationalization'];
-const FAMILY = Array.from({ length: 40 }, (_, i) => `sourdoughs${i.toString(36)}x`);
+const FAMILY = Array.from({ length: 40 }, (_, i) => `sourdoughbreads${i.toString(36)}x`);
 const WORDS = [...FREQUENT, ...RARE, ...FAMILY];
 
 /** Lists of the frequent words have several blocks. */
