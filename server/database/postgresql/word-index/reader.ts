@@ -77,8 +77,8 @@ export class PostgresqlWordReader implements WordReader {
       const unread = Math.min(...sources.map((list) => list.firstUnread(next)));
       if (unread === next) {
         blockCount = Math.min(8 * blockCount, MAX_BLOCKS);
-        const missing = sources.filter((list) => !list.hasRead(next));
-        await readNext(this.#db, missing, next, blockCount);
+        // Of all lists, because there are enough candidates that most blocks of the others contain one.
+        await readNext(this.#db, lists, next, blockCount);
         continue;
       }
       const before = Math.min(unread, last + 1);
@@ -184,16 +184,20 @@ function termOf(
   return { term: ofPrefix ?? ofWord, isList: ofPrefix !== undefined };
 }
 
-/** Reads the next `count` blocks of each list. */
+/** Reads the next `count` blocks of each list: those after the blocks that it has read from `position` on. */
 async function readNext(
   db: Database,
   lists: readonly KeyList[],
-  from: number,
+  position: number,
   count: number,
 ): Promise<void> {
-  const requests = lists.map(({ term }) => ({ term, from }));
+  const requests = lists.flatMap((list) => {
+    const from = list.firstUnread(position);
+    return from === Infinity ? [] : { list, term: list.term, from };
+  });
   for (const [i, blocks] of (await readNextBlocks(db, requests, count)).entries()) {
-    lists[i]?.addNextBlocks(from, blocks, count);
+    const { list, from } = requests[i] as (typeof requests)[number];
+    list.addNextBlocks(from, blocks, count);
   }
 }
 
