@@ -10,8 +10,8 @@ import { isTitleWord, type MarkedWord, type Term, wordTerm } from './terms.ts';
 //
 // Serializable transactions that change the same block conflict, and one of them is rolled back.
 
-/** If there are more changes, they are merged. A higher number makes writes faster and searches slower. */
-const MAX_CHANGES = 64;
+/** If there are more changes, they are merged. A higher number makes searches slower and a merge longer. */
+const MAX_CHANGES = 16;
 
 export async function addDocuments(
   db: Database,
