@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
+import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -167,6 +168,8 @@ async function perform(app: TestApp, users: TestUser[], operation: Operation): P
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .select(['space_id', 'invitation_code', 'user_id as creator'])
+    // Rows of deleted accounts can remain for some seconds.
+    .where(isLiveSpace('spaces.pk'))
     .orderBy('spaces.pk')
     .execute();
   const found = spaces[operation.choice % spaces.length];
@@ -203,6 +206,7 @@ async function expectFound(app: TestApp, db: Database) {
   const spaces = await db
     .selectFrom('spaces')
     .select(['space_id', 'title', 'visibility'])
+    .where(isLiveSpace('pk'))
     .execute();
   const searched = new Map<string, Set<string>>();
   for (const { space_id, title, visibility } of spaces) {
