@@ -1,4 +1,4 @@
-import { setEmail } from '../auth/email-change.ts';
+import { setEmail } from '../account-lifecycle/email-change.ts';
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';

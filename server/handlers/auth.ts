@@ -1,8 +1,8 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Session } from '../../generated/types.gen.ts';
+import { register } from '../account-lifecycle/registration.ts';
 import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
-import { register } from '../auth/registration.ts';
 import {
   endAllSessions,
   endCurrentSession,
