@@ -181,7 +181,7 @@ function readAvatarBucket(env: Environment): BucketLocation | null {
     throw new ConfigError(
       'AVATARS_BUCKET',
       name,
-      'must be empty or the name of a bucket: 3 to 63 small letters, digits, dots and hyphens',
+      'must be empty or the name of a bucket: 3 to 63 lowercase letters, digits, dots and hyphens',
     );
   }
   const endpoint = text('AVATARS_ENDPOINT', '');

@@ -23,7 +23,7 @@ readArguments('demo');
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, REMOVAL_OPTIONS));
-// Exits at once, also while the demo is being prepared. `serve` would finish requests first.
+// Exits immediately, even while the demo is being prepared. `serve` would finish requests first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 await runProgram(async () => {
@@ -91,7 +91,7 @@ You are the user ada. Paste these lines into another terminal:
 
   TOKEN=${accessToken}
 
-  # 1. Search by text, also with a typing error
+  # 1. Search by text, even with a typing error
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' '${url}/api/spaces/search?q=astronmy&limit=3'
 
