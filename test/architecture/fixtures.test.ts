@@ -56,7 +56,7 @@ test('the contract check can provoke every declared response', () => {
     missing.map(
       ({ id }) =>
         `'${id}' does not occur with the example request. If the operation cannot return this status, remove it from ` +
-        'openapi.yaml. Otherwise add a change to verification/preparation.ts.',
+        'openapi.yaml. Otherwise add a change to verification/changes.ts.',
     ),
   ).toEqual([]);
 });
