@@ -33,29 +33,6 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   session_id: ({ sessionId }) => sessionId,
 };
 
-/** Required parameters whose examples match the data of `openWorld` as they are. */
-export const literalParameters: readonly string[] = ['q', 'tag'];
-
-/** Returns whether the changes, or the example request itself, provoke the response. */
-export function isProvoked({ id, operation, status }: DeclaredResponse): boolean {
-  if (Object.hasOwn(changes, id)) return true;
-  const { inputNames, takesJson, isPublicRead } = operation;
-  const hasIds = inputNames.some((name) => Object.hasOwn(existingIds, name));
-  switch (status) {
-    case '400':
-      return takesJson || hasIds || inputNames.includes('limit');
-    case '404':
-      return hasIds;
-    case '413':
-    case '415':
-      return takesJson;
-    case '429':
-      return isPublicRead;
-    default:
-      return ['200', '201', '401', '408', '431', '500', '503'].includes(status);
-  }
-}
-
 /**
  * Returns a function that changes a transaction so that it provokes the expected response.
  * @param onSkip called for each response that cannot be provoked

@@ -15,7 +15,7 @@ import { DomainError } from '../errors.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { withFurtherLimit, withRateLimit } from '../http/rate-limits.ts';
+import { withAdditionalLimit, withRateLimit } from '../http/rate-limits.ts';
 
 type Operations = 'register' | 'login' | 'logout' | 'listSessions' | 'endSession';
 
@@ -58,7 +58,7 @@ export function authHandlers(context: Context): Pick<RouteHandlers, Operations> 
         `${account} ${clientKey(request)}`,
         reply,
         () =>
-          withFurtherLimit(
+          withAdditionalLimit(
             rateLimits.loginFromNetwork,
             `${account} ${networkKey(request)}`,
             attempt,

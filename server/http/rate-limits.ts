@@ -34,7 +34,7 @@ export async function withRateLimit<T>(
  * numbers would not tell a client how much it can still do.
  * @throws RateExceededError
  */
-export async function withFurtherLimit<T>(
+export async function withAdditionalLimit<T>(
   limit: RateLimit | null,
   key: string,
   work: () => Promise<T>,
@@ -53,7 +53,7 @@ export async function withNetworkLimit<T>(
   request: FastifyRequest,
   work: () => Promise<T>,
 ): Promise<T> {
-  return withFurtherLimit(networkActions?.[action] ?? null, networkKey(request), work);
+  return withAdditionalLimit(networkActions?.[action] ?? null, networkKey(request), work);
 }
 
 async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
