@@ -37,18 +37,12 @@ export function authHandlers(context: Context): Pick<RouteHandlers, Operations> 
     login: async (request, reply) => {
       const { email, password } = request.body;
       const account = emailKey(email);
-      const attempt = () => withLoginDelay(context, account, () => login(context, email, password));
-      const session = await withRateLimit(
-        rateLimits.login,
-        `${account} ${clientKey(request)}`,
-        reply,
-        () =>
-          withAdditionalLimit(
-            rateLimits.loginFromNetwork,
-            `${account} ${networkKey(request)}`,
-            attempt,
-          ),
-      );
+      const attempt = () =>
+        withAdditionalLimit(rateLimits.loginFromNetwork, `${account} ${networkKey(request)}`, () =>
+          withLoginDelay(context, account, () => login(context, email, password)),
+        );
+      const key = `${account} ${clientKey(request)}`;
+      const session = await withRateLimit(rateLimits.login, key, reply, attempt);
       return reply.code(200).send(describe(session));
     },
 
