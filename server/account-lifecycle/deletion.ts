@@ -19,7 +19,7 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
  *
  * One transaction removes all of this from every response, and deletes rows for up to `maxMs`. `eraseDeletedRows`
  * deletes the rest. Then maintenance overwrites the deleted text, and housekeeping removes the avatar.
- * @throws DomainError `unauthenticated` if the session has ended meanwhile
+ * @throws DomainError `unauthenticated` if the session has ended in the meantime
  */
 export async function eraseAccount(
   engine: Engine,

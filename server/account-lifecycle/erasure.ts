@@ -13,16 +13,16 @@ import {
 const ROWS_PER_STATEMENT = 500;
 
 const ERASURE_LIMITS = {
-  /** How long a transaction of `eraseDeletedRows` blocks other writers. */
+  /** Maximum time that a transaction blocks other writers. */
   maxTransactionMs: 50,
-  /** After this time, `eraseDeletedRows` returns, so that maintenance can do other work. */
+  /** Maximum time of a call, so that maintenance can do other work. */
   maxRunMs: 1_000,
 };
 
 /**
  * Deletes rows of deleted spaces and accounts, in short transactions. After a crash, the next call continues.
  * @param stopping stops it after the current transaction
- * @returns whether none are left; false if it stopped earlier, because of `stopping` or after a second
+ * @returns whether none are left; false if it stopped earlier, because of `stopping` or after `maxRunMs`
  */
 export async function eraseDeletedRows(
   engine: Engine,

@@ -6,7 +6,7 @@ import { isBackup, isDataFolder } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { replaceFile } from '../system/durable-files.ts';
 
-/** What a command writes. */
+/** The kinds of files that commands write. */
 export type OutputKind = 'backup' | 'export';
 
 /** The beginning of every export that is not empty. */
