@@ -71,6 +71,7 @@ function isFree(address: Address): Promise<boolean> {
   );
 }
 
+/** Contains no apostrophe in a comment, because zsh does not ignore pasted comments. */
 function welcome(
   { publicUrl: url }: Config,
   accessToken: string,
@@ -91,14 +92,14 @@ You are the user ada. Paste these lines into another terminal:
 
   TOKEN=${accessToken}
 
-  # 1. Search by text, even with a typing error
+  # 1. Search by text, even with a typo
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' '${url}/api/spaces/search?q=astronmy&limit=3'
 
   # 2. Search by tag
   curl -w '\\n' '${url}/api/spaces/tag/c%2B%2B'
 
-  # 3. Both at once, as the client's SearchAPI does
+  # 3. Both in parallel, like SearchAPI of the client
   curl -w '\\n' --parallel '${url}/api/spaces/tag/chess' '${url}/api/spaces/search?q=chess'
 
   # 4. Read your profile
