@@ -71,7 +71,7 @@ function isFree(address: Address): Promise<boolean> {
   );
 }
 
-/** Contains no apostrophe in a comment, because zsh does not ignore pasted comments. */
+/** The comments contain no apostrophes: zsh does not ignore pasted comments, and would wait for a closing quote. */
 function welcome(
   { publicUrl: url }: Config,
   accessToken: string,
