@@ -12,7 +12,7 @@ const BATCH_SIZE = 500;
  */
 const MAX_FAILURES_MS = 3_000;
 
-/** Schedules the deletion of an avatar's file. It is not deleted before `removeAfter`, or before the transaction commits. */
+/** Schedules the deletion of an avatar's file after `removeAfter`. In a transaction, the commit schedules it. */
 export async function discardAvatar(
   db: Database,
   avatar: string,
