@@ -65,9 +65,9 @@ function describeFailure(response: Response | undefined, cause: unknown): string
   return `No response: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
-/** For React Native, which has no DOMException and whose signals have no reason. */
-export function createAbortError(): Error {
+/** Returns why a signal was aborted. In React Native, signals have no reason, and there is no DOMException. */
+export function abortReason(signal: AbortSignal): unknown {
   const error = new Error('The request was aborted.');
   error.name = 'AbortError';
-  return error;
+  return signal.reason ?? error;
 }

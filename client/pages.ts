@@ -1,8 +1,8 @@
-import { createAbortError } from './errors.ts';
+import { abortReason } from './errors.ts';
 import { type ClientResponse, receiveArray } from './http.ts';
 
 /**
- * Yields the pages of a list. Each is requested when it is asked for. A page can be empty without being the last one.
+ * Yields the pages of a list. Each is requested only when the loop needs it. A page can be empty and not the last one.
  *
  * Only the cursor of the `Link` header is used, not its URL, so access tokens are sent to no other server.
  *
@@ -17,10 +17,10 @@ export async function* pages<Item>(
 ): AsyncGenerator<Item[], void, undefined> {
   let cursor: string | undefined;
   do {
-    if (signal?.aborted) throw signal.reason ?? createAbortError();
+    if (signal?.aborted) throw abortReason(signal);
     const response = request(cursor);
     const items = await receiveArray(response).catch((error) => {
-      throw signal?.aborted ? (signal.reason ?? createAbortError()) : error;
+      throw signal?.aborted ? abortReason(signal) : error;
     });
     yield items;
     cursor = cursorOfNextPage((await response).response);

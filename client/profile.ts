@@ -78,7 +78,7 @@ export class ProfileAPI {
   }
 
   /**
-   * Returns everything that the service stores about the account. For a large account, this can be hundreds of megabytes.
+   * Returns everything that the service stores about the account, which can be hundreds of megabytes.
    * @throws {@link ApiError}
    */
   downloadAccountData(): Promise<AccountData> {

@@ -1,7 +1,7 @@
 import type { Client } from '../generated/client/index.ts';
 import { searchSpaces, searchSpacesByTag } from '../generated/sdk.gen.ts';
 import type { SearchResult } from '../generated/types.gen.ts';
-import { createAbortError, SearchError } from './errors.ts';
+import { abortReason, SearchError } from './errors.ts';
 import { type ApiOptions, createApiClient, receiveArray } from './http.ts';
 
 /** The contract's limit for a text search. Tags have at most 64 code points. */
@@ -65,7 +65,7 @@ export class SearchAPI {
       textSearch.then(({ spaces }) => spaces),
     ]);
     const areBothFulfilled = tag.status === 'fulfilled' && general.status === 'fulfilled';
-    if (!areBothFulfilled && signal?.aborted) throw signal.reason ?? createAbortError();
+    if (!areBothFulfilled && signal?.aborted) throw abortReason(signal);
     if (general.status === 'fulfilled') {
       const { answeredQuery } = await textSearch;
       if (answeredQuery !== null) onAnsweredQuery?.(answeredQuery);

@@ -169,11 +169,12 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
  * Download the caller's data
  *
  * Returns everything that the service stores about the caller as one document, except the hashes of the
- * password and of access tokens. The files of the service's log are not included.
+ * password and of access tokens. The service's log is not included.
  *
- * The document of a large account can have hundreds of megabytes. It is read while it is sent, so it can
- * mix states from before and after changes during the download. If the download fails halfway, for
- * example because the account is deleted, the connection is closed and the JSON is incomplete.
+ * For a large account, the document can be hundreds of megabytes long. The data is read while it is sent,
+ * so the document can contain some but not all changes made during the download. If the download fails
+ * halfway, for example because the account is deleted, the connection is closed and the JSON is
+ * incomplete.
  *
  */
 export const downloadAccountData = <ThrowOnError extends boolean = false>(options?: Options<DownloadAccountDataData, ThrowOnError>): RequestResult<DownloadAccountDataResponses, DownloadAccountDataErrors, ThrowOnError> => (options?.client ?? client).get<DownloadAccountDataResponses, DownloadAccountDataErrors, ThrowOnError>({
@@ -223,8 +224,7 @@ export const register = <ThrowOnError extends boolean = false>(options: Options<
  * Starts a session. The response and its time are the same for an unknown email address and a wrong
  * password. Returns 403 if the password is correct, but the operator has suspended the account.
  *
- * Starting more sessions than the account can have, by default 100, ends those that were not used for
- * the longest time.
+ * An account can have 100 sessions by default. Starting another one ends the least recently used one.
  *
  * Rate limit: 30 failed attempts per 5 minutes for each pair of email address and client IP address, and
  * 50 for each pair of email address and /48 block. After many failed attempts for an email address from
@@ -284,7 +284,7 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
  * invitation code.
  *
  * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
- * Returns 409 if the account has as many spaces, tags or participations as it can have.
+ * Returns 409 if the account has reached its quota of spaces, tags or participations.
  *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
@@ -331,8 +331,8 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  * invitation code.
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
- * public although other users have written messages in it, or if the new tags exceed the number of tags
- * that the caller's spaces can have. Counts against the same quotas as creating a space.
+ * public although other users have written messages in it, or if the new tags exceed the caller's quota
+ * of tags. Counts against the same quotas as creating a space.
  *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
@@ -353,7 +353,7 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
  *
- * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
 export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, RenewInvitationCodeErrors, ThrowOnError>({
@@ -399,8 +399,8 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
  * has removed the caller.
  *
  * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
- * requests count against the quota of changes, by default 1,000 per hour and 5,000 per day. Returns 409
- * if the account participates in as many spaces as it can.
+ * requests count against the quotas of changes, by default 1,000 per hour and 5,000 per day. Returns 409
+ * if the account has reached its quota of participations.
  *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, JoinSpaceErrors, ThrowOnError>({
@@ -467,7 +467,7 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
  * space. Returns 409 if the user is the creator of the space.
  *
- * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
 export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, RemoveParticipantErrors, ThrowOnError>({
@@ -566,7 +566,7 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
  * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
- * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
 export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ReportSpaceErrors, ThrowOnError>({
@@ -585,7 +585,7 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
  * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
- * Counts against the quota of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
 export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ReportMessageErrors, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ReportMessageErrors, ThrowOnError>({

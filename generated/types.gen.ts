@@ -1425,7 +1425,7 @@ export type CreateSpaceErrors = {
      */
     408: Problem;
     /**
-     * The account has as many spaces, tags or participations as it can have.
+     * The account has reached its quota of spaces, tags or participations.
      */
     409: Problem;
     /**
@@ -1601,7 +1601,7 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
-     * Other users have written messages in the private space, or the account has too many tags.
+     * Other users have written messages in the private space, or the tags exceed the caller's quota.
      */
     409: Problem;
     /**
@@ -1833,7 +1833,7 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
-     * The account has as many spaces, tags or participations as it can have.
+     * The account has reached its quota of spaces, tags or participations.
      */
     409: Problem;
     /**
@@ -2038,7 +2038,7 @@ export type UndoRemovalError = UndoRemovalErrors[keyof UndoRemovalErrors];
 
 export type UndoRemovalResponses = {
     /**
-     * The user is not removed from the space.
+     * The user can join the space again.
      */
     200: Confirmation;
 };
@@ -2489,7 +2489,7 @@ export type ReportSpaceError = ReportSpaceErrors[keyof ReportSpaceErrors];
 
 export type ReportSpaceResponses = {
     /**
-     * The report is open, until the operator closes it or removes what it is about.
+     * The report stays open until the operator closes it, or until the reported space or message is deleted.
      */
     200: Confirmation;
 };
@@ -2555,7 +2555,7 @@ export type ReportMessageError = ReportMessageErrors[keyof ReportMessageErrors];
 
 export type ReportMessageResponses = {
     /**
-     * The report is open, until the operator closes it or removes what it is about.
+     * The report stays open until the operator closes it, or until the reported space or message is deleted.
      */
     200: Confirmation;
 };

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { stripMetadata } from '../server/avatars/containers.ts';
+import { stripMetadata } from '../server/avatars/metadata.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from '../server/http/body-headers.ts';
 import { HttpProblem, unstorableText } from '../server/http/problems.ts';
-import { MAX_AVATAR_BYTES, MAX_REQUEST_BYTES, malformedForm } from '../server/http/uploads.ts';
+import { MAX_AVATAR_BYTES, MAX_UPLOAD_BYTES, malformedForm } from '../server/http/uploads.ts';
 import { findUnstorable } from '../server/text/storable.ts';
 import type { Selection } from './prism.ts';
 
@@ -28,7 +28,7 @@ export async function readJson(incoming: IncomingMessage): Promise<unknown> {
  * @throws DomainError `invalid_request` if the form is malformed
  */
 export async function selectUploadResponse(incoming: IncomingMessage): Promise<Selection> {
-  const bytes = await readBody(incoming, MAX_REQUEST_BYTES);
+  const bytes = await readBody(incoming, MAX_UPLOAD_BYTES);
   if (bytes === undefined) return { code: 413 };
   const parts = await parseForm(bytes, incoming.headers['content-type'] ?? '');
   const [[name, file] = []] = parts;

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { copyContract, type Operation } from '../server/contract.ts';
-import type { Pointer } from '../server/errors.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
 import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
-import { type HttpProblem, invalidValues, type ProblemCode } from '../server/http/problems.ts';
+import type { ProblemCode } from '../server/http/problems.ts';
 import { readJson, selectUploadResponse } from './bodies.ts';
-import { type ExampleResponse, openPrism, type Selection, type Violation } from './prism.ts';
+import { type ExampleResponse, openPrism, type Selection } from './prism.ts';
 import { checkRules } from './rules.ts';
+import { explainViolations } from './violations.ts';
 
 /** A response to send. */
 export interface MockResponse {
@@ -137,38 +137,4 @@ function hasUnknownCursor({ searchParams }: URL, { headers }: ExampleResponse): 
 
 function cursorIn(link: string | null): string | undefined {
   return /[?&]cursor=([^&>]+)/.exec(link ?? '')?.[1];
-}
-
-function explainViolations(violations: readonly Violation[]): HttpProblem {
-  const pointers = violations.map(explainViolation);
-  const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
-  return invalidValues(pointers, isCursor ? 'invalid_cursor' : 'invalid_request');
-}
-
-function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {
-  // Prism states the name of a missing or unknown property only in the message.
-  const name = /'([^']*)'$/.exec(message)?.[1];
-  switch (code) {
-    case 'required':
-      return {
-        pointer: pointerTo(part, name === undefined ? steps : [...steps, name]),
-        message: 'is missing',
-      };
-    case 'additionalProperties':
-      return { pointer: pointerTo(part, [...steps, name ?? '']), message: 'is not a known field' };
-    case 'pattern':
-      return { pointer: pointerTo(part, steps), message: 'does not match its pattern' };
-    default:
-      return {
-        pointer: pointerTo(part, steps),
-        message: /\bmust .*$/.exec(message)?.[0] ?? 'is invalid',
-      };
-  }
-}
-
-/** Returns the location of an error in the notation of the contract. */
-function pointerTo(part: string | undefined, steps: string[]): string {
-  if (part === 'query') return `?${steps.join('/')}`;
-  if (part === 'path') return `{${steps.join('/')}}`;
-  return steps.map((step) => `/${step}`).join('');
 }

@@ -33,7 +33,7 @@ import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
 import { serveWebPage } from './http/web-page.ts';
 
-/** What a demo adds to the application. */
+/** The additions of a demo to the application. */
 export interface DemoOptions {
   /** Markdown, shown first at `/docs`. */
   introduction: string;

@@ -51,7 +51,7 @@ export const commands = {
   backup: {
     module: 'commands/backup',
     positionals: 'FILE',
-    summary: 'Copies the database in DATA_DIR, also while the server runs.',
+    summary: 'Copies the database in DATA_DIR, even while the server runs.',
     details: 'Avatars are separate files: copy DATA_DIR/avatars or the bucket, too.',
   },
   compact: {
@@ -147,23 +147,26 @@ export function readArguments(name: CommandName): Arguments {
   const options = Object.fromEntries(
     ['help', ...Object.keys(flags)].map((flag) => [flag, { type: 'boolean' as const }]),
   );
-  try {
-    const { positionals, values } = parseArgs({ options, allowPositionals: true });
-    if (values.help) {
-      console.log(helpOf(name));
-      process.exit();
-    }
-    const expected = usage.split(' ').filter(Boolean);
-    const required = expected.filter((each) => !each.startsWith('[')).length;
-    const maximum = usage.endsWith('…]') ? Infinity : expected.length;
-    const given = positionals.filter(Boolean).length;
-    if (given === positionals.length && given >= required && given <= maximum) {
-      return { argument: positionals[0] ?? '', positionals, flags: Object.keys(values) };
-    }
-  } catch {
-    // An unknown flag. The usage lists the known ones.
+  const { positionals, values } = parseKnownFlags(options) ?? exitWithUsage(name);
+  if (values.help) {
+    console.log(helpOf(name));
+    process.exit();
   }
-  exitWithUsage(name);
+  const expected = usage.split(' ').filter(Boolean);
+  const required = expected.filter((each) => !each.startsWith('[')).length;
+  const maximum = usage.endsWith('…]') ? Infinity : expected.length;
+  const given = positionals.length;
+  if (positionals.includes('') || given < required || given > maximum) exitWithUsage(name);
+  return { argument: positionals[0] ?? '', positionals, flags: Object.keys(values) };
+}
+
+/** Returns undefined if the arguments contain an unknown flag. */
+function parseKnownFlags(options: Record<string, { type: 'boolean' }>) {
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch {
+    return undefined;
+  }
 }
 
 /** Prints the usage of a command and exits with 1. */

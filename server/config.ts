@@ -53,9 +53,9 @@ export interface SessionLifetimes {
   absoluteSeconds: number;
 }
 
-/** How much an account may do and have. */
+/** The limits of each account. */
 export interface Quotas {
-  /** Null if rate limits are turned off. */
+  /** Maximum numbers of actions per period. Null if rate limits are turned off. */
   rates: Readonly<Record<Action, { perHour: number; perDay: number }>> | null;
   maxSpaces: number;
   /** Current participations, including those in own spaces. */
@@ -78,7 +78,7 @@ export type Action = 'space' | 'message' | 'change';
 export const DEFAULT_PORT = 3000;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-/** Of quotas and rate limits. Higher values would have no effect. */
+/** Maximum value of quotas and rate limits. Higher values would have no effect. */
 const MAX_LIMIT = 1_000_000_000;
 const SECONDS_PER_DAY = 24 * 60 * 60;
 
@@ -181,7 +181,7 @@ function readAvatarBucket(env: Environment): BucketLocation | null {
     throw new ConfigError(
       'AVATARS_BUCKET',
       name,
-      'must be empty or the name of a bucket: 3 to 63 small letters, digits, dots and hyphens',
+      'must be empty or the name of a bucket: 3 to 63 lowercase letters, digits, dots and hyphens',
     );
   }
   const endpoint = text('AVATARS_ENDPOINT', '');

@@ -12,7 +12,7 @@ import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { tasksModule } from './tasks.ts';
 
-/** How long a stopping server can use the database after its drain period: for requests in progress and their tasks. */
+/** Maximum time that a stopping server uses the database after its drain period, for pending requests and tasks. */
 const STOP_TIMEOUT_MS = 10_000;
 
 /** The resources of the application. Each process opens one context. Disposing it closes the resources. */

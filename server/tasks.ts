@@ -1,5 +1,6 @@
+import { eraseAccount } from './account-lifecycle/deletion.ts';
+import { eraseDeletedRows } from './account-lifecycle/erasure.ts';
 import type { Tasks } from './database/engine.ts';
-import { eraseAccount, eraseDeletedRows } from './profile/account-deletion.ts';
 import { refreshDictionary } from './search/dictionary/dictionary.ts';
 import { eraseSpace } from './spaces/space-deletion.ts';
 

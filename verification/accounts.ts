@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type { Registration } from '../generated/types.gen.ts';
-import { dataOf } from './exchange.ts';
+import { dataOf, MissingOperation } from './exchange.ts';
 
 export interface Account extends Registration {
   userId: string;
@@ -33,16 +33,19 @@ export async function logIn(
 export class TemporaryAccounts {
   readonly #client: CreateClient;
   readonly #accounts: (Registration & { token?: string })[] = [];
-  /** Set to false if the server does not implement `register`, so that no later request creates an account. */
-  canRegister = true;
+  #canRegister = true;
 
   constructor(client: CreateClient) {
     this.#client = client;
   }
 
+  /** @throws MissingOperation if the server does not implement the operation */
   async register(): Promise<Account> {
     const body = createRegistration();
-    const session = await dataOf(api.register({ client: this.#client(), body }));
+    const session = await dataOf(api.register({ client: this.#client(), body })).catch((error) => {
+      if (error instanceof MissingOperation) this.#canRegister = false;
+      throw error;
+    });
     const account = { ...body, userId: session.user_id, token: session.access_token };
     this.#accounts.push(account);
     return account;
@@ -51,7 +54,8 @@ export class TemporaryAccounts {
   /** Returns data for a registration by a later request. */
   newRegistration(): Registration {
     const registration = createRegistration();
-    if (this.canRegister) this.#accounts.push(registration);
+    // Otherwise, no request creates the account.
+    if (this.#canRegister) this.#accounts.push(registration);
     return registration;
   }
 

@@ -23,7 +23,7 @@ interface Subject {
 
 /** A request, and the effects that it must have on later requests. */
 interface Step {
-  /** Of the request. */
+  /** The operation of the request. */
   operationId: string;
   act(subject: Subject): unknown;
   effects: Record<string, (subject: Subject) => Promise<void>>;

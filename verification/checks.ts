@@ -12,7 +12,7 @@ import { shorten } from './text.ts';
 export interface Check {
   /** Starts with the operation: `getUser 404`. */
   name: string;
-  /** Why the check failed; empty if it passed. */
+  /** The reasons for the failure; empty if the check passed. */
   causes: Cause[];
   /** The request: method, path and body. */
   request?: string | undefined;

@@ -36,12 +36,9 @@ export interface Operation {
   /** As in the contract: `/api/spaces/{space_id}`. */
   path: string;
   acceptsToken: boolean;
-  takesJson: boolean;
   /** Whether the operation is a GET that does not require an access token. */
   isPublicRead: boolean;
   parameters: Parameter[];
-  /** The names of the parameters and of the properties of the JSON body. */
-  inputNames: string[];
   responses: Record<string, Response>;
 }
 
@@ -76,7 +73,6 @@ interface OperationObject {
   operationId: string;
   security?: object[];
   parameters?: (Parameter | Reference)[];
-  requestBody?: { content: Record<string, { example?: object }> };
   responses: Record<string, Response | Reference>;
 }
 
@@ -99,7 +95,6 @@ function readOperation(
   // Security requirements are alternatives. An empty one makes the access token optional.
   const security: object[] = operation.security ?? contract.security;
   const requiresToken = security.length > 0 && security.every((each) => 'bearer' in each);
-  const json = operation.requestBody?.content['application/json'];
   const parameters = [...sharedParameters, ...(operation.parameters ?? [])].map(dereference);
   const responses = Object.entries(operation.responses).map(([status, response]) => [
     status,
@@ -110,10 +105,8 @@ function readOperation(
     method: method.toUpperCase(),
     path,
     acceptsToken: security.length > 0,
-    takesJson: json !== undefined,
     isPublicRead: method === 'get' && !requiresToken,
     parameters,
-    inputNames: [...parameters.map(({ name }) => name), ...Object.keys(json?.example ?? {})],
     responses: Object.fromEntries(responses),
   };
 }

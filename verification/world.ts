@@ -77,145 +77,149 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   const client: CreateClient = (token = '') =>
     createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
   const accounts = new TemporaryAccounts(client);
-  const register = () => accounts.register();
   let existing: ExistingAccount | undefined;
   const openedSessions: string[] = [];
 
-  const openSession = async (account: Account) => {
-    await logIn(client, account);
-    const own = client(account.token);
-    const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
-    if (!newest) throw new Error(`${account.email} has no session.`);
-    openedSessions.push(newest.session_id);
-    return newest.session_id;
-  };
-  const openCreator = async () => {
-    if (!credentials) return register();
-    existing = await useExistingAccount(client, credentials);
-    return existing.account;
-  };
-  const createSpace = ({ token }: Account, visibility: Space['visibility'] = 'public') =>
-    dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
-  const joinSpace = ({ token }: Account, { space_id, invitation_code }: Space) =>
-    dataOf(api.joinSpace({ client: client(token), path: { space_id }, body: { invitation_code } }));
-  const removeParticipant = ({ token }: Account, { space_id }: Space, { userId }: Account) =>
-    dataOf(api.removeParticipant({ client: client(token), path: { space_id, user_id: userId } }));
-  const sendMessage = ({ token }: Account, { space_id }: Space) =>
-    dataOf(api.sendMessage({ client: client(token), body: { space_id, text: 'How lovely!' } }));
-  const registerFrequentReporter = async (creator: Account, space: Space) => {
-    const reporter = await register();
-    for (let i = 0; i < MAX_OPEN_REPORTS; i += 1) {
-      const { message_id } = await sendMessage(creator, space);
-      const body = { reason: 'Created by the contract check.' };
-      const own = client(reporter.token);
-      await dataOf(api.reportMessage({ client: own, path: { message_id }, body }));
-    }
-    return reporter;
-  };
-
-  const close = async () => {
-    await existing?.restore(openedSessions);
-    const remaining = await accounts.deleteAll();
-    if (remaining.length > 0) {
-      throw new Error(`These accounts could not be deleted from ${url}: ${remaining.join(', ')}.`);
-    }
-  };
-
-  await using cleanup = new AsyncDisposableStack();
-  cleanup.defer(close);
-  const creator = await provide(openCreator);
-  const other = await provide(register, () => {
-    accounts.canRegister = false;
-  });
-  // Each list gets two items, so that its first page links to the next one.
-  const space = await provide(async () => {
-    await createSpace(creator());
-    return createSpace(creator());
-  });
-  const message = await provide(async () => {
-    await sendMessage(creator(), space());
-    return sendMessage(creator(), space());
-  });
-  const participant = await provide(async () => {
-    const account = await register();
-    await joinSpace(account, space());
-    return account;
-  });
-  const removed = await provide(async () => {
-    const users = [await register(), await register()] as const;
-    for (const user of users) {
-      await joinSpace(user, space());
-      await removeParticipant(creator(), space(), user);
-    }
-    return users[0];
-  });
-  const privateSpace = await provide(async () => {
-    const created = await createSpace(creator(), 'private');
-    await joinSpace(other(), created);
-    await sendMessage(other(), created);
-    return created;
-  });
-  const otherSpace = await provide(() => createSpace(other()));
-  const sessionId = await provide(() => openSession(creator()));
-  // From here on, the caller is responsible for `close`.
-  cleanup.move();
-  return {
+  // `provide` adds the data.
+  const world = {
     url,
-    get creator() {
-      return creator();
-    },
-    get space() {
-      return space();
-    },
-    get message() {
-      return message();
-    },
-    get other() {
-      return other();
-    },
-    get otherSpace() {
-      return otherSpace();
-    },
-    get privateSpace() {
-      return privateSpace();
-    },
-    get participant() {
-      return participant();
-    },
-    get removed() {
-      return removed();
-    },
-    get sessionId() {
-      return sessionId();
-    },
     client,
-    register,
+    register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
     logIn: (account) => logIn(client, account),
-    openSession: () => openSession(creator()),
-    registerFrequentReporter: () => registerFrequentReporter(creator(), space()),
-    createSpace: () => createSpace(creator()),
-    sendMessage: () => sendMessage(creator(), space()),
-    close,
-  };
+    async openSession() {
+      const sessionId = await openSession(world, world.creator);
+      openedSessions.push(sessionId);
+      return sessionId;
+    },
+    registerFrequentReporter: () => registerFrequentReporter(world),
+    createSpace: () => createSpace(world, world.creator),
+    sendMessage: () => sendMessage(world, world.creator, world.space),
+    async close() {
+      await existing?.restore(openedSessions);
+      const remaining = await accounts.deleteAll();
+      if (remaining.length > 0) {
+        throw new Error(
+          `These accounts could not be deleted from ${url}: ${remaining.join(', ')}.`,
+        );
+      }
+    },
+  } as World;
+
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => world.close());
+  await provide(world, 'creator', async () => {
+    if (!credentials) return world.register();
+    existing = await useExistingAccount(client, credentials);
+    return existing.account;
+  });
+  await provide(world, 'other', world.register);
+  // Each list gets two items, so that its first page links to the next one.
+  await provide(world, 'space', async () => {
+    await world.createSpace();
+    return world.createSpace();
+  });
+  await provide(world, 'message', async () => {
+    await world.sendMessage();
+    return world.sendMessage();
+  });
+  await provide(world, 'participant', async () => {
+    const account = await world.register();
+    await joinSpace(world, account, world.space);
+    return account;
+  });
+  await provide(world, 'removed', async () => {
+    await registerRemovedUser(world);
+    return registerRemovedUser(world);
+  });
+  await provide(world, 'privateSpace', async () => {
+    const space = await createSpace(world, world.creator, 'private');
+    await joinSpace(world, world.other, space);
+    await sendMessage(world, world.other, space);
+    return space;
+  });
+  await provide(world, 'otherSpace', () => createSpace(world, world.other));
+  await provide(world, 'sessionId', world.openSession);
+  // From here on, the caller is responsible for `close`.
+  cleanup.move();
+  return world;
 }
 
 /**
- * Creates data. Resolves to a function that returns it, or throws MissingOperation.
- * @param onMissing called if the server does not implement an operation that creates the data
+ * Creates data and adds it to a world. If the server does not implement an operation that creates it, reading the
+ * property throws MissingOperation.
  */
-async function provide<T>(
-  create: () => Promise<T>,
-  onMissing: () => void = () => {},
-): Promise<() => T> {
+async function provide<Name extends keyof World>(
+  world: World,
+  name: Name,
+  create: () => Promise<World[Name]>,
+): Promise<void> {
+  let get: () => World[Name];
   try {
     const data = await create();
-    return () => data;
+    get = () => data;
   } catch (error) {
     if (!(error instanceof MissingOperation)) throw error;
-    onMissing();
-    return () => {
+    get = () => {
       throw error;
     };
   }
+  Object.defineProperty(world, name, { get, enumerable: true });
+}
+
+type Clients = Pick<World, 'client'>;
+
+/** Opens a session. Resolves to its id. */
+async function openSession({ client }: Clients, account: Account): Promise<string> {
+  await logIn(client, account);
+  const own = client(account.token);
+  const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
+  if (!newest) throw new Error(`${account.email} has no session.`);
+  return newest.session_id;
+}
+
+function createSpace(
+  { client }: Clients,
+  { token }: Account,
+  visibility: Space['visibility'] = 'public',
+): Promise<Space> {
+  return dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
+}
+
+async function joinSpace(
+  { client }: Clients,
+  { token }: Account,
+  { space_id, invitation_code }: Space,
+): Promise<void> {
+  const body = { invitation_code };
+  await dataOf(api.joinSpace({ client: client(token), path: { space_id }, body }));
+}
+
+function sendMessage(
+  { client }: Clients,
+  { token }: Account,
+  { space_id }: Space,
+): Promise<Message> {
+  const body = { space_id, text: 'How lovely!' };
+  return dataOf(api.sendMessage({ client: client(token), body }));
+}
+
+/** Registers a user who joins `space` and is removed from it. */
+async function registerRemovedUser({ client, register, creator, space }: World): Promise<Account> {
+  const user = await register();
+  await joinSpace({ client }, user, space);
+  const path = { space_id: space.space_id, user_id: user.userId };
+  await dataOf(api.removeParticipant({ client: client(creator.token), path }));
+  return user;
+}
+
+async function registerFrequentReporter(world: World): Promise<Account> {
+  const reporter = await world.register();
+  const client = world.client(reporter.token);
+  const body = { reason: 'Created by the contract check.' };
+  for (let i = 0; i < MAX_OPEN_REPORTS; i += 1) {
+    const { message_id } = await world.sendMessage();
+    await dataOf(api.reportMessage({ client, path: { message_id }, body }));
+  }
+  return reporter;
 }

@@ -144,7 +144,7 @@ const RESERVED_SKELETONS = new Set(
   RESERVED.flatMap((name) => [name, name.toUpperCase()]).map(usernameSkeleton),
 );
 
-/** Whether a name is reserved or looks like a reserved one, also with signs before or after it. Accepts any text. */
+/** Whether a name is reserved or looks like a reserved one, even with signs before or after it. Accepts any text. */
 export function isReserved(text: string): boolean {
   const name = text.replace(/^[._\- ]+|[._\- ]+$/g, '');
   return RESERVED_KEYS.has(usernameKey(name)) || RESERVED_SKELETONS.has(usernameSkeleton(name));

@@ -9,7 +9,7 @@ const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 // The limits of imported hashes. A hash at a limit takes about 0.3 s to verify on a present machine, and the usual
 // parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below them.
 const MAX_MEMORY_KIB = 102_400;
-/** Of the product of memory and passes, which determines the time. */
+/** Maximum product of memory and passes, which determines the time. */
 const MAX_WORK_KIB = 262_144;
 /** Many passes over little memory take longer than their product suggests. */
 const MAX_PASSES = 64;

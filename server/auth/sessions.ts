@@ -26,8 +26,8 @@ const TOKEN_PREFIX = 'sps_';
 const LAST_USED_INTERVAL_SECONDS = 3600;
 
 /**
- * Opens a session and returns its token. Only the token's hash is stored. If the account has more than `maxSessions`
- * sessions, ends those that were not used for the longest time.
+ * Opens a session and returns its token. Only the token's hash is stored. If the account then has more than
+ * `maxSessions` sessions, ends the least recently used ones.
  */
 export async function openSession(
   trx: DatabaseTransaction,

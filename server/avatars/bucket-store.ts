@@ -24,7 +24,7 @@ const SCAN_PAUSE_MS = 50;
  *
  * Region and credentials come from the standard sources of the AWS SDK.
  * @param baseUrl absolute URL without a trailing slash, under which the avatars are served
- * @param onUnavailable called if the bucket is temporarily unavailable; it is then opened all the same
+ * @param onUnavailable called if the bucket is temporarily unavailable; the store is opened anyway
  * @throws OperatorError if the bucket does not exist or refuses the credentials
  */
 export async function openAvatarBucket(

@@ -1,4 +1,4 @@
-import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import type { AvatarStore } from './store.ts';
 
 // This module must not import sharp, because the maintenance thread imports it, too.
@@ -12,11 +12,15 @@ const BATCH_SIZE = 500;
  */
 const MAX_FAILURES_MS = 3_000;
 
-/** Schedules an avatar's file for deletion after the transaction has committed. */
-export async function discardAvatar(trx: DatabaseTransaction, avatar: string): Promise<void> {
-  await trx
+/** Schedules the deletion of an avatar's file after `removeAfter`. In a transaction, the commit schedules it. */
+export async function discardAvatar(
+  db: Database,
+  avatar: string,
+  removeAfter = new Date(),
+): Promise<void> {
+  await db
     .insertInto('discarded_avatars')
-    .values({ avatar, remove_after: new Date().toISOString() })
+    .values({ avatar, remove_after: removeAfter.toISOString() })
     .execute();
 }
 

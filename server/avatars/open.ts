@@ -5,7 +5,7 @@ import type { AvatarStore } from './store.ts';
 
 /**
  * Opens the configured avatar store: a bucket, or the folder `avatars` in the data folder.
- * @param onUnavailable called if the bucket is temporarily unavailable; it is then opened all the same
+ * @param onUnavailable called if the bucket is temporarily unavailable; the store is opened anyway
  * @throws OperatorError if the bucket does not exist or refuses the credentials
  * @throws the file system's errors
  */

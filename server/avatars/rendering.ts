@@ -1,7 +1,7 @@
 import sharp, { type OutputInfo } from 'sharp';
 import { DomainError } from '../errors.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
-import { type StrippedImage, stripMetadata } from './containers.ts';
+import { type StrippedImage, stripMetadata } from './metadata.ts';
 
 /** Width and height of every avatar, in pixels. */
 export const AVATAR_EDGE_PIXELS = 512;

@@ -36,7 +36,7 @@ export interface AvatarStore extends AvatarUrls {
   isUnavailable(error: unknown): boolean;
 }
 
-/** Where the content of avatars is read from: files in a folder, or a function that reads one avatar. */
+/** The source of the content of avatars: files in a folder, or a function that reads one avatar. */
 export type AvatarSource =
   | { folder: string }
   | {

@@ -1,8 +1,8 @@
+import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import { readArguments } from '../command-line.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
 import { compactDatabase, openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
-import { eraseDeletedRows } from '../profile/account-deletion.ts';
 
 readArguments('compact');
 

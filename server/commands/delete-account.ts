@@ -1,9 +1,9 @@
+import { deleteSuspendedAccount } from '../account-lifecycle/deletion.ts';
 import { commandLine, readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
-import { deleteSuspendedAccount } from '../profile/account-deletion.ts';
 import { accountNotFound } from './account-not-found.ts';
 import { removeDiscardedAvatarsNow } from './discarded-avatars.ts';
 

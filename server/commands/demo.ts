@@ -23,7 +23,7 @@ readArguments('demo');
 
 const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
 process.on('exit', () => rmSync(dataDir, REMOVAL_OPTIONS));
-// Exits at once, also while the demo is being prepared. `serve` would finish requests first.
+// Exits immediately, even while the demo is being prepared. `serve` would finish requests first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 await runProgram(async () => {
@@ -71,6 +71,7 @@ function isFree(address: Address): Promise<boolean> {
   );
 }
 
+/** The comments contain no apostrophes: zsh does not ignore pasted comments, and would wait for a closing quote. */
 function welcome(
   { publicUrl: url }: Config,
   accessToken: string,
@@ -91,14 +92,14 @@ You are the user ada. Paste these lines into another terminal:
 
   TOKEN=${accessToken}
 
-  # 1. Search by text, also with a typing error
+  # 1. Search by text, even with a typo
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' '${url}/api/spaces/search?q=astronmy&limit=3'
 
   # 2. Search by tag
   curl -w '\\n' '${url}/api/spaces/tag/c%2B%2B'
 
-  # 3. Both at once, as the client's SearchAPI does
+  # 3. Both in parallel, like SearchAPI of the client
   curl -w '\\n' --parallel '${url}/api/spaces/tag/chess' '${url}/api/spaces/search?q=chess'
 
   # 4. Read your profile

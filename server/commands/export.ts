@@ -22,14 +22,14 @@ await runProgram(async () => {
   const config = configFromEnvironment();
   await assertDatabaseExists(config);
   try {
-    const count = file === '' ? await exportToPipe(config) : await exportTo(file, config);
+    const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
     console.error(`${count} records written.`);
   } catch (error) {
     throw await explainDatabaseError(config, error);
   }
 });
 
-async function exportTo(file: string, config: Config): Promise<number> {
+async function exportToFile(file: string, config: Config): Promise<number> {
   await using engine = await openExistingDatabase(config);
   let count = 0;
   await writeOutputFile(file, { kind: 'export', dataDir: config.dataDir }, async (path) => {

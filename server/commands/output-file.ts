@@ -6,7 +6,7 @@ import { isBackup, isDataFolder } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { replaceFile } from '../system/durable-files.ts';
 
-/** What a command writes. */
+/** The kinds of files that commands write. */
 export type OutputKind = 'backup' | 'export';
 
 /** The beginning of every export that is not empty. */
@@ -27,12 +27,13 @@ export async function writeOutputFile(
     await assertOutsideDataFolders(file, dataDir);
     await assertReplaceable(file, kind);
     const temporaryFile = `${file}.${randomBytes(16).toString('hex')}.part`;
-    using _ = removeOnSignal(temporaryFile);
+    // A backup leaves this file behind if the disk is full.
+    const journal = `${temporaryFile}-journal`;
+    using _ = removeOnSignal([temporaryFile, journal]);
     try {
       await replaceFile(file, write, { temporaryFile });
     } finally {
-      // The copy leaves it when the disk is full.
-      await rm(`${temporaryFile}-journal`, { force: true });
+      await rm(journal, { force: true });
     }
   } catch (error) {
     // The message of a failed write does not name the file.
@@ -41,16 +42,16 @@ export async function writeOutputFile(
   }
 }
 
-/** Removes a file, and the journal of a copy beside it, if a signal ends the process before the disposal. */
-function removeOnSignal(file: string): Disposable {
+/** Removes files if a signal ends the process before the disposal. */
+function removeOnSignal(files: readonly string[]): Disposable {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const stopListening = () => {
     for (const signal of signals) process.off(signal, remove);
   };
   const remove = (signal: NodeJS.Signals) => {
-    for (const path of [file, `${file}-journal`]) rmSync(path, { force: true });
+    for (const file of files) rmSync(file, { force: true });
     stopListening();
-    // Without a listener, the signal ends the process, also while a thread writes.
+    // Without a listener, the signal ends the process, even while a thread writes.
     process.kill(process.pid, signal);
   };
   for (const signal of signals) process.on(signal, remove);

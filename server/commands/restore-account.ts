@@ -1,8 +1,8 @@
+import { restoreAccount } from '../account-lifecycle/suspension.ts';
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
-import { restoreAccount } from '../profile/account-suspension.ts';
 import { accountNotFound } from './account-not-found.ts';
 
 const { argument: account } = readArguments('restore-account');

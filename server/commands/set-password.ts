@@ -1,22 +1,18 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { setPassword } from '../auth/password-reset.ts';
+import { setPassword } from '../account-lifecycle/password-reset.ts';
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
-import { DomainError, OperatorError } from '../errors.ts';
+import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
 
 const { argument: email } = readArguments('set-password');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
-  try {
-    if (!(await setPassword(engine, email, await readPassword()))) {
-      throw new OperatorError(`There is no account with the email address ${email}.`);
-    }
-  } catch (error) {
-    throw error instanceof DomainError ? new OperatorError(error.message) : error;
+  if (!(await setPassword(engine, email, await readPassword()))) {
+    throw new OperatorError(`There is no account with the email address ${email}.`);
   }
   console.log('The password has been changed, and all sessions of the account have ended.');
 });

@@ -1,8 +1,8 @@
+import { suspendAccount } from '../account-lifecycle/suspension.ts';
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
-import { suspendAccount } from '../profile/account-suspension.ts';
 import { accountNotFound } from './account-not-found.ts';
 
 const { argument: account } = readArguments('suspend-account');

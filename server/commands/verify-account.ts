@@ -1,4 +1,4 @@
-import { verifyAccount } from '../auth/verification.ts';
+import { verifyAccount } from '../account-lifecycle/verification.ts';
 import { readArguments } from '../command-line.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';

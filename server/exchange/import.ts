@@ -1,6 +1,6 @@
+import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transactAlone } from '../database/transaction.ts';
-import { eraseDeletedRows } from '../profile/account-deletion.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { indexQueuedSpaces } from '../search/index-queue.ts';
 import { updateSearchIndex } from '../search/rebuild.ts';

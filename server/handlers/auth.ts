@@ -1,8 +1,8 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Session } from '../../generated/types.gen.ts';
+import { register } from '../account-lifecycle/registration.ts';
 import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
-import { register } from '../auth/registration.ts';
 import {
   endAllSessions,
   endCurrentSession,
@@ -11,36 +11,21 @@ import {
   type OpenedSession,
 } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
-import { DomainError } from '../errors.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { withFurtherLimit, withRateLimit } from '../http/rate-limits.ts';
+import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
 
 type Operations = 'register' | 'login' | 'logout' | 'listSessions' | 'endSession';
 
 export function authHandlers(context: Context): Pick<RouteHandlers, Operations> {
-  const { config, engine, rateLimits, metrics } = context;
+  const { config, engine, rateLimits } = context;
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
     access_token: token,
     token_type: 'Bearer',
     expires_in: Math.min(config.sessions.idleSeconds, config.sessions.absoluteSeconds),
   });
-  /** Delays a login to an account with many failed logins, and counts it if it fails. */
-  const loginWithDelay = async (account: string, attempt: () => Promise<OpenedSession>) => {
-    const { loginDelays } = rateLimits;
-    if (await loginDelays?.wait(account)) metrics.countDelayedLogin();
-    try {
-      return await attempt();
-    } catch (error) {
-      if (error instanceof DomainError && error.code === 'credentials_incorrect') {
-        metrics.countFailedLogin();
-        await loginDelays?.recordFailure(account);
-      }
-      throw error;
-    }
-  };
   return {
     register: async (request, reply) => {
       const session = await withRateLimit(rateLimits.register, clientKey(request), reply, () =>
@@ -52,18 +37,12 @@ export function authHandlers(context: Context): Pick<RouteHandlers, Operations> 
     login: async (request, reply) => {
       const { email, password } = request.body;
       const account = emailKey(email);
-      const attempt = () => loginWithDelay(account, () => login(context, email, password));
-      const session = await withRateLimit(
-        rateLimits.login,
-        `${account} ${clientKey(request)}`,
-        reply,
-        () =>
-          withFurtherLimit(
-            rateLimits.loginFromNetwork,
-            `${account} ${networkKey(request)}`,
-            attempt,
-          ),
-      );
+      const attempt = () =>
+        withAdditionalLimit(rateLimits.loginFromNetwork, `${account} ${networkKey(request)}`, () =>
+          withLoginDelay(context, account, () => login(context, email, password)),
+        );
+      const key = `${account} ${clientKey(request)}`;
+      const session = await withRateLimit(rateLimits.login, key, reply, attempt);
       return reply.code(200).send(describe(session));
     },
 

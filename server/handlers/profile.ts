@@ -1,11 +1,11 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import { deleteAccount } from '../account-lifecycle/deletion.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { sendJsonParts } from '../http/json-parts.ts';
 import { withNetworkLimit, withRateLimit } from '../http/rate-limits.ts';
 import { readAvatarUpload } from '../http/uploads.ts';
 import { readAccountData } from '../profile/account-data.ts';
-import { deleteAccount } from '../profile/account-deletion.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
 import { changeBio } from '../profile/bio.ts';
 import { changePassword } from '../profile/password.ts';

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
-import { withFurtherLimit, withNetworkLimit } from '../http/rate-limits.ts';
+import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import {
   joinSpace,
   leaveSpace,
@@ -69,8 +69,8 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
       const caller = callerOf(request);
       // Failed attempts are limited, because they can be guesses of an invitation code.
       const attempt = () =>
-        withFurtherLimit(rateLimits.join, caller.userId, () =>
-          withFurtherLimit(rateLimits.joinFromNetwork, networkKey(request), () =>
+        withAdditionalLimit(rateLimits.join, caller.userId, () =>
+          withAdditionalLimit(rateLimits.joinFromNetwork, networkKey(request), () =>
             joinSpace(context, caller, space_id, invitation),
           ),
         );

@@ -13,7 +13,7 @@ import type { Context } from '../context.ts';
 import { sendBytes } from './byte-responses.ts';
 import { notFound } from './problems.ts';
 
-/** Serves avatars at `/avatars/…`, also to pages of other sites. */
+/** Serves avatars at `/avatars/…`, including to pages of other sites. */
 export async function serveAvatars(
   app: FastifyInstance,
   { avatars: { source } }: Pick<Context, 'avatars'>,

@@ -6,10 +6,12 @@ import type { Sender } from '../rate-limits/read-limits.ts';
 
 type Connection = Pick<FastifyRequest, 'ip' | 'socket'>;
 
+/** Returns the rate-limit key of the client that sent a request. */
 export function clientKey(connection: Connection): string {
   return readSender(connection).client;
 }
 
+/** Returns the rate-limit key of the client's network. */
 export function networkKey(connection: Connection): string {
   return readSender(connection).network;
 }

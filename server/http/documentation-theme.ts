@@ -1,4 +1,4 @@
-/** What the plugin uses of Swagger UI. Lists and maps are those of Immutable.js. */
+/** The part of Swagger UI that the plugin uses. Lists and maps are those of Immutable.js. */
 interface SwaggerUi {
   React: { createElement(type: unknown, props: object | null, ...children: unknown[]): unknown };
 }

@@ -1,9 +1,11 @@
 import cluster from 'node:cluster';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Action, Config } from '../config.ts';
+import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import { shareReads } from '../rate-limits/cluster.ts';
-import type { Attempt, RateLimit, RateLimits } from '../rate-limits/rate-limits.ts';
+import type { Attempt, RateLimit } from '../rate-limits/rate-limit.ts';
+import type { RateLimits } from '../rate-limits/rate-limits.ts';
 import { createReadLimits } from '../rate-limits/read-limits.ts';
 import { networkKey, readSender } from './client-key.ts';
 import { PROBLEM_STATUSES } from './problems.ts';
@@ -34,7 +36,7 @@ export async function withRateLimit<T>(
  * numbers would not tell a client how much it can still do.
  * @throws RateExceededError
  */
-export async function withFurtherLimit<T>(
+export async function withAdditionalLimit<T>(
   limit: RateLimit | null,
   key: string,
   work: () => Promise<T>,
@@ -53,7 +55,25 @@ export async function withNetworkLimit<T>(
   request: FastifyRequest,
   work: () => Promise<T>,
 ): Promise<T> {
-  return withFurtherLimit(networkActions?.[action] ?? null, networkKey(request), work);
+  return withAdditionalLimit(networkActions?.[action] ?? null, networkKey(request), work);
+}
+
+/** Delays a login to an account with many failed logins. Counts the login if it is delayed or fails. */
+export async function withLoginDelay<T>(
+  { rateLimits: { loginDelays }, metrics }: Pick<Context, 'rateLimits' | 'metrics'>,
+  emailKey: string,
+  login: () => Promise<T>,
+): Promise<T> {
+  if (await loginDelays?.wait(emailKey)) metrics.countDelayedLogin();
+  try {
+    return await login();
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'credentials_incorrect') {
+      metrics.countFailedLogin();
+      await loginDelays?.recordFailure(emailKey);
+    }
+    throw error;
+  }
 }
 
 async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {

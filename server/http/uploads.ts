@@ -11,7 +11,8 @@ export const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
 /** Maximum size of boundaries, part headers and preamble together. */
 const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
 
-export const MAX_REQUEST_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
+/** Maximum size of the request body: the avatar and the form around it. */
+export const MAX_UPLOAD_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 
 /** Maximum size of all unanswered uploads of this process together. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024;
@@ -33,7 +34,7 @@ export const MULTIPART_OPTIONS = {
  *
  * Drains the rest of a rejected request.
  * @param reply the upload counts towards the memory limit until this reply is sent
- * @throws DomainError `avatar_too_large`, `avatar_missing` (also if there are other parts), `invalid_request`
+ * @throws DomainError `avatar_too_large`, `avatar_missing` (or there are other parts), `invalid_request`
  *   (malformed or incomplete), or `unavailable` (too many uploads in memory)
  */
 export async function readAvatarUpload(
@@ -42,7 +43,7 @@ export async function readAvatarUpload(
 ): Promise<Buffer> {
   const { raw } = request;
   try {
-    if (Number(raw.headers['content-length']) > MAX_REQUEST_BYTES) throw avatarTooLarge();
+    if (Number(raw.headers['content-length']) > MAX_UPLOAD_BYTES) throw avatarTooLarge();
     return await Promise.race([readAvatarPart(request.parts()), rejectExcess(raw, reply)]);
   } finally {
     drain(raw);
@@ -80,7 +81,7 @@ function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never>
     const count = (chunk: Buffer) => {
       bytes += chunk.length;
       pendingBytes += chunk.length;
-      if (bytes > MAX_REQUEST_BYTES) reject(avatarTooLarge());
+      if (bytes > MAX_UPLOAD_BYTES) reject(avatarTooLarge());
       else if (pendingBytes > MAX_PENDING_BYTES) reject(overloaded());
     };
     raw.on('data', count);

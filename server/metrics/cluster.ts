@@ -20,7 +20,7 @@ const AGGREGATION_TIMEOUT_MS = 5_000;
 
 /**
  * Makes this process, the supervisor, respond to workers that ask for the metrics of all processes.
- * @param instance the label that the workers' metrics have, too
+ * @param instance the label `instance` of this process's own metrics, the same as in the workers
  */
 export function aggregateMetrics(instance: string): void {
   const ownRegistry = createProcessRegistry(instance);

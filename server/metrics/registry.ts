@@ -56,52 +56,8 @@ export function openMetrics(
     help: 'Logins that were delayed because of many failed logins to the same account',
     registers,
   });
-  new Counter({
-    name: 'database_busy_seconds_total',
-    help: 'Time that the threads which serve requests have spent inside the database',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(engine.activity().busySeconds);
-    },
-  });
-  new Counter({
-    name: 'database_write_wait_seconds_total',
-    help: 'Time that requests have waited for the write lock',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(engine.activity().waitSeconds);
-    },
-  });
-  new Gauge({
-    name: 'queue_length',
-    help: 'Number of passwords waiting to be hashed, avatars waiting to be decoded, writers waiting for the lock, and queries waiting for a connection',
-    labelNames: ['queue'],
-    registers,
-    collect() {
-      this.set({ queue: 'passwords' }, countWaitingPasswords());
-      // `pictures` is the documented label of avatars, so that existing dashboards keep working.
-      this.set({ queue: 'pictures' }, countWaitingAvatars());
-      const { waitingWriters, waitingQueries } = engine.activity();
-      this.set({ queue: 'writers' }, waitingWriters);
-      this.set({ queue: 'queries' }, waitingQueries);
-    },
-  });
-  if (engine.activity().replicaReads) {
-    new Counter({
-      name: 'replica_reads_total',
-      help: 'Searches of the read replica, and those that the primary ran instead, by outcome',
-      labelNames: ['outcome'],
-      registers,
-      collect() {
-        this.reset();
-        for (const [outcome, count] of Object.entries(engine.activity().replicaReads ?? {})) {
-          this.inc({ outcome }, count);
-        }
-      },
-    });
-  }
+  collectQueueLengths(registry, engine);
+  collectActivity(registry, engine);
   return {
     registry,
     countFailedLogin: () => failedLogins.inc(),
@@ -116,6 +72,59 @@ export function openMetrics(
       }
     },
   };
+}
+
+function collectQueueLengths(registry: Registry, engine: Pick<Engine, 'activity'>): void {
+  new Gauge({
+    name: 'queue_length',
+    help: 'Number of passwords waiting to be hashed, avatars waiting to be decoded, writers waiting for the lock, and queries waiting for a connection',
+    labelNames: ['queue'],
+    registers: [registry],
+    collect() {
+      this.set({ queue: 'passwords' }, countWaitingPasswords());
+      // `pictures` is the documented label of avatars, so that existing dashboards keep working.
+      this.set({ queue: 'pictures' }, countWaitingAvatars());
+      const { waitingWriters, waitingQueries } = engine.activity();
+      this.set({ queue: 'writers' }, waitingWriters);
+      this.set({ queue: 'queries' }, waitingQueries);
+    },
+  });
+}
+
+/** Registers the measurements of the engine. */
+function collectActivity(registry: Registry, engine: Pick<Engine, 'activity'>): void {
+  new Counter({
+    name: 'database_busy_seconds_total',
+    help: 'Time that the threads which serve requests have spent inside the database',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(engine.activity().busySeconds);
+    },
+  });
+  new Counter({
+    name: 'database_write_wait_seconds_total',
+    help: 'Time that requests have waited for the write lock',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(engine.activity().waitSeconds);
+    },
+  });
+  if (engine.activity().replicaReads) {
+    new Counter({
+      name: 'replica_reads_total',
+      help: 'Searches of the read replica, and those that the primary ran instead, by outcome',
+      labelNames: ['outcome'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [outcome, count] of Object.entries(engine.activity().replicaReads ?? {})) {
+          this.inc({ outcome }, count);
+        }
+      },
+    });
+  }
 }
 
 /**

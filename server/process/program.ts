@@ -1,7 +1,7 @@
-import { OperatorError, TemporaryError } from '../errors.ts';
+import { DomainError, OperatorError, TemporaryError } from '../errors.ts';
 
 /**
- * Runs a program. On an OperatorError or a failed system call, prints the error message and exits.
+ * Runs a program. If an error explains itself to the operator, prints its message and exits.
  *
  * Only its own user can read the files that the program creates.
  * @param exitCode           the exit code after such a failure
@@ -16,13 +16,15 @@ export async function runProgram(
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof OperatorError) && !isSystemError(error)) throw error;
-    console.error((error as Error).message);
+    if (!isExplained(error)) throw error;
+    console.error(error.message);
     process.exit(error instanceof TemporaryError ? temporaryExitCode : exitCode);
   }
 }
 
-/** Whether a system call failed. Node's message for it is one line that names the file or the port. */
-function isSystemError(error: unknown): boolean {
+/** Whether the message of an error is a sentence for the operator. Every other error is a bug, which needs its stack. */
+function isExplained(error: unknown): error is Error {
+  if (error instanceof OperatorError || error instanceof DomainError) return true;
+  // A failed system call: the message is one line that names the file or the port.
   return error instanceof Error && 'syscall' in error;
 }

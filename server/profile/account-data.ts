@@ -24,7 +24,7 @@ const BATCH_SIZE = 50;
  *
  * The parts are read while the text is sent. They are not one snapshot, because a slow client would keep it open, and
  * until it is closed, deleted content cannot be overwritten.
- * @throws DomainError `unauthenticated` if the account has been deleted; also while the parts are read, so that the
+ * @throws DomainError `unauthenticated` if the account has been deleted, even while the parts are read, so that the
  *   text of a deleted account is never complete
  */
 export async function readAccountData(

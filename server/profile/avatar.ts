@@ -15,7 +15,7 @@ const CHANGE_TIMEOUT_MS = 60 * 60 * 1000;
  * Renders an uploaded file as the caller's avatar.
  *
  * The name is recorded as discarded before the file exists. The transaction that sets the avatar deletes this record.
- * So if a failure happens in between, housekeeping removes the file.
+ * After a failure in between, housekeeping removes the file.
  * @param file a JPEG, PNG, WebP or GIF
  * @returns the avatar's URL
  * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`; `unavailable` if it took more than an hour
@@ -27,11 +27,7 @@ export async function changeAvatar(
 ): Promise<string> {
   const bytes = await renderAvatar(file);
   const avatar = newAvatarName();
-  const removeAfter = new Date(Date.now() + CHANGE_TIMEOUT_MS).toISOString();
-  await engine.db
-    .insertInto('discarded_avatars')
-    .values({ avatar, remove_after: removeAfter })
-    .execute();
+  await discardAvatar(engine.db, avatar, new Date(Date.now() + CHANGE_TIMEOUT_MS));
   await avatars.put(avatar, bytes);
   try {
     await transact(engine, async (trx) => {
@@ -45,7 +41,7 @@ export async function changeAvatar(
       await replaceAvatar(trx, caller, avatar);
     });
   } catch (error) {
-    // For example, the account has been deleted meanwhile. Housekeeping can remove the new file at once.
+    // For example, the account has been deleted meanwhile. Housekeeping can remove the new file now.
     await engine.db
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })

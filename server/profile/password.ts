@@ -11,7 +11,7 @@ const MAX_ATTEMPTS = 3;
 /**
  * Changes the caller's password and ends all their other sessions.
  * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
- *   `unauthenticated` if the session has ended meanwhile
+ *   `unauthenticated` if the session has ended in the meantime
  */
 export async function changePassword(
   engine: Engine,

@@ -6,7 +6,7 @@ interface ReadsMessage {
   reads: ReadCounts;
 }
 
-/** How often a worker tells the others about its reads. Until then, each allows as many as the limit. */
+/** Interval at which workers exchange counts. Until the first exchange, each allows as many reads as the limit. */
 const EXCHANGE_INTERVAL_MS = 1_000;
 
 /** Makes this process, the supervisor, pass on the counts of reads between workers. */

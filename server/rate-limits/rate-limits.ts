@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { BurstyRateLimiter, type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Action, Config } from '../config.ts';
 import { openRateLimitStore } from '../database/open.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type LoginDelays,
   MAX_COUNTED_LOGINS,
 } from './login-delays.ts';
+import { createRateLimit, type RateLimit, type RateLimitRule } from './rate-limit.ts';
 
 /** The rate limits of operations. A limit is null if the operator has turned rate limits off. */
 export interface RateLimits {
@@ -32,34 +32,6 @@ export interface RateLimits {
   networkActions: Readonly<Record<Action, RateLimit>> | null;
   deleteExpired(): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface RateLimit {
-  /** Counts an attempt before it is made, so that concurrent attempts cannot exceed the limit. */
-  beginAttempt(key: string): Promise<Attempt>;
-}
-
-export interface Attempt {
-  isAllowed: boolean;
-  /** Allowed attempts per period. */
-  limit: number;
-  /** Allowed attempts that remain in this period. */
-  remaining: number;
-  /** Seconds until the next period, or until another attempt may be allowed. */
-  resetSeconds: number;
-  /** Must be called once after an allowed attempt. An `uncounted` attempt does not count against the limit. */
-  end(outcome: 'success' | 'failure' | 'uncounted'): Promise<void>;
-}
-
-/** The counters of a rate limit, and the attempts that they count. */
-interface Rule {
-  counter: RateLimiterAbstract;
-  /** Allows further attempts, at a slower rate, once `counter` allows none. */
-  overflowCounter?: RateLimiterAbstract;
-  /** The outcome that counts. By default, both count. */
-  counts?: 'failures' | 'successes';
-  /** Whether a success resets the counters. */
-  isResetBySuccess?: boolean;
 }
 
 const MINUTE_SECONDS = 60;
@@ -97,7 +69,12 @@ export async function openRateLimits(
   const store = await openRateLimitStore({ dataDir, databaseUrl }, onReset);
   // With a secret key, so that guessing cannot reveal the addresses of deleted accounts in the store.
   const hashOf = (key: string) => createHmac('sha256', secretKey).update(key).digest('base64url');
-  const open = async (name: string, points: number, seconds: number, rule?: Partial<Rule>) => {
+  const open = async (
+    name: string,
+    points: number,
+    seconds: number,
+    rule?: Partial<RateLimitRule>,
+  ) => {
     const counter = await store.openCounter(name, points, seconds);
     return createRateLimit({ counter, ...rule }, hashOf);
   };
@@ -135,72 +112,4 @@ export async function openRateLimits(
     deleteExpired: () => store.deleteExpired(),
     close: () => store.close(),
   };
-}
-
-function createRateLimit(
-  { counter, overflowCounter, counts, isResetBySuccess = false }: Rule,
-  hashOf: (key: string) => string,
-): RateLimit {
-  const counters = overflowCounter ? [counter, overflowCounter] : [counter];
-  const limiter = overflowCounter ? new BurstyRateLimiter(counter, overflowCounter) : counter;
-  /** Attempts of each key that this process has begun and not ended. */
-  const pendingAttempts = new Map<string, number>();
-
-  const reset = async (hash: string) => {
-    for (const each of counters) await each.delete(hash);
-  };
-  const addPending = (hash: string, change: number) => {
-    const pending = (pendingAttempts.get(hash) ?? 0) + change;
-    if (pending > 0) pendingAttempts.set(hash, pending);
-    else pendingAttempts.delete(hash);
-  };
-
-  return {
-    async beginAttempt(key) {
-      const hash = hashOf(key);
-      let consumption = await consume(limiter, hash);
-      if (consumption.result.msBeforeNext > counter.duration * 1000) {
-        // The system clock was ahead when this period began, so the period would last too long.
-        await reset(hash);
-        consumption = await consume(limiter, hash);
-      }
-      const { result, isAllowed } = consumption;
-      // If one of the pending attempts succeeds, the count is reset.
-      const pending = pendingAttempts.get(hash) ?? 0;
-      const mayBeAllowedSoon =
-        isResetBySuccess && !isAllowed && result.consumedPoints - pending <= counter.points;
-      if (isAllowed) addPending(hash, 1);
-      return {
-        isAllowed,
-        limit: counter.points,
-        remaining: result.remainingPoints,
-        resetSeconds: mayBeAllowedSoon ? 1 : Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
-        async end(outcome) {
-          const isUncounted =
-            outcome === 'uncounted' ||
-            (outcome === 'success' && counts === 'failures') ||
-            (outcome === 'failure' && counts === 'successes');
-          try {
-            if (outcome === 'success' && isResetBySuccess) await reset(hash);
-            else if (isUncounted) await counter.reward(hash);
-          } finally {
-            addPending(hash, -1);
-          }
-        },
-      };
-    },
-  };
-}
-
-async function consume(
-  limiter: Pick<RateLimiterAbstract, 'consume'>,
-  key: string,
-): Promise<{ result: RateLimiterRes; isAllowed: boolean }> {
-  try {
-    return { result: await limiter.consume(key), isAllowed: true };
-  } catch (rejection) {
-    // The library rejects with the result if the limit is exceeded, and with an error otherwise.
-    if (!(rejection instanceof RateLimiterRes)) throw rejection;
-    return { result: rejection, isAllowed: false };
-  }
 }

@@ -25,7 +25,7 @@ export interface ReadDecision {
   isAllowed: boolean;
   /** Number of reads in a burst. */
   limit: number;
-  /** Reads that are allowed at once now. */
+  /** Reads that are allowed immediately. */
   remaining: number;
   /** Seconds until a full burst is allowed again; after a rejection, until the next read. */
   resetSeconds: number;
@@ -35,10 +35,10 @@ export type ReadCounts = (readonly [key: string, reads: number])[];
 
 const MINUTE_MS = 60_000;
 
-/** A client can use this share of the reads of a minute at once. */
+/** A client can send this share of the reads of a minute in a burst. */
 const BURST_SHARE = 1 / 6;
 
-/** Small limits allow at least this many reads at once, as far as they allow them per minute. */
+/** Small limits allow bursts of at least this many reads, but never more than the limit per minute. */
 const MIN_BURST = 10;
 
 /** A network can read as much as this many clients. */
@@ -47,7 +47,7 @@ const CLIENTS_PER_NETWORK = 10;
 /** Each takes some hundred bytes. Evicting a bucket forgets the reads of a client that has not read for longer. */
 const MAX_BUCKETS = 50_000;
 
-/** Maximum number of keys that a process sends to others at once: those with the most reads. */
+/** Maximum number of keys in a message to other processes: those with the most reads. */
 const MAX_EXCHANGED_KEYS = 2_000;
 
 interface Bucket {

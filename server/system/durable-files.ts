@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -6,19 +5,16 @@ import { dirname } from 'node:path';
  * Writes a file atomically and durably. The content is written to a temporary file, which is renamed to `file` once it
  * is complete and on disk. Until then, an existing file is unchanged. A crash can leave the temporary file.
  * @param write writes the temporary file at the given path, where it already exists and is empty
- * @param mode permissions of the new file; by default, only its owner can read it
  * @param temporaryFile must be in the same folder, and different for concurrent writers
+ * @param mode permissions of the new file; by default, only its owner can read it
  * @throws the errors of the file system and of `write`
  */
 export async function replaceFile(
   file: string,
   write: (path: string) => Promise<void>,
-  {
-    mode = 0o600,
-    temporaryFile = `${file}.${randomBytes(16).toString('hex')}.part`,
-  }: { mode?: number; temporaryFile?: string } = {},
+  { temporaryFile, mode = 0o600 }: { temporaryFile: string; mode?: number },
 ): Promise<void> {
-  // Fails if the name exists, also as a symbolic link. So the file is new and has this mode.
+  // Fails if the name exists, even as a symbolic link. So the file is new and has this mode.
   await (await open(temporaryFile, 'wx', mode)).close();
   try {
     await write(temporaryFile);

@@ -3,7 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Opens a new file for reading and writing. It has no name, so the system deletes it when it is closed, also if the
+ * Opens a new file for reading and writing. It has no name, so the system deletes it when it is closed, even if the
  * process is killed.
  * @throws the errors of the file system
  */

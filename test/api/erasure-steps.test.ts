@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
+import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
+import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
 import { findCaller } from '../../server/auth/sessions.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { importRecords } from '../../server/exchange/import.ts';
-import { eraseAccount, eraseDeletedRows } from '../../server/profile/account-deletion.ts';
 import {
   documentsWith,
   readDictionary,

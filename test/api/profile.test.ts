@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { setPassword } from '../../server/auth/password-reset.ts';
-import { verifyAccount } from '../../server/auth/verification.ts';
+import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
+import { verifyAccount } from '../../server/account-lifecycle/verification.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
+import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { removeMessage } from '../../server/messages/messages.ts';
-import { suspendAccount } from '../../server/profile/account-suspension.ts';
 import { closeReports, listReports, type Report } from '../../server/reports/reports.ts';
 import { removeSpace } from '../../server/spaces/space-deletion.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';

@@ -22,7 +22,7 @@ const layers = [
   // Domains: plain functions without HTTP.
   ['sample'],
   ['exchange', 'reports'],
-  ['messages', 'profile'],
+  ['account-lifecycle', 'messages', 'profile'],
   ['spaces'],
   ['search', 'users'],
   ['stores.ts'],

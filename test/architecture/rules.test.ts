@@ -28,6 +28,7 @@ test('Only server/config.ts reads the environment', () => {
 });
 
 const domains = [
+  'account-lifecycle',
   'accounts',
   'auth',
   'avatars',

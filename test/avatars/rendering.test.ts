@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { stripMetadata } from '../../server/avatars/containers.ts';
+import { stripMetadata } from '../../server/avatars/metadata.ts';
 import { renderAvatar } from '../../server/avatars/rendering.ts';
 import { DomainError, type ErrorCode } from '../../server/errors.ts';
 import { pngChunk, webpChunks } from '../support/image-chunks.ts';

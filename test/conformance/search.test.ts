@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { restoreAccount, suspendAccount } from '../../server/profile/account-suspension.ts';
+import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.ts';
 import { scaleDictionary } from '../search/generated-index.ts';

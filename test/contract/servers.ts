@@ -1,4 +1,4 @@
-import { suspendAccount } from '../../server/profile/account-suspension.ts';
+import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import type { Servers } from '../../verification/verify.ts';
 import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { setPassword } from '../../server/auth/password-reset.ts';
+import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
+import { restoreAccount } from '../../server/account-lifecycle/suspension.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
-import { restoreAccount } from '../../server/profile/account-suspension.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';

@@ -13,7 +13,7 @@ const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyl
 export const spaceView: View = {
   async show(parameters, signal) {
     const space_id = parameters.get('id') ?? '';
-    // Removes the previous space, also if this one cannot be loaded.
+    // Removes the previous space, even if this one cannot be loaded.
     find('h1', view).textContent = 'Space';
     find('.space-header', view).hidden = true;
     find('.list', view).replaceChildren();

@@ -1,8 +1,8 @@
 import { emailKey } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
+import { hashPassword } from '../auth/password-hashing.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { hashPassword } from './password-hashing.ts';
 
 /**
  * Replaces the password of the account with this email address, and ends all its sessions. For the operator: does not

@@ -1,29 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { findAccount } from '../accounts/account.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardAvatar } from '../avatars/discarded-avatars.ts';
-import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
+import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
-import {
-  eraseSomeMessages,
-  eraseSomeOfSpaces,
-  hideSpaces,
-  MAX_FIRST_ERASURE_MS,
-  moveSomeSpaces,
-  repeatUntil,
-} from '../spaces/space-deletion.ts';
-
-/** Number of rows that one statement deletes. */
-const ROWS_PER_STATEMENT = 500;
-
-const ERASURE_LIMITS = {
-  /** How long a transaction of `eraseDeletedRows` blocks other writers. */
-  maxTransactionMs: 50,
-  /** After this time, `eraseDeletedRows` returns, so that maintenance can do other work. */
-  maxRunMs: 1_000,
-};
+import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
+import { eraseSome } from './erasure.ts';
 
 /** Deletes the caller's account on another thread, because the transaction for a large account takes long. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
@@ -36,7 +19,7 @@ export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Calle
  *
  * One transaction removes all of this from every response, and deletes rows for up to `maxMs`. `eraseDeletedRows`
  * deletes the rest. Then maintenance overwrites the deleted text, and housekeeping removes the avatar.
- * @throws DomainError `unauthenticated` if the session has ended meanwhile
+ * @throws DomainError `unauthenticated` if the session has ended in the meantime
  */
 export async function eraseAccount(
   engine: Engine,
@@ -52,7 +35,6 @@ export async function eraseAccount(
 /**
  * Deletes a suspended account like `deleteAccount`. For the operator.
  * @param account an email address or a user id
- * @returns whether it was deleted; otherwise, whether the account is unknown or not suspended
  */
 export async function deleteSuspendedAccount(
   engine: Engine,
@@ -126,71 +108,4 @@ async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<void>
     .where('pk', '=', userPk)
     .execute();
   await trx.insertInto('erased_users').values({ user_pk: userPk }).execute();
-}
-
-/**
- * Deletes rows of deleted spaces and accounts, in short transactions. After a crash, the next call continues.
- * @param stopping stops it after the current transaction
- * @returns whether none are left; false if it stopped earlier, at the latest after a second
- */
-export async function eraseDeletedRows(
-  engine: Engine,
-  stopping?: AbortSignal,
-  { maxTransactionMs, maxRunMs } = ERASURE_LIMITS,
-): Promise<boolean> {
-  const deadline = performance.now() + maxRunMs;
-  while (await hasDeletedRows(engine.db)) {
-    let startedAt = performance.now();
-    await transact(engine, (trx) => {
-      startedAt = performance.now();
-      return repeatUntil(startedAt + maxTransactionMs, () => eraseSome(engine, trx));
-    });
-    if (stopping?.aborted || performance.now() > deadline) {
-      return !(await hasDeletedRows(engine.db));
-    }
-    // As long as the transaction, because writers of other processes retry at intervals and could miss a shorter pause.
-    await sleep(performance.now() - startedAt);
-  }
-  return true;
-}
-
-async function hasDeletedRows(db: Database): Promise<boolean> {
-  const { rows } = await sql<{ found: number | boolean }>`
-    SELECT EXISTS (SELECT 1 FROM erased_spaces) OR EXISTS (SELECT 1 FROM erased_users)
-      OR EXISTS (SELECT 1 FROM spaces_to_move) AS found`.execute(db);
-  return Boolean(rows[0]?.found);
-}
-
-/** Deletes some rows of deleted spaces and accounts. Returns false if there are none. */
-async function eraseSome(engine: Engine, trx: DatabaseTransaction): Promise<boolean> {
-  return (
-    (await moveSomeSpaces(engine, trx)) ||
-    (await eraseSomeOfSpaces(engine, trx)) ||
-    (await eraseSomeOfUsers(trx))
-  );
-}
-
-async function eraseSomeOfUsers(trx: DatabaseTransaction): Promise<boolean> {
-  const user = await trx
-    .selectFrom('erased_users')
-    .select('user_pk')
-    .orderBy('user_pk')
-    .limit(1)
-    .executeTakeFirst();
-  if (!user) return false;
-  const { user_pk: userPk } = user;
-  if (await eraseSomeMessages(trx, sql`author_pk = ${userPk}`)) return true;
-  if (await eraseSomeAppreciations(trx, userPk)) return true;
-  // Cascades to the queue. There are no other rows left.
-  await trx.deleteFrom('users').where('pk', '=', userPk).execute();
-  return true;
-}
-
-async function eraseSomeAppreciations(trx: Database, userPk: number): Promise<boolean> {
-  const { numAffectedRows } = await sql`
-    DELETE FROM appreciations WHERE (message_pk, user_pk) IN (
-      SELECT message_pk, user_pk FROM appreciations
-      WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
-    )`.execute(trx);
-  return numAffectedRows !== 0n;
 }

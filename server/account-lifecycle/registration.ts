@@ -3,12 +3,12 @@ import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
+import { hashPassword } from '../auth/password-hashing.ts';
+import { type OpenedSession, openSession } from '../auth/sessions.ts';
 import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { hashPassword } from './password-hashing.ts';
-import { type OpenedSession, openSession } from './sessions.ts';
 
 /**
  * Creates an account and opens its first session.

@@ -1,0 +1,38 @@
+import type { Pointer } from '../server/errors.ts';
+import { type HttpProblem, invalidValues } from '../server/http/problems.ts';
+import type { Violation } from './prism.ts';
+
+/** Converts violations that Prism found to a problem like that of the server. */
+export function explainViolations(violations: readonly Violation[]): HttpProblem {
+  const pointers = violations.map(explainViolation);
+  const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
+  return invalidValues(pointers, isCursor ? 'invalid_cursor' : 'invalid_request');
+}
+
+function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {
+  // Prism states the name of a missing or unknown property only in the message.
+  const name = /'([^']*)'$/.exec(message)?.[1];
+  switch (code) {
+    case 'required':
+      return {
+        pointer: pointerTo(part, name === undefined ? steps : [...steps, name]),
+        message: 'is missing',
+      };
+    case 'additionalProperties':
+      return { pointer: pointerTo(part, [...steps, name ?? '']), message: 'is not a known field' };
+    case 'pattern':
+      return { pointer: pointerTo(part, steps), message: 'does not match its pattern' };
+    default:
+      return {
+        pointer: pointerTo(part, steps),
+        message: /\bmust .*$/.exec(message)?.[0] ?? 'is invalid',
+      };
+  }
+}
+
+/** Returns the location of an error in the notation of the contract. */
+function pointerTo(part: string | undefined, steps: string[]): string {
+  if (part === 'query') return `?${steps.join('/')}`;
+  if (part === 'path') return `{${steps.join('/')}}`;
+  return steps.map((step) => `/${step}`).join('');
+}

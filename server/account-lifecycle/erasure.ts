@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { transact } from '../database/transaction.ts';
+import {
+  eraseSomeMessages,
+  eraseSomeOfSpaces,
+  moveSomeSpaces,
+  repeatUntil,
+} from '../spaces/space-deletion.ts';
+
+/** Number of rows that one statement deletes. */
+const ROWS_PER_STATEMENT = 500;
+
+const ERASURE_LIMITS = {
+  /** Maximum time that a transaction blocks other writers. */
+  maxTransactionMs: 50,
+  /** Maximum time of a call, so that maintenance can do other work. */
+  maxRunMs: 1_000,
+};
+
+/**
+ * Deletes rows of deleted spaces and accounts, in short transactions. After a crash, the next call continues.
+ * @param stopping stops it after the current transaction
+ * @returns whether none are left; false if it stopped earlier, because of `stopping` or after `maxRunMs`
+ */
+export async function eraseDeletedRows(
+  engine: Engine,
+  stopping?: AbortSignal,
+  { maxTransactionMs, maxRunMs } = ERASURE_LIMITS,
+): Promise<boolean> {
+  const deadline = performance.now() + maxRunMs;
+  while (await hasDeletedRows(engine.db)) {
+    let startedAt = performance.now();
+    await transact(engine, (trx) => {
+      startedAt = performance.now();
+      return repeatUntil(startedAt + maxTransactionMs, () => eraseSome(engine, trx));
+    });
+    if (stopping?.aborted || performance.now() > deadline) {
+      return !(await hasDeletedRows(engine.db));
+    }
+    // As long as the transaction, because writers of other processes retry at intervals and could miss a shorter pause.
+    await sleep(performance.now() - startedAt);
+  }
+  return true;
+}
+
+async function hasDeletedRows(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ found: number | boolean }>`
+    SELECT EXISTS (SELECT 1 FROM erased_spaces) OR EXISTS (SELECT 1 FROM erased_users)
+      OR EXISTS (SELECT 1 FROM spaces_to_move) AS found`.execute(db);
+  return Boolean(rows[0]?.found);
+}
+
+/** Deletes some rows of deleted spaces and accounts. Returns false if there are none. */
+export async function eraseSome(engine: Engine, trx: DatabaseTransaction): Promise<boolean> {
+  return (
+    (await moveSomeSpaces(engine, trx)) ||
+    (await eraseSomeOfSpaces(engine, trx)) ||
+    (await eraseSomeOfUsers(trx))
+  );
+}
+
+async function eraseSomeOfUsers(trx: DatabaseTransaction): Promise<boolean> {
+  const user = await trx
+    .selectFrom('erased_users')
+    .select('user_pk')
+    .orderBy('user_pk')
+    .limit(1)
+    .executeTakeFirst();
+  if (!user) return false;
+  const { user_pk: userPk } = user;
+  if (await eraseSomeMessages(trx, sql`author_pk = ${userPk}`)) return true;
+  if (await eraseSomeAppreciations(trx, userPk)) return true;
+  // Cascades to the queue. There are no other rows left.
+  await trx.deleteFrom('users').where('pk', '=', userPk).execute();
+  return true;
+}
+
+async function eraseSomeAppreciations(trx: Database, userPk: number): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM appreciations WHERE (message_pk, user_pk) IN (
+      SELECT message_pk, user_pk FROM appreciations
+      WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
+    )`.execute(trx);
+  return numAffectedRows !== 0n;
+}

@@ -1,0 +1,99 @@
+import { BurstyRateLimiter, type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+
+/** Limits the attempts of each client, account or session. */
+export interface RateLimit {
+  /** Counts an attempt before it is made, so that concurrent attempts cannot exceed the limit. */
+  beginAttempt(key: string): Promise<Attempt>;
+}
+
+export interface Attempt {
+  isAllowed: boolean;
+  /** Allowed attempts per period. */
+  limit: number;
+  /** Allowed attempts that remain in this period. */
+  remaining: number;
+  /** Seconds until the next period, or until another attempt may be allowed. */
+  resetSeconds: number;
+  /** Must be called once after an allowed attempt. An `uncounted` attempt does not count against the limit. */
+  end(outcome: 'success' | 'failure' | 'uncounted'): Promise<void>;
+}
+
+/** The counters of a rate limit, and the attempts that they count. */
+export interface RateLimitRule {
+  counter: RateLimiterAbstract;
+  /** Allows further attempts, at a slower rate, once `counter` allows none. */
+  overflowCounter?: RateLimiterAbstract;
+  /** The outcome that counts. By default, both count. */
+  counts?: 'failures' | 'successes';
+  /** Whether a success resets the counters. */
+  isResetBySuccess?: boolean;
+}
+
+/** @param hashOf returns the key of a client, account or session in the counters */
+export function createRateLimit(
+  { counter, overflowCounter, counts, isResetBySuccess = false }: RateLimitRule,
+  hashOf: (key: string) => string,
+): RateLimit {
+  const counters = overflowCounter ? [counter, overflowCounter] : [counter];
+  const limiter = overflowCounter ? new BurstyRateLimiter(counter, overflowCounter) : counter;
+  /** Attempts of each key that this process has begun and not ended. */
+  const pendingAttempts = new Map<string, number>();
+
+  const reset = async (hash: string) => {
+    for (const each of counters) await each.delete(hash);
+  };
+  const addPending = (hash: string, change: number) => {
+    const pending = (pendingAttempts.get(hash) ?? 0) + change;
+    if (pending > 0) pendingAttempts.set(hash, pending);
+    else pendingAttempts.delete(hash);
+  };
+
+  return {
+    async beginAttempt(key) {
+      const hash = hashOf(key);
+      let consumption = await consume(limiter, hash);
+      if (consumption.result.msBeforeNext > counter.duration * 1000) {
+        // The system clock was ahead when this period began, so the period would last too long.
+        await reset(hash);
+        consumption = await consume(limiter, hash);
+      }
+      const { result, isAllowed } = consumption;
+      // If one of the pending attempts succeeds, the count is reset.
+      const pending = pendingAttempts.get(hash) ?? 0;
+      const mayBeAllowedSoon =
+        isResetBySuccess && !isAllowed && result.consumedPoints - pending <= counter.points;
+      if (isAllowed) addPending(hash, 1);
+      return {
+        isAllowed,
+        limit: counter.points,
+        remaining: result.remainingPoints,
+        resetSeconds: mayBeAllowedSoon ? 1 : Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
+        async end(outcome) {
+          const isUncounted =
+            outcome === 'uncounted' ||
+            (outcome === 'success' && counts === 'failures') ||
+            (outcome === 'failure' && counts === 'successes');
+          try {
+            if (outcome === 'success' && isResetBySuccess) await reset(hash);
+            else if (isUncounted) await counter.reward(hash);
+          } finally {
+            addPending(hash, -1);
+          }
+        },
+      };
+    },
+  };
+}
+
+async function consume(
+  limiter: Pick<RateLimiterAbstract, 'consume'>,
+  key: string,
+): Promise<{ result: RateLimiterRes; isAllowed: boolean }> {
+  try {
+    return { result: await limiter.consume(key), isAllowed: true };
+  } catch (rejection) {
+    // The library rejects with the result if the limit is exceeded, and with an error otherwise.
+    if (!(rejection instanceof RateLimiterRes)) throw rejection;
+    return { result: rejection, isAllowed: false };
+  }
+}
