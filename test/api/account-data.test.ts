@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { AccountData, Message, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { uploadAvatar } from '../support/avatar.ts';
 import { head } from '../support/raw.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
@@ -57,11 +57,7 @@ describe('downloadAccountData', () => {
     const [ada, bob] = [await app.register('ada'), await app.register('bob')];
     const { client } = ada;
     await api.changeBio({ client, body: { bio: 'Likes "tea"\nand scones' }, throwOnError: true });
-    await api.changeProfilePicture({
-      client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
+    await uploadAvatar(ada);
     const own = await createSpace(ada, { title: 'Tea', tags: ['Tea', 'cake'] });
     const hidden = await createSpace(ada, { title: 'Secret tea', visibility: 'private' });
     const [joined, left] = [await createSpace(bob), await createSpace(bob)];

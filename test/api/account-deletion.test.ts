@@ -6,7 +6,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { avatarFile, uploadAvatar } from '../support/avatar.ts';
 import { readDataFolder } from '../support/data-files.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -301,12 +301,7 @@ describe('The deletion of an account', () => {
       },
       throwOnError: true,
     });
-    const changed = await api.changeProfilePicture({
-      client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
-    const file = new URL(changed.data.profile_picture).pathname.split('/').at(-1) ?? '';
+    const file = (await uploadAvatar({ client })).split('/').at(-1) ?? '';
     const ids = [data.user_id, own.space_id, hidden.space_id, file];
 
     const texts = [...Object.values(canary), ...ids];

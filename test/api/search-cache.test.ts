@@ -1,9 +1,10 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
+import { clientOf } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
+import { createSpace } from '../support/spaces.ts';
 
 // Each worker caches search results. These tests write through one worker and read through both, so that each worker
 // must notice the writes of the other.
@@ -14,12 +15,10 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server[Symbol.asyncDispose]());
 
-const clientWith = (token?: string) =>
-  createClient(createConfig({ baseUrl: server.url, ...(token && { auth: token }) }));
 const register = async (username: string) => {
   const body = { username, email: `${username}@example.com`, password: 'correct horse battery' };
-  const { data } = await api.register({ client: clientWith(), body, throwOnError: true });
-  return clientWith(data.access_token);
+  const { data } = await api.register({ client: clientOf(server.url), body, throwOnError: true });
+  return clientOf(server.url, data.access_token);
 };
 
 /** Sends a request on a new connection, so that any worker may receive it. */
@@ -57,13 +56,7 @@ describe('The next search in every worker', () => {
 
   test('finds a new space', async () => {
     await expectFromAllWorkers([]);
-    const body = {
-      title: 'Lighthouse keepers',
-      description: '',
-      visibility: 'public' as const,
-      tags: ['Beacon'],
-    };
-    space = (await api.createSpace({ client: ann, body, throwOnError: true })).data;
+    space = await createSpace({ client: ann }, { title: 'Lighthouse keepers', tags: ['Beacon'] });
     await expectFromAllWorkers([{ space_id: space.space_id, participant_count: 1 }]);
   });
 
@@ -73,11 +66,10 @@ describe('The next search in every worker', () => {
     await expect.poll(() => getRepeatedly(path), { timeout: 20_000 }).toEqual(expected);
     const misspelt = '/api/spaces/search?q=lihgtship';
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
-    const body = { title: 'Lightship', description: '', visibility: 'public' as const, tags: [] };
-    const { data } = await api.createSpace({ client: ann, body, throwOnError: true });
-    const found = Array(8).fill([expect.objectContaining({ space_id: data.space_id })]);
+    const lightship = await createSpace({ client: ann }, { title: 'Lightship' });
+    const found = Array(8).fill([expect.objectContaining({ space_id: lightship.space_id })]);
     await expect.poll(() => getRepeatedly(misspelt), { timeout: 20_000 }).toEqual(found);
-    await api.deleteSpace({ client: ann, path: data, throwOnError: true });
+    await api.deleteSpace({ client: ann, path: lightship, throwOnError: true });
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
   });
 

@@ -4,7 +4,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { uploadAvatar } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -185,15 +185,12 @@ describe('getSpace of a public space', () => {
     const creator = await app.register('zoe');
     const space = await createSpace(creator, { title: 'Renaming', tags: ['renamed'] });
     await joinSpace(ben, space);
-    const { data } = await api.changeProfilePicture({
-      client: creator.client,
-      body: { avatar: await avatarFile() },
-    });
+    const avatarUrl = await uploadAvatar(creator);
     await api.changeUsername({ client: creator.client, body: { username: 'Zoë.2' } });
     const expected = {
       user_id: creator.userId,
       username: 'Zoë.2',
-      profile_picture: data?.profile_picture,
+      profile_picture: avatarUrl,
     };
     expect(expected.profile_picture).not.toBe(space.creator.profile_picture);
     expect((await getSpace(stranger, space)).creator).toEqual(expected);

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, request } from 'node:http';
-import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { clientOf } from '../support/client.ts';
 
 /** A request. */
 export interface Call {
@@ -106,7 +106,7 @@ export interface AccountRequests {
  * another account, because too many of them end its other sessions.
  */
 export async function prepareAccount(url: string, spaces = 50): Promise<AccountRequests> {
-  const client = createClient(createConfig({ baseUrl: url }));
+  const client = clientOf(url);
   const register = async (username: string) => {
     const account = { email: `${username}@example.org`, password: 'correct horse battery' };
     const body = { username, ...account };

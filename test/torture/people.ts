@@ -1,6 +1,7 @@
-import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
+import type { Client } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Operation } from '../../server/contract.ts';
+import { clientOf } from '../support/client.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 
@@ -24,11 +25,6 @@ export interface Outcome {
 
 /** More concurrent registrations would only wait for password hashing. */
 const MAX_CONCURRENT_REGISTRATIONS = 4;
-
-/** Returns a generated client that sends the token, if any. */
-export function clientOf(url: string, token?: string): Client {
-  return createClient(createConfig({ baseUrl: url, ...(token && { auth: token }) }));
-}
 
 /** Registers a user whose email address starts with the username. */
 export async function register(

@@ -7,11 +7,12 @@ import { type Operation, operations } from '../../server/contract.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
+import { clientOf } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { clientOf, formatCounts, register } from './people.ts';
+import { formatCounts, register } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More concurrent logins than the service queues. */

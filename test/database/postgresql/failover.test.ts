@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { type Client, createClient, createConfig } from '../../../generated/client/index.ts';
+import type { Client } from '../../../generated/client/index.ts';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Participation } from '../../../generated/types.gen.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { startApp } from '../../support/app.ts';
+import { clientOf } from '../../support/client.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { readPages } from '../../support/pages.ts';
 import { PASSWORD, USER } from '../../support/postgresql.ts';
@@ -149,7 +150,7 @@ interface Writer {
 
 /** Lets a new user create spaces and search for them, send messages and delete some, each time on the next server. */
 async function startWriter(servers: readonly Server[], number: number): Promise<Writer> {
-  const [anyone] = servers.map(({ url }) => createClient(createConfig({ baseUrl: url })));
+  const [anyone] = servers.map(({ url }) => clientOf(url));
   const { data: account } = await api.register({
     client: anyone as Client,
     body: {
@@ -160,9 +161,7 @@ async function startWriter(servers: readonly Server[], number: number): Promise<
     throwOnError: true,
   });
   const token = account.access_token;
-  const clients = servers.map(({ url }) =>
-    createClient(createConfig({ baseUrl: url, auth: token })),
-  );
+  const clients = servers.map(({ url }) => clientOf(url, token));
   const { space_id: spaceId } = await createSpace({ client: clients[0] as Client });
   const history: History = {
     token,
@@ -252,7 +251,7 @@ async function assertWhole(server: Server, history: History): Promise<void> {
   const stored = await readStored(server, history);
   const { kept, unknown } = history;
   expect([...stored].filter((each) => !kept.has(each) && !unknown.has(each))).toEqual([]);
-  const client = createClient(createConfig({ baseUrl: server.url }));
+  const client = clientOf(server.url);
   for (const title of unknown) {
     if (!title.startsWith('title')) continue;
     const expected = stored.has(title) ? [{ title, participant_count: 1 }] : [];

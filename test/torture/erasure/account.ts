@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
-import { avatarFile } from '../../support/avatar.ts';
+import { uploadAvatar } from '../../support/avatar.ts';
+import { clientOf } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile } from '../../support/integrity.ts';
 import type { Canaries } from '../canaries.ts';
-import { clientOf, type Person, register } from '../people.ts';
+import { type Person, register } from '../people.ts';
 
 // The account whose deletion must leave no byte.
 
@@ -184,12 +185,8 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
   const client = clientOf(url, token);
   const authenticated = { client, throwOnError: true } as const;
 
-  await api.changeProfilePicture({ ...authenticated, body: { avatar: await avatarFile() } });
-  const { data: changed } = await api.changeProfilePicture({
-    ...authenticated,
-    body: { avatar: await avatarFile() },
-  });
-  add('avatar', changed.profile_picture.split('/').at(-1) ?? '');
+  await uploadAvatar({ client });
+  add('avatar', (await uploadAvatar({ client })).split('/').at(-1) ?? '');
   await api.changeUsername({ ...authenticated, body: { username: `Jo.${letters('username')}` } });
   await api.changeBio({ ...authenticated, body: { bio: `I am ${letters('bio')}` } });
   const space = { description: '', visibility: 'public' as const, tags: [letters('former tag')] };
