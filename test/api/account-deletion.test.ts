@@ -11,7 +11,7 @@ import { readDataFolder } from '../support/data-files.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -174,10 +174,7 @@ describe('The deletion of an account', () => {
       api.changeUsername({ client, body: { username: 'late' } }),
       api.changeBio({ client, body: { bio: 'Too late' } }),
       api.changeProfilePicture({ client, body: { avatar } }),
-      api.createSpace({
-        client,
-        body: { title: 'Belated', description: '', visibility: 'public', tags: [] },
-      }),
+      api.createSpace({ client, body: spaceCreation({ title: 'Belated' }) }),
       api.login({ client: app.client(), body: { email, password } }),
     ];
     const pending = [...sendRequests(), ...sendRequests()];

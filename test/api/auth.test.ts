@@ -7,6 +7,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { readDataFolder } from '../support/data-files.ts';
 import { readPages } from '../support/pages.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
+import { createSpace } from '../support/spaces.ts';
 
 let app: TestApp;
 let alice: TestUser;
@@ -589,9 +590,7 @@ describe('Cache-Control', () => {
     const { client } = alice;
     expect(cacheControl((await api.getProfile({ client })).response)).toBe('no-store');
     expect(cacheControl((await api.listParticipations({ client })).response)).toBe('no-store');
-    const body = { title: 'Hidden', description: '', visibility: 'private' as const, tags: [] };
-    const { data } = await api.createSpace({ client, body, throwOnError: true });
-    const path = { space_id: data.space_id };
+    const path = await createSpace(alice, { visibility: 'private' });
     expect(cacheControl((await api.getSpace({ client, path })).response)).toBe('no-store');
   });
 

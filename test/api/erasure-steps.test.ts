@@ -13,6 +13,7 @@ import {
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';
+import { toLines } from '../support/records.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 
@@ -189,10 +190,7 @@ describe('The deletion of an account in several transactions', () => {
     await exportRecords(engine, async (record) => void records.push(record));
     const { userPk, sessionPk } = await callerOf(gone);
     await eraseAccount(engine, { pk: userPk, sessionPk }, NO_TIME_MS);
-    const lines = async function* () {
-      for (const record of records) yield JSON.stringify(record);
-    };
-    await importRecords(engine, lines());
+    await importRecords(engine, toLines(records));
     const { data } = await api.listMessages({
       client: other.client,
       query: { space_id: foreign.space_id },

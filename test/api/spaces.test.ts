@@ -7,7 +7,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, getError, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -162,10 +162,9 @@ describe('createSpace', () => {
   ])('rejects %s', async (_, pointer, value) => {
     const count = (await listParticipations(ann)).length;
     const field = pointer.split('/')[0] as string;
-    const valid = { title: 'Tea', description: '', visibility: 'public' as const, tags: [] };
     const { error, response } = await api.createSpace({
       client: ann.client,
-      body: { ...valid, [field]: value },
+      body: spaceCreation({ [field]: value }),
     });
     expect(response?.status).toBe(400);
     expect(error).toMatchObject({ code: 'invalid_request', errors: [{ pointer: `/${pointer}` }] });
@@ -694,7 +693,7 @@ describe('the parameter space_id', () => {
 test('all operations except reads of public spaces require a token', async () => {
   const space = await createSpace(ann);
   const { client } = stranger;
-  const body = { title: 'x', description: '', visibility: 'public' as const, tags: [] };
+  const body = spaceCreation();
   for (const call of [
     api.createSpace({ client, body }),
     api.updateSpace({ client, path: space, body }),

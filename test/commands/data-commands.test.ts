@@ -12,6 +12,7 @@ import { eraseAccount } from '../../server/profile/account-deletion.ts';
 import { insertSession } from '../database/users.ts';
 import { startCommand } from '../support/commands.ts';
 import type { ProcessResult, RunningProcess } from '../support/processes.ts';
+import { toNdjson } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
 
 let folder: string;
@@ -53,7 +54,7 @@ const records = [
     created_at: '2026-01-01T00:00:00.000Z',
   },
 ];
-const lines = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+const lines = toNdjson(records);
 
 describe('import and export', () => {
   test('read and write files and standard streams', async () => {

@@ -6,10 +6,11 @@ import { runCommand, startCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
+import { toNdjson } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
 
 const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
-const lines = `${JSON.stringify(ada)}\n`;
+const lines = toNdjson([ada]);
 
 /** An import of no lines that waits until the file in its argument exists. */
 const WAITING_IMPORT = `until [ -e "$0" ]; do sleep 0.1; done |

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { avatarFile } from '../support/avatar.ts';
 import { runCommand } from '../support/commands.ts';
 import { type Server, startServer } from '../support/server.ts';
+import { spaceCreation } from '../support/spaces.ts';
 
 const PASSWORD = 'marmalade on toast';
 
@@ -38,7 +39,7 @@ describe('The commands for takedowns', () => {
     const reporter = await register('reporter');
     token = account.access_token;
     reporterToken = reporter.access_token;
-    const body = { title: 'Bargains', description: '', visibility: 'public', tags: [] };
+    const body = spaceCreation({ title: 'Bargains' });
     const space = await (await send('POST', '/spaces', token, body)).json();
     const text = { space_id: space.space_id, text: 'Buy\u202e this' };
     const message = await (await send('POST', '/messages', token, text)).json();

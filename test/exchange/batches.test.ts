@@ -6,7 +6,8 @@ import { MAX_ROWS_PER_STATEMENT } from '../../server/database/prepared.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
 import { distinctSkeleton } from '../../server/text/username-keys.ts';
 import { isPostgresql } from '../support/databases.ts';
-import { type EmptyDatabases, exportLines, prepareDatabases, toLines } from './databases.ts';
+import { toLines } from '../support/records.ts';
+import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
 
 let databases: EmptyDatabases;
 beforeAll(async () => {

@@ -10,7 +10,8 @@ import { sampleRecords } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { type EmptyDatabases, exportLines, prepareDatabases, toLines } from './databases.ts';
+import { toLines } from '../support/records.ts';
+import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
 
 const hash = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };

@@ -6,6 +6,7 @@ import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
+import { toLines } from '../support/records.ts';
 
 interface Space {
   title: string;
@@ -47,14 +48,10 @@ let app: TestApp;
 
 beforeAll(async () => {
   app = await startApp();
-  await importRecords(app.context.engine, lines());
+  await importRecords(app.context.engine, toLines(records()));
   await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
-
-async function* lines() {
-  for (const record of records()) yield JSON.stringify(record);
-}
 
 function* records(): Iterable<ExchangeRecord> {
   const maxParticipants = Math.max(...spaces.map(({ participants = 1 }) => participants));

@@ -2,12 +2,17 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space, SpaceCreation } from '../../generated/types.gen.ts';
 import type { TestUser } from './app.ts';
 
+/** Returns the body of a request that creates a space. The default is a public space with the title "Tea". */
+export function spaceCreation(changes: Partial<SpaceCreation> = {}): SpaceCreation {
+  return { title: 'Tea', description: '', visibility: 'public', tags: [], ...changes };
+}
+
 /** Creates a space. The default is a public space with the title "Tea". */
 export async function createSpace(
   { client }: Pick<TestUser, 'client'>,
-  space: Partial<SpaceCreation> = {},
+  changes: Partial<SpaceCreation> = {},
 ): Promise<Space> {
-  const body = { title: 'Tea', description: '', visibility: 'public' as const, tags: [], ...space };
+  const body = spaceCreation(changes);
   return (await api.createSpace({ client, body, throwOnError: true })).data;
 }
 

@@ -11,7 +11,7 @@ import { readPages } from '../../support/pages.ts';
 import { PASSWORD, USER } from '../../support/postgresql.ts';
 import { startPostgresqlCluster } from '../../support/postgresql-cluster.ts';
 import { type Server, startServer } from '../../support/server.ts';
-import { createSpace } from '../../support/spaces.ts';
+import { createSpace, spaceCreation } from '../../support/spaces.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
 test('While DATABASE_URL points to a standby, reads work and writes get 503, until it is promoted', async () => {
@@ -194,7 +194,7 @@ async function startWriter(servers: readonly Server[], number: number): Promise<
 
   const step = async (client: Client, i: number) => {
     const title = `title${number}x${i}`;
-    const body = { title, description: '', visibility: 'public' as const, tags: [`tag${title}`] };
+    const body = spaceCreation({ title, tags: [`tag${title}`] });
     if (await succeeds('create', await api.createSpace({ client, body }))) {
       lastAcknowledgement = performance.now();
       history.kept.add(title);

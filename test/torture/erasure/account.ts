@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
 import { uploadAvatar } from '../../support/avatar.ts';
 import { clientOf } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
-import { databaseFile } from '../../support/integrity.ts';
+import { databaseFile, withDatabase } from '../../support/integrity.ts';
+import { toNdjson } from '../../support/records.ts';
+import { createSpace, sendMessage } from '../../support/spaces.ts';
 import type { Canaries } from '../canaries.ts';
 import { type Person, register } from '../people.ts';
 
@@ -163,7 +164,7 @@ export async function importAccount(
     );
   }
   const file = join(dataDir, '..', `${user_id}.ndjson`);
-  await writeFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  await writeFile(file, toNdjson(lines));
   await completeCommand('commands/import', [file], { DATA_DIR: dataDir });
   await rm(file);
 }
@@ -189,16 +190,15 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
   add('avatar', (await uploadAvatar({ client })).split('/').at(-1) ?? '');
   await api.changeUsername({ ...authenticated, body: { username: `Jo.${letters('username')}` } });
   await api.changeBio({ ...authenticated, body: { bio: `I am ${letters('bio')}` } });
-  const space = { description: '', visibility: 'public' as const, tags: [letters('former tag')] };
-  const { data: made } = await api.createSpace({
-    ...authenticated,
-    body: { ...space, title: `Lantern${letters('former title')}` },
-  });
-  const path = { space_id: made.space_id };
+  const { space_id } = await createSpace(
+    { client },
+    { title: `Lantern${letters('former title')}`, tags: [letters('former tag')] },
+  );
+  const path = { space_id };
   await api.updateSpace({ ...authenticated, path, body: { title: 'Renamed', tags: ['baking'] } });
   const text = `To be deleted: ${letters('former text')}`;
-  const { data: sent } = await api.sendMessage({ ...authenticated, body: { ...path, text } });
-  await api.deleteMessage({ ...authenticated, path: { message_id: sent.message_id } });
+  const { message_id } = await sendMessage({ client }, path, text);
+  await api.deleteMessage({ ...authenticated, path: { message_id } });
 
   // One report by the account, and one about it.
   const target = { path: { space_id: 'foreign-0' }, body: { reason: letters('report') } };
@@ -220,24 +220,16 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
 
 /** Adds canaries for values that the service generated. */
 export function addGeneratedCanaries(dataDir: string, canaries: Canaries): void {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
-    const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
-    const value = (query: string) => String(sqlite.prepare(query).pluck().get());
-    canaries.add(
-      'updated_at of the user',
-      value(`SELECT updated_at FROM users WHERE pk = (${user})`),
-    );
-    canaries.add(
-      'session_id',
-      value(`SELECT session_id FROM sessions WHERE user_pk = (${user}) ORDER BY pk`),
-    );
-    canaries.add('report_id', value(`SELECT report_id FROM reports WHERE reporter_pk = (${user})`));
-    canaries.add(
-      'generated space_id',
-      value(`SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`),
-    );
-  } finally {
-    sqlite.close();
-  }
+  const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
+  const queries = {
+    'updated_at of the user': `SELECT updated_at FROM users WHERE pk = (${user})`,
+    session_id: `SELECT session_id FROM sessions WHERE user_pk = (${user}) ORDER BY pk`,
+    report_id: `SELECT report_id FROM reports WHERE reporter_pk = (${user})`,
+    'generated space_id': `SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`,
+  };
+  withDatabase(databaseFile(dataDir), (sqlite) => {
+    for (const [name, query] of Object.entries(queries)) {
+      canaries.add(name, String(sqlite.prepare(query).pluck().get()));
+    }
+  });
 }
