@@ -7,7 +7,7 @@ import type { AccountData, Message, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { head } from '../support/raw.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -66,7 +66,7 @@ describe('downloadAccountData', () => {
     const first = await sendMessage(ada, own, 'Two words');
     const second = await sendMessage(ada, left, 'Just three words');
     const ofBob = await sendMessage(bob, joined, 'Hello');
-    await api.leaveSpace({ client, path: left, throwOnError: true });
+    await leaveSpace(ada, left);
     await api.appreciateMessage({ client, path: ofBob, throwOnError: true });
     await joinSpace(bob, own);
     await api.appreciateMessage({ client: bob.client, path: first, throwOnError: true });
@@ -80,8 +80,6 @@ describe('downloadAccountData', () => {
     expect(profile.profile_picture).not.toContain('default');
     const { data: sessions } = await api.listSessions({ client, throwOnError: true });
     expect(sessions).toHaveLength(2);
-    const spaceOf = async (path: Space) =>
-      (await api.getSpace({ client, path, throwOnError: true })).data;
     const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({
       ...message,
       appreciation_count,
@@ -91,7 +89,7 @@ describe('downloadAccountData', () => {
     expect(data).toEqual({
       account: profile,
       sessions,
-      spaces: [await spaceOf(own), await spaceOf(hidden)],
+      spaces: [await getSpace(ada, own), await getSpace(ada, hidden)],
       participations: [
         { space_id: own.space_id, joined_at, left_at: null },
         { space_id: hidden.space_id, joined_at, left_at: null },

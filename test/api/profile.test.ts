@@ -7,7 +7,7 @@ import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -101,7 +101,7 @@ describe('stats', () => {
     await sendMessage(ben, tea, 'two');
     await sendMessage(ben, coffee, 'three');
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
-    await api.leaveSpace({ client: ben.client, path: tea, throwOnError: true });
+    await leaveSpace(ben, tea);
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
     await joinSpace(ben, tea);
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
