@@ -172,7 +172,7 @@ describe('downloadAccountData', () => {
     expect((maxBytes - before) / 2 ** 20, 'MiB').toBeLessThan(150);
   }, 120_000);
 
-  test('is cut off, not completed, if the account is deleted meanwhile', async () => {
+  test('is aborted if the account is deleted meanwhile', async () => {
     const user = await app.register();
     const space = await createSpace(user);
     await insertMessages(user, space, 20_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);

@@ -78,7 +78,7 @@ describe('The quotas per hour and day', () => {
     expect(await statusOf(update)).toBe(429);
   });
 
-  test('begin again after an hour, and end after a day', async () => {
+  test('allow more after an hour and after a day, and if the clock was ahead', async () => {
     const [user, headers] = [await app.register(), newClient()];
     for (let i = 0; i < 3; i += 1) expect(await statusOf(create(user, headers))).toBe(201);
     expect(await statusOf(create(user, headers))).toBe(429);
