@@ -13,7 +13,7 @@ import {
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';
-import { toLines } from '../support/records.ts';
+import { toLines } from '../support/ndjson.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 

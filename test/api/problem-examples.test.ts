@@ -11,8 +11,8 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { toLines } from '../support/ndjson.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
-import { toLines } from '../support/records.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 interface ResponseObject {

@@ -11,8 +11,8 @@ import { openDatabase } from '../../server/database/open.ts';
 import { eraseAccount } from '../../server/profile/account-deletion.ts';
 import { insertSession } from '../database/users.ts';
 import { startCommand } from '../support/commands.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import type { ProcessResult, RunningProcess } from '../support/processes.ts';
-import { toNdjson } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
 
 let folder: string;

@@ -2,14 +2,14 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ada } from '../exchange/records.ts';
 import { runCommand, startCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
-import { toNdjson } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
 
-const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
 const lines = toNdjson([ada]);
 
 /** An import of no lines that waits until the file in its argument exists. */

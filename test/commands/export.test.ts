@@ -8,8 +8,8 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { runCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { startProcess } from '../support/processes.ts';
-import { toNdjson } from '../support/records.ts';
 
 /** More text than the buffers of a pipe hold. */
 const MESSAGES = 2_000;

@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ada } from '../exchange/records.ts';
 import { runCommand } from '../support/commands.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { startProcess } from '../support/processes.ts';
-import { toNdjson } from '../support/records.ts';
 
-const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
 const bread = { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' };
 const hello = {
   type: 'message',

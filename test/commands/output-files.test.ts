@@ -14,13 +14,12 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ada } from '../exchange/records.ts';
 import { runCommand, startCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { startProcess } from '../support/processes.ts';
-import { toNdjson } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
-
-const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
 
 let folder: string;
 let DATA_DIR: string;

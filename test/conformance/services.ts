@@ -3,7 +3,7 @@ import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { toLines } from '../support/records.ts';
+import { toLines } from '../support/ndjson.ts';
 
 /** The same service with the same data on both kinds of database. */
 export interface Services extends AsyncDisposable {

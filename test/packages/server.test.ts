@@ -11,8 +11,8 @@ import manifest from '../../package.json' with { type: 'json' };
 import { type CommandName, commands, overview } from '../../server/command-line.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
-import { toNdjson } from '../support/records.ts';
 import { type Installation, installPackage } from './installation.ts';
 import { importsIn } from './modules.ts';
 

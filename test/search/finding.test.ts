@@ -6,7 +6,7 @@ import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { toLines } from '../support/records.ts';
+import { toLines } from '../support/ndjson.ts';
 
 interface Space {
   title: string;

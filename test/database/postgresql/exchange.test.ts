@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleRecords } from '../../../server/sample/sample.ts';
 import { runCommand } from '../../support/commands.ts';
+import { toNdjson } from '../../support/ndjson.ts';
 import { startPostgresql } from '../../support/postgresql.ts';
-import { toNdjson } from '../../support/records.ts';
 
 const hash = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 

@@ -8,7 +8,7 @@ import { uploadAvatar } from '../../support/avatar.ts';
 import { clientOf } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile, withDatabase } from '../../support/integrity.ts';
-import { toNdjson } from '../../support/records.ts';
+import { toNdjson } from '../../support/ndjson.ts';
 import { createSpace, sendMessage } from '../../support/spaces.ts';
 import type { Canaries } from '../canaries.ts';
 import { type Person, register } from '../people.ts';
