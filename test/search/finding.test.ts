@@ -7,15 +7,7 @@ import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
-
-interface Space {
-  title: string;
-  description?: string;
-  tags?: string[];
-  visibility?: 'public' | 'private';
-  participants?: number;
-  copies?: number;
-}
+import { findingSpaces } from './finding/spaces.ts';
 
 /** Queries with the same meaning, and the titles of their results. */
 interface Row {
@@ -40,7 +32,6 @@ interface Group {
 const read = <T>(file: string): T =>
   parse(readFileSync(new URL(`finding/${file}`, import.meta.url), 'utf8'));
 
-const spaces = read<Space[]>('spaces.yaml');
 const typedGroups = read<Group[]>('queries.yaml');
 const otherGroups = read<Group[]>('other-queries.yaml');
 
@@ -54,13 +45,13 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]());
 
 function* records(): Iterable<ExchangeRecord> {
-  const maxParticipants = Math.max(...spaces.map(({ participants = 1 }) => participants));
+  const maxParticipants = Math.max(...findingSpaces.map(({ participants = 1 }) => participants));
   const users = Array.from({ length: maxParticipants }, (_, i) => `user-${i}`);
   for (const user_id of users) {
     yield { type: 'user', user_id, username: user_id, email: `${user_id}@example.com` };
   }
   const [creator_id = '', ...others] = users;
-  for (const [i, { participants = 1, copies = 1, ...space }] of spaces.entries()) {
+  for (const [i, { participants = 1, copies = 1, ...space }] of findingSpaces.entries()) {
     for (let copy = 0; copy < copies; copy += 1) {
       const space_id = `space-${i}-${copy}`;
       yield { type: 'space', space_id, creator_id, ...space };
@@ -102,7 +93,7 @@ async function searchTag(tag: string): Promise<string[]> {
 const toArray = (texts: string | string[]) => [texts].flat();
 
 const copies = new Map(
-  spaces
+  findingSpaces
     .filter(({ visibility }) => visibility !== 'private')
     .map(({ title, copies: count = 1 }) => [title, count]),
 );
@@ -171,7 +162,7 @@ describe('The tables', () => {
   });
 
   test('contain only titles of existing spaces', () => {
-    const titles = new Set(spaces.map(({ title }) => title));
+    const titles = new Set(findingSpaces.map(({ title }) => title));
     const named = rows.flatMap(({ finds, among, not }) => [finds, among, not].flat());
     expect(named.filter((title) => title !== undefined && !titles.has(title))).toEqual([]);
   });
