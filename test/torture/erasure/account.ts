@@ -37,70 +37,112 @@ export async function importAccount(
   canaries: Canaries,
   messages: number,
 ): Promise<void> {
-  const { letters, unspaced, add } = canaries;
-  const lines: object[] = [];
-  const time = (kind: string, year: number) => {
-    const text = `${year}-07-06T05:04:03.021Z`;
-    add(kind, text);
-    return text;
-  };
-  const anyTime = { created_at: '2020-01-01T00:00:00Z' };
   const passwordHash = await hashPassword(PASSWORD);
-  add('password_hash', passwordHash.slice(-43));
-  const user_id = `u-${letters('user_id')}`;
-  lines.push({
-    type: 'user',
-    user_id,
-    username: `Jo-${letters('former username')}`,
-    email: `${letters('email')}@Example.org`,
-    password_hash: passwordHash,
-    bio: `I am ${letters('former bio')}`,
-    created_at: time('created_at of the user', 1971),
-    updated_at: time('former updated_at of the user', 1972),
-  });
-  const other = (i: number) => `other-${i % OTHER_USERS}`;
-  for (let i = 0; i < OTHER_USERS; i += 1) {
-    const email = `other-${i}@example.org`;
-    lines.push({ type: 'user', user_id: other(i), username: other(i), email, ...anyTime });
-  }
+  canaries.add('password_hash', passwordHash.slice(-43));
+  const ids = idsOf(canaries, messages);
+  const lines = [
+    ...users(ids, canaries, passwordHash),
+    ...foreignSpaces(ids, canaries),
+    ...ownSpaces(ids, canaries),
+    ...messagesOfAccount(ids, canaries, messages),
+    ...messagesOfOthers(ids, canaries, messages / 20),
+  ];
+  const file = join(dataDir, '..', `${ids.account}.ndjson`);
+  await writeFile(file, toNdjson(lines));
+  await completeCommand('commands/import', [file], { DATA_DIR: dataDir });
+  await rm(file);
+}
 
+/** The ids of records. Functions accept any number and repeat the ids. */
+interface Ids {
+  account: string;
+  other(i: number): string;
+  ownSpaces: number;
+  ownSpace(i: number): string;
+  foreignSpaces: number;
+  foreignSpace(i: number): string;
+}
+
+function idsOf({ letters }: Canaries, messages: number): Ids {
   // With 100,000 messages, the account almost reaches the default quotas of spaces, participations and tags.
   const ownSpaces = Math.max(8, messages / 100 - 10);
   const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 100);
-  const foreign = (i: number) => `foreign-${i % foreignSpaces}`;
-  for (let i = 0; i < foreignSpaces; i += 1) {
-    lines.push({
+  return {
+    account: `u-${letters('user_id')}`,
+    other: (i) => `other-${i % OTHER_USERS}`,
+    ownSpaces,
+    ownSpace: (i) => `${letters('space_id')}-${i % ownSpaces}`,
+    foreignSpaces,
+    foreignSpace: (i) => `foreign-${i % foreignSpaces}`,
+  };
+}
+
+/** Returns a time in a year, as a canary. */
+function time({ add }: Canaries, kind: string, year: number): string {
+  const text = `${year}-07-06T05:04:03.021Z`;
+  add(kind, text);
+  return text;
+}
+
+/** The creation time of records without canaries. */
+const CREATED_AT = '2020-01-01T00:00:00Z';
+
+function* users(ids: Ids, canaries: Canaries, password_hash: string): Generator<object> {
+  const { letters } = canaries;
+  yield {
+    type: 'user',
+    user_id: ids.account,
+    username: `Jo-${letters('former username')}`,
+    email: `${letters('email')}@Example.org`,
+    password_hash,
+    bio: `I am ${letters('former bio')}`,
+    created_at: time(canaries, 'created_at of the user', 1971),
+    updated_at: time(canaries, 'former updated_at of the user', 1972),
+  };
+  for (let i = 0; i < OTHER_USERS; i += 1) {
+    const user_id = ids.other(i);
+    const email = `${user_id}@example.org`;
+    yield { type: 'user', user_id, username: user_id, email, created_at: CREATED_AT };
+  }
+}
+
+/** Yields spaces of other users, in which the account participates. */
+function* foreignSpaces(ids: Ids, canaries: Canaries): Generator<object> {
+  for (let i = 0; i < ids.foreignSpaces; i += 1) {
+    const space_id = ids.foreignSpace(i);
+    yield {
       type: 'space',
-      space_id: foreign(i),
-      creator_id: other(i),
-      ...anyTime,
+      space_id,
+      creator_id: ids.other(i),
+      created_at: CREATED_AT,
       title: `Tea and lanterns ${i}`,
       description: 'A harbour',
       tags: ['baking', '東京'],
-    });
-    const space_id = foreign(i);
-    lines.push(
-      { type: 'participant', space_id, user_id: other(i + 1), joined_at: anyTime.created_at },
-      {
-        type: 'participant',
-        space_id,
-        user_id,
-        joined_at: time('joined_at', 1973),
-        left_at: i % 4 === 3 ? time('left_at', 1974) : null,
-        removed_at: i % 8 === 7 ? time('removed_at', 1980) : null,
-      },
-    );
+    };
+    yield { type: 'participant', space_id, user_id: ids.other(i + 1), joined_at: CREATED_AT };
+    yield {
+      type: 'participant',
+      space_id,
+      user_id: ids.account,
+      joined_at: time(canaries, 'joined_at', 1973),
+      left_at: i % 4 === 3 ? time(canaries, 'left_at', 1974) : null,
+      removed_at: i % 8 === 7 ? time(canaries, 'removed_at', 1980) : null,
+    };
   }
+}
 
-  const own = (i: number) => `${letters('space_id')}-${i % ownSpaces}`;
-  for (let i = 0; i < ownSpaces; i += 1) {
+/** Yields spaces of the account, in each of which another user participates. */
+function* ownSpaces(ids: Ids, canaries: Canaries): Generator<object> {
+  const { letters, unspaced } = canaries;
+  for (let i = 0; i < ids.ownSpaces; i += 1) {
+    const space_id = ids.ownSpace(i);
     // An index stores words without their common prefixes.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
     const isPrivate = i % 4 === 3;
-    lines.push({
+    yield {
       type: 'space',
-      space_id: own(i),
-      creator_id: user_id,
+      space_id,
+      creator_id: ids.account,
       title: isPrivate
         ? `Hidden ${letters('private title')}`
         : `Tea ${beginning}${letters('title')} ${accented(letters('folded title'))} ${unspaced('unspaced title')}`,
@@ -108,65 +150,67 @@ export async function importAccount(
       tags: Array.from({ length: TAGS_PER_SPACE }, (_, j) =>
         j === 0 ? 'baking' : `Harbour ${letters('tag')} ${i} ${j}`,
       ),
-      created_at: time('created_at of a space', 1975),
+      created_at: time(canaries, 'created_at of a space', 1975),
       ...(isPrivate && {
         visibility: 'private',
         invitation_code: `${letters('invitation_code')}-${i}`.padStart(22, '-'),
       }),
-    });
-    const joined_at = time('joined_at of others in own spaces', 1976);
-    lines.push({ type: 'participant', space_id: own(i), user_id: other(i), joined_at });
+    };
+    const joined_at = time(canaries, 'joined_at of others in own spaces', 1976);
+    yield { type: 'participant', space_id, user_id: ids.other(i), joined_at };
   }
+}
 
-  for (let i = 0; i < messages; i += 1) {
-    const isOwn = i % 3 === 0;
+/** Yields messages of the account in all spaces, and some appreciations of others. */
+function* messagesOfAccount(ids: Ids, canaries: Canaries, count: number): Generator<object> {
+  const { letters, unspaced } = canaries;
+  for (let i = 0; i < count; i += 1) {
     const message_id = `${letters('message_id')}-${i}`;
-    lines.push({
+    yield {
       type: 'message',
       message_id,
-      author_id: user_id,
-      space_id: isOwn ? own(i) : foreign(i),
+      author_id: ids.account,
+      space_id: i % 3 === 0 ? ids.ownSpace(i) : ids.foreignSpace(i),
       text: `Message ${i}: ${letters('text')}, ${unspaced('unspaced text')}`,
-      created_at: time('created_at of a message', 1977),
-    });
+      created_at: time(canaries, 'created_at of a message', 1977),
+    };
     if (i % 10 === 0) {
-      const created_at = time('created_at of an appreciation received', 1978);
-      lines.push({ type: 'appreciation', message_id, user_id: other(i), created_at });
+      const created_at = time(canaries, 'created_at of an appreciation received', 1978);
+      yield { type: 'appreciation', message_id, user_id: ids.other(i), created_at };
     }
   }
-  for (let i = 0; i < messages / 20; i += 1) {
+}
+
+/** Yields messages of others: in spaces of the account, and in their own, which the account and others appreciate. */
+function* messagesOfOthers(ids: Ids, canaries: Canaries, count: number): Generator<object> {
+  const { letters } = canaries;
+  for (let i = 0; i < count; i += 1) {
+    const place = i % ids.ownSpaces;
+    yield {
+      type: 'message',
+      space_id: ids.ownSpace(place),
+      author_id: ids.other(place),
+      created_at: CREATED_AT,
+      message_id: `${letters('message_id of others in own spaces')}-${i}`,
+      text: `${letters('text of others in own spaces')} ${i}`,
+    };
     const message_id = `m-${i}`;
-    const place = i % ownSpaces;
-    lines.push(
-      {
-        type: 'message',
-        space_id: own(place),
-        author_id: other(place),
-        ...anyTime,
-        message_id: `${letters('message_id of others in own spaces')}-${i}`,
-        text: `${letters('text of others in own spaces')} ${i}`,
-      },
-      {
-        type: 'message',
-        message_id,
-        space_id: foreign(i),
-        author_id: other(i),
-        ...anyTime,
-        text: `Stays ${i}`,
-      },
-      { type: 'appreciation', message_id, user_id: other(i + 2), ...anyTime },
-      {
-        type: 'appreciation',
-        message_id,
-        user_id,
-        created_at: time('created_at of an appreciation given', 1979),
-      },
-    );
+    yield {
+      type: 'message',
+      message_id,
+      space_id: ids.foreignSpace(i),
+      author_id: ids.other(i),
+      created_at: CREATED_AT,
+      text: `Stays ${i}`,
+    };
+    yield { type: 'appreciation', message_id, user_id: ids.other(i + 2), created_at: CREATED_AT };
+    yield {
+      type: 'appreciation',
+      message_id,
+      user_id: ids.account,
+      created_at: time(canaries, 'created_at of an appreciation given', 1979),
+    };
   }
-  const file = join(dataDir, '..', `${user_id}.ndjson`);
-  await writeFile(file, toNdjson(lines));
-  await completeCommand('commands/import', [file], { DATA_DIR: dataDir });
-  await rm(file);
 }
 
 /** Adds combining marks. The search removes them, so only the index contains the letters without marks. */
