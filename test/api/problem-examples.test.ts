@@ -127,7 +127,11 @@ const requests: Record<string, () => Promise<Response>> = {
     app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
   QuotaExceeded: async () => {
     // In addition to the space of the other requests.
-    const spaces = Array(999).fill({ type: 'space', creator_id: ada.userId, title: 'Tea' });
+    const spaces = Array.from({ length: 999 }, (_, i) => ({
+      type: 'space',
+      creator_id: ada.userId,
+      title: `Tea ${i}`,
+    }));
     await importRecords(app.context.engine, toLines(spaces));
     return sendJson('POST', '/api/spaces', spaceCreation(), ada.headers);
   },
@@ -201,6 +205,7 @@ const requests: Record<string, () => Promise<Response>> = {
     const space = { type: 'space', creator_id: userId, title: 'Tea' };
     const spaces = Array.from({ length: 500 }, (_, i) => ({
       ...space,
+      title: `Tea ${i}`,
       tags: Array.from({ length: 10 }, (_, tag) => `${i} ${tag}`),
     }));
     await importRecords(
