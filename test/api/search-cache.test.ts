@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { clientOf } from '../support/client.ts';
+import { type Person, register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace } from '../support/spaces.ts';
 
@@ -14,12 +14,6 @@ beforeAll(async () => {
   server = await startServer({ WORKERS: '2' });
 }, 60_000);
 afterAll(() => server[Symbol.asyncDispose]());
-
-const register = async (username: string) => {
-  const body = { username, email: `${username}@example.com`, password: 'correct horse battery' };
-  const { data } = await api.register({ client: clientOf(server.url), body, throwOnError: true });
-  return clientOf(server.url, data.access_token);
-};
 
 /** Sends a request on a new connection, so that any worker may receive it. */
 const get = (path: string) =>
@@ -39,8 +33,8 @@ const getRepeatedly = async (path: string) => {
 };
 
 describe('The next search in every worker', () => {
-  let ann: Awaited<ReturnType<typeof register>>;
-  let ben: Awaited<ReturnType<typeof register>>;
+  let ann: Person;
+  let ben: Person;
   let space: Space;
   const paths = ['/api/spaces/search?q=lighthouse', '/api/spaces/tag/beacon'];
   const expectFromAllWorkers = async (expected: object[]) => {
@@ -50,13 +44,13 @@ describe('The next search in every worker', () => {
   };
 
   beforeAll(async () => {
-    ann = await register('ann');
-    ben = await register('ben');
+    ann = await register(server.url, 'ann');
+    ben = await register(server.url, 'ben');
   });
 
   test('finds a new space', async () => {
     await expectFromAllWorkers([]);
-    space = await createSpace({ client: ann }, { title: 'Lighthouse keepers', tags: ['Beacon'] });
+    space = await createSpace(ann, { title: 'Lighthouse keepers', tags: ['Beacon'] });
     await expectFromAllWorkers([{ space_id: space.space_id, participant_count: 1 }]);
   });
 
@@ -66,39 +60,43 @@ describe('The next search in every worker', () => {
     await expect.poll(() => getRepeatedly(path), { timeout: 20_000 }).toEqual(expected);
     const misspelt = '/api/spaces/search?q=lihgtship';
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
-    const lightship = await createSpace({ client: ann }, { title: 'Lightship' });
+    const lightship = await createSpace(ann, { title: 'Lightship' });
     const found = Array(8).fill([expect.objectContaining({ space_id: lightship.space_id })]);
     await expect.poll(() => getRepeatedly(misspelt), { timeout: 20_000 }).toEqual(found);
-    await api.deleteSpace({ client: ann, path: lightship, throwOnError: true });
+    await api.deleteSpace({ client: ann.client, path: lightship, throwOnError: true });
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
   });
 
   test('returns the participant count after users join and leave', async () => {
     const path = { space_id: space.space_id };
-    await api.joinSpace({ client: ben, path, body: {}, throwOnError: true });
+    await api.joinSpace({ client: ben.client, path, body: {}, throwOnError: true });
     await expectFromAllWorkers([{ participant_count: 2 }]);
-    await api.leaveSpace({ client: ben, path, throwOnError: true });
+    await api.leaveSpace({ client: ben.client, path, throwOnError: true });
     await expectFromAllWorkers([{ participant_count: 1 }]);
   });
 
   test('returns a new description and new tags', async () => {
     const path = { space_id: space.space_id };
     const body = { description: 'Lamps and lenses.', tags: ['Beacon', 'Sea'] };
-    await api.updateSpace({ client: ann, path, body, throwOnError: true });
+    await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
     await expectFromAllWorkers([
       { description: 'Lamps and lenses.', tags: [{ tag_name: 'Beacon' }, { tag_name: 'Sea' }] },
     ]);
   });
 
   test('returns the creator’s new username', async () => {
-    await api.changeUsername({ client: ann, body: { username: 'anna' }, throwOnError: true });
+    await api.changeUsername({
+      client: ann.client,
+      body: { username: 'anna' },
+      throwOnError: true,
+    });
     await expectFromAllWorkers([{ creator: { username: 'anna' } }]);
   });
 
   test('finds a space only while it is public', async () => {
     const path = { space_id: space.space_id };
     const change = (visibility: 'public' | 'private') =>
-      api.updateSpace({ client: ann, path, body: { visibility }, throwOnError: true });
+      api.updateSpace({ client: ann.client, path, body: { visibility }, throwOnError: true });
     await change('private');
     await expectFromAllWorkers([]);
     await change('public');
@@ -106,7 +104,7 @@ describe('The next search in every worker', () => {
   });
 
   test('does not find spaces of a deleted account', async () => {
-    await api.deleteAccount({ client: ann, throwOnError: true });
+    await api.deleteAccount({ client: ann.client, throwOnError: true });
     await expectFromAllWorkers([]);
   });
 });

@@ -2,9 +2,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import * as api from '../../generated/sdk.gen.ts';
 import { uploadAvatar } from '../support/avatar.ts';
-import { clientOf } from '../support/client.ts';
+import { register } from '../support/client.ts';
 import { runCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
@@ -70,17 +69,12 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
     const listKeys = () => s3.listKeys(settings.AVATARS_BUCKET);
     await using server = await startServer({ ...settings, WORKERS: '2' });
+    const ada = await register(server.url, 'ada');
     const run = (command: string) =>
-      runCommand(`commands/${command}`, ['ada@example.com'], {
+      runCommand(`commands/${command}`, [ada.email], {
         ...settings,
         DATA_DIR: server.dataDir,
       });
-    const { data } = await api.register({
-      client: clientOf(server.url),
-      body: { username: 'ada', email: 'ada@example.com', password: 'correct horse battery' },
-      throwOnError: true,
-    });
-    const ada = { client: clientOf(server.url, data.access_token) };
     await uploadAvatar(ada);
     expect(await listKeys()).toHaveLength(2);
     expect(await run('remove-avatar')).toMatchObject({ code: 0, stderr: '' });

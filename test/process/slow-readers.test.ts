@@ -1,8 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import * as api from '../../generated/sdk.gen.ts';
-import { clientOf } from '../support/client.ts';
+import { register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
@@ -13,12 +12,7 @@ const MESSAGES_PER_PAGE = 100;
 
 /** Creates a space with a page of the longest messages. Returns the URL of the page. */
 async function fillPage({ url }: Server): Promise<string> {
-  const { data } = await api.register({
-    client: clientOf(url),
-    body: { username: 'ada', email: 'ada@example.com', password: 'marmalade on toast' },
-    throwOnError: true,
-  });
-  const author = { client: clientOf(url, data.access_token) };
+  const author = await register(url, 'ada');
   const space = await createSpace(author);
   for (let i = 0; i < MESSAGES_PER_PAGE; i += 1) {
     await sendMessage(author, space, '茶'.repeat(2_000));

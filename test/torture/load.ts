@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, request } from 'node:http';
 import { avatarFile } from '../support/avatar.ts';
+import { register } from '../support/client.ts';
 import { createSpace } from '../support/spaces.ts';
-import { register } from './people.ts';
 
 /** A request. */
 export interface Call {

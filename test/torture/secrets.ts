@@ -7,13 +7,13 @@ import { type Operation, operations } from '../../server/contract.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { clientOf } from '../support/client.ts';
+import { clientOf, type Person, register } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
-import { formatCounts, type Person, register } from './people.ts';
+import { formatCounts } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More concurrent logins than the service queues. */

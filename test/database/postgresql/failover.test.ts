@@ -5,7 +5,7 @@ import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Participation } from '../../../generated/types.gen.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { startApp } from '../../support/app.ts';
-import { clientOf } from '../../support/client.ts';
+import { clientOf, register } from '../../support/client.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { readPages } from '../../support/pages.ts';
 import { PASSWORD, USER } from '../../support/postgresql.ts';
@@ -150,19 +150,10 @@ interface Writer {
 
 /** Lets a new user create spaces and search for them, send messages and delete some, each time on the next server. */
 async function startWriter(servers: readonly Server[], number: number): Promise<Writer> {
-  const [anyone] = servers.map(({ url }) => clientOf(url));
-  const { data: account } = await api.register({
-    client: anyone as Client,
-    body: {
-      username: `writer${number}`,
-      email: `writer${number}@example.com`,
-      password: 'correct horse battery',
-    },
-    throwOnError: true,
-  });
-  const token = account.access_token;
+  const [first] = servers as [Server];
+  const { token, client } = await register(first.url, `writer${number}`);
   const clients = servers.map(({ url }) => clientOf(url, token));
-  const { space_id: spaceId } = await createSpace({ client: clients[0] as Client });
+  const { space_id: spaceId } = await createSpace({ client });
   const history: History = {
     token,
     spaceId,

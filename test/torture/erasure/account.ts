@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
 import { uploadAvatar } from '../../support/avatar.ts';
-import { clientOf } from '../../support/client.ts';
+import { clientOf, type Person, register } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile, withDatabase } from '../../support/integrity.ts';
 import { toNdjson } from '../../support/ndjson.ts';
 import { createSpace, sendMessage } from '../../support/spaces.ts';
 import type { Canaries } from '../canaries.ts';
-import { type Person, register } from '../people.ts';
 
 // The account whose deletion must leave no byte.
 

@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
 import { operations } from '../../../server/contract.ts';
 import { uploadAvatar } from '../../support/avatar.ts';
+import { register } from '../../support/client.ts';
 import { declaredStatuses } from '../../support/contract.ts';
 import { quantile } from '../../support/statistics.ts';
-import { register, sendExample } from '../people.ts';
+import { sendExample } from '../people.ts';
 
 /** The username of a user who reads and writes during a deletion. */
 export const BYSTANDER = 'bystander';

@@ -5,12 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
 import { operations } from '../../../server/contract.ts';
 import { avatarFile } from '../../support/avatar.ts';
+import { register } from '../../support/client.ts';
 import { assertIndexed } from '../../support/integrity.ts';
 import { retryWhileUnavailable } from '../../support/retry.ts';
 import { startServer } from '../../support/server.ts';
 import { createSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { outcomeOf, register, sendExample, tally } from '../people.ts';
+import { outcomeOf, sendExample, tally } from '../people.ts';
 import { assertSound } from '../soundness.ts';
 import { readOtherRows } from './rows.ts';
 
