@@ -1,31 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestApp } from '../support/app.ts';
 import { readPages } from '../support/pages.ts';
 import { createSpace } from '../support/spaces.ts';
-
-let app: TestApp;
-let ann: TestUser;
-
-beforeAll(async () => {
-  app = await startApp();
-  ann = await app.register('ann');
-});
-afterAll(() => app[Symbol.asyncDispose]());
-
-const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title }) => title);
-
-const search = async (q: string, limit = 100) =>
-  (await api.searchSpaces({ client: app.client(), query: { q, limit }, throwOnError: true })).data;
-
-const found = async (q: string) => titles(await search(q));
-
-const foundAsTyped = async (q: string) => {
-  const query = { q, as_typed: true, limit: 100 };
-  const { data } = await api.searchSpaces({ client: app.client(), query, throwOnError: true });
-  return titles(data);
-};
 
 describe('Every language', () => {
   /** Titles and descriptions. */
@@ -77,15 +55,15 @@ describe('Every language', () => {
     'Ｆｕｌｌ　ｗｉｄｔｈ': 'ｶﾞﾝﾀﾞﾑ',
   } as const;
 
-  let languages: TestApp;
+  let app: TestApp;
   beforeAll(async () => {
-    languages = await startApp();
-    const user = await languages.register();
+    app = await startApp();
+    const user = await app.register();
     for (const [title, description] of Object.entries(spaces)) {
       await createSpace(user, { title, description });
     }
   });
-  afterAll(() => languages[Symbol.asyncDispose]());
+  afterAll(() => app[Symbol.asyncDispose]());
 
   type Title = keyof typeof spaces;
   /** Each query finds exactly these spaces. */
@@ -191,43 +169,49 @@ describe('Every language', () => {
   ];
 
   test.each(rows)('%s: %s finds %s', async (_language, q, ...expected) => {
-    const options = { client: languages.client(), throwOnError: true } as const;
+    const options = { client: app.client(), throwOnError: true } as const;
     const query = { q, limit: 100 };
     const { data: typed } = await api.searchSpaces({
       ...options,
       query: { ...query, as_typed: true },
     });
-    expect(new Set(titles(typed))).toEqual(new Set(expected));
+    expect(new Set(typed.map(({ title }) => title))).toEqual(new Set(expected));
     const { data: all } = await api.searchSpaces({ ...options, query });
     expect(all.slice(0, typed.length)).toEqual(typed);
   });
 });
 
-describe('A run of an unspaced script', () => {
-  test('is found by its characters in the same order', async () => {
-    for (const [title, description] of [
-      ['南北町', 'A town.'],
-      ['北町南北', 'Its parts in another order.'],
-      ['北町と南北', 'Its parts.'],
-      ['北町南北。', 'In the title wrong, in the description right: 南北町.'],
-      ['Town', '北町南北'],
-      ['Village', 'Near 大南北町通り'],
-      ['南北町通り', ''],
-    ] as const) {
-      await createSpace(ann, { title, description });
-    }
-    const expected = ['南北町', '南北町通り', 'Village', '北町南北。'];
-    expect(await foundAsTyped('南北町')).toEqual(expected);
-    const path = '/api/spaces/search?as_typed=true&q=南北町&limit=1';
-    const pages = await readPages<SearchResult>(app, path);
-    expect(pages.flatMap(titles)).toEqual(expected);
-    expect(await foundAsTyped('南北町 town')).toEqual(['南北町']);
-    expect(await foundAsTyped('town 南北町')).toEqual(['南北町']);
-    expect(await foundAsTyped('北町南')).toEqual(['北町南北。', '北町南北', 'Town']);
-    // Without as_typed, spaces with its words in any order follow.
-    const others = ['北町と南北', '北町南北', 'Town'];
-    expect(await found('南北町')).toEqual([...expected, ...others]);
-    const allPages = await readPages<SearchResult>(app, '/api/spaces/search?q=南北町&limit=1');
-    expect(allPages.flatMap(titles)).toEqual([...expected, ...others]);
-  });
+test('A run of an unspaced script is found by its characters in the same order', async () => {
+  await using app = await startApp();
+  const user = await app.register();
+  const titles = (results: SearchResult[]) => results.map(({ title }) => title);
+  const found = async (q: string, as_typed = false) => {
+    const query = { q, as_typed, limit: 100 };
+    const { data } = await api.searchSpaces({ client: app.client(), query, throwOnError: true });
+    return titles(data);
+  };
+  for (const [title, description] of [
+    ['南北町', 'A town.'],
+    ['北町南北', 'Its parts in another order.'],
+    ['北町と南北', 'Its parts.'],
+    ['北町南北。', 'In the title wrong, in the description right: 南北町.'],
+    ['Town', '北町南北'],
+    ['Village', 'Near 大南北町通り'],
+    ['南北町通り', ''],
+  ] as const) {
+    await createSpace(user, { title, description });
+  }
+  const expected = ['南北町', '南北町通り', 'Village', '北町南北。'];
+  expect(await found('南北町', true)).toEqual(expected);
+  const path = '/api/spaces/search?as_typed=true&q=南北町&limit=1';
+  const pages = await readPages<SearchResult>(app, path);
+  expect(pages.flatMap(titles)).toEqual(expected);
+  expect(await found('南北町 town', true)).toEqual(['南北町']);
+  expect(await found('town 南北町', true)).toEqual(['南北町']);
+  expect(await found('北町南', true)).toEqual(['北町南北。', '北町南北', 'Town']);
+  // Without as_typed, spaces with its words in any order follow.
+  const others = ['北町と南北', '北町南北', 'Town'];
+  expect(await found('南北町')).toEqual([...expected, ...others]);
+  const allPages = await readPages<SearchResult>(app, '/api/spaces/search?q=南北町&limit=1');
+  expect(allPages.flatMap(titles)).toEqual([...expected, ...others]);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { nextPage } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
@@ -15,12 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title }) => title);
-
 const searchTag = async (tag: string) =>
   (await api.searchSpacesByTag({ client: app.client(), path: { tag }, throwOnError: true })).data;
 
-const tagged = async (tag: string) => titles(await searchTag(tag));
+const tagged = async (tag: string) => (await searchTag(tag)).map(({ title }) => title);
 
 const change = ({ space_id }: Space, body: SpaceUpdate) =>
   api.updateSpace({ client: ann.client, path: { space_id }, body, throwOnError: true });
