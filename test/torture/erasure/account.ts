@@ -40,11 +40,11 @@ export async function importAccount(
   canaries.add('password_hash', passwordHash.slice(-43));
   const ids = idsOf(canaries, messages);
   const lines = [
-    ...users(ids, canaries, passwordHash),
-    ...foreignSpaces(ids, canaries),
-    ...ownSpaces(ids, canaries),
-    ...messagesOfAccount(ids, canaries, messages),
-    ...messagesOfOthers(ids, canaries, messages / 20),
+    ...userRecords(ids, canaries, passwordHash),
+    ...foreignSpaceRecords(ids, canaries),
+    ...ownSpaceRecords(ids, canaries),
+    ...ownMessageRecords(ids, canaries, messages),
+    ...otherMessageRecords(ids, canaries, messages / 20),
   ];
   const file = join(dataDir, '..', `${ids.account}.ndjson`);
   await writeFile(file, toNdjson(lines));
@@ -52,27 +52,27 @@ export async function importAccount(
   await rm(file);
 }
 
-/** The ids of records. Functions accept any number and repeat the ids. */
+/** The ids of records. Each function accepts any number and repeats its ids. */
 interface Ids {
   account: string;
   other(i: number): string;
-  ownSpaces: number;
+  ownSpaceCount: number;
   ownSpace(i: number): string;
-  foreignSpaces: number;
+  foreignSpaceCount: number;
   foreignSpace(i: number): string;
 }
 
 function idsOf({ letters }: Canaries, messages: number): Ids {
   // With 100,000 messages, the account almost reaches the default quotas of spaces, participations and tags.
-  const ownSpaces = Math.max(8, messages / 100 - 10);
-  const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 100);
+  const ownSpaceCount = Math.max(8, messages / 100 - 10);
+  const foreignSpaceCount = Math.max(MIN_SPACES_OF_OTHERS, messages / 100);
   return {
     account: `u-${letters('user_id')}`,
     other: (i) => `other-${i % OTHER_USERS}`,
-    ownSpaces,
-    ownSpace: (i) => `${letters('space_id')}-${i % ownSpaces}`,
-    foreignSpaces,
-    foreignSpace: (i) => `foreign-${i % foreignSpaces}`,
+    ownSpaceCount,
+    ownSpace: (i) => `${letters('space_id')}-${i % ownSpaceCount}`,
+    foreignSpaceCount,
+    foreignSpace: (i) => `foreign-${i % foreignSpaceCount}`,
   };
 }
 
@@ -86,7 +86,7 @@ function time({ add }: Canaries, kind: string, year: number): string {
 /** The creation time of records without canaries. */
 const CREATED_AT = '2020-01-01T00:00:00Z';
 
-function* users(ids: Ids, canaries: Canaries, password_hash: string): Generator<object> {
+function* userRecords(ids: Ids, canaries: Canaries, password_hash: string): Generator<object> {
   const { letters } = canaries;
   yield {
     type: 'user',
@@ -106,8 +106,8 @@ function* users(ids: Ids, canaries: Canaries, password_hash: string): Generator<
 }
 
 /** Yields spaces of other users, in which the account participates. */
-function* foreignSpaces(ids: Ids, canaries: Canaries): Generator<object> {
-  for (let i = 0; i < ids.foreignSpaces; i += 1) {
+function* foreignSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
+  for (let i = 0; i < ids.foreignSpaceCount; i += 1) {
     const space_id = ids.foreignSpace(i);
     yield {
       type: 'space',
@@ -131,9 +131,9 @@ function* foreignSpaces(ids: Ids, canaries: Canaries): Generator<object> {
 }
 
 /** Yields spaces of the account, in each of which another user participates. */
-function* ownSpaces(ids: Ids, canaries: Canaries): Generator<object> {
+function* ownSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
   const { letters, unspaced } = canaries;
-  for (let i = 0; i < ids.ownSpaces; i += 1) {
+  for (let i = 0; i < ids.ownSpaceCount; i += 1) {
     const space_id = ids.ownSpace(i);
     // An index stores words without their common prefixes.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
@@ -161,7 +161,7 @@ function* ownSpaces(ids: Ids, canaries: Canaries): Generator<object> {
 }
 
 /** Yields messages of the account in all spaces, and some appreciations of others. */
-function* messagesOfAccount(ids: Ids, canaries: Canaries, count: number): Generator<object> {
+function* ownMessageRecords(ids: Ids, canaries: Canaries, count: number): Generator<object> {
   const { letters, unspaced } = canaries;
   for (let i = 0; i < count; i += 1) {
     const message_id = `${letters('message_id')}-${i}`;
@@ -181,10 +181,10 @@ function* messagesOfAccount(ids: Ids, canaries: Canaries, count: number): Genera
 }
 
 /** Yields messages of others: in spaces of the account, and in their own, which the account and others appreciate. */
-function* messagesOfOthers(ids: Ids, canaries: Canaries, count: number): Generator<object> {
+function* otherMessageRecords(ids: Ids, canaries: Canaries, count: number): Generator<object> {
   const { letters } = canaries;
   for (let i = 0; i < count; i += 1) {
-    const place = i % ids.ownSpaces;
+    const place = i % ids.ownSpaceCount;
     yield {
       type: 'message',
       space_id: ids.ownSpace(place),
