@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import type { Space } from '../../generated/types.gen.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
@@ -8,7 +9,35 @@ import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
-const deleteAccount = ({ client }: TestUser) => api.deleteAccount({ client, throwOnError: true });
+const deleteAccount = ({ client }: Pick<TestUser, 'client'>) =>
+  api.deleteAccount({ client, throwOnError: true });
+
+// The texts consist of letters that occur nowhere else. The search folds some, and some are in an unspaced script.
+
+/** Texts that the account replaces before its deletion. */
+const FORMER_TEXTS = {
+  username: 'qyxjforbwe',
+  bio: 'Jvqxwerzuk',
+  title: 'Žwjqvyxölk',
+  description: 'Wqxjvörteq',
+  tag: 'Xqjwvåpleq',
+};
+
+/** Texts of the account at its deletion. */
+const CANARIES = {
+  username: 'vqjxzorple',
+  email: 'zqvwjxatle@example.com',
+  bio: 'Kqwjxvünter',
+  title: 'Ÿxqwjbrondle',
+  unspaced: '龘靐齉爩',
+  description: 'Pjxqwzvéndor',
+  tag: 'Qxvjwzîrkel',
+  message: 'Wjzqxvämpli',
+  inOwnSpace: 'Xzjqwvoltri',
+  hidden: 'Jqzxwvarnol',
+  report: 'Zvqxjwundle',
+  reportOfOther: 'Wvzqjxhinto',
+};
 
 // PostgreSQL makes no such guarantee. See SECURITY.md.
 describe.skipIf(isPostgresql)('The deletion of an account', () => {
@@ -17,88 +46,23 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
     const other = await app.register();
     const foreign = await createSpace(other);
     const dictionaryBefore = await waitForTrie(app);
-    // Random letters that occur nowhere else. Some are folded by the search, and some are in an unspaced script.
-    const before = {
-      username: 'qyxjforbwe',
-      bio: 'Jvqxwerzuk',
-      title: 'Žwjqvyxölk',
-      description: 'Wqxjvörteq',
-      tag: 'Xqjwvåpleq',
-    };
-    const canary = {
-      username: 'vqjxzorple',
-      email: 'zqvwjxatle@example.com',
-      bio: 'Kqwjxvünter',
-      title: 'Ÿxqwjbrondle',
-      unspaced: '龘靐齉爩',
-      description: 'Pjxqwzvéndor',
-      tag: 'Qxvjwzîrkel',
-      message: 'Wjzqxvämpli',
-      inOwnSpace: 'Xzjqwvoltri',
-      hidden: 'Jqzxwvarnol',
-      report: 'Zvqxjwundle',
-      reportOfOther: 'Wvzqjxhinto',
-    };
-    const { data } = await api.register({
-      client: app.client(),
-      body: { username: before.username, email: canary.email, password: 'correct horse battery' },
-      throwOnError: true,
-    });
-    const gone = { client: app.client(data.access_token) } as TestUser;
-    const { client } = gone;
-    await api.changeBio({ client, body: { bio: before.bio }, throwOnError: true });
-    const own = await createSpace(gone, {
-      title: before.title,
-      description: before.description,
-      tags: [before.tag],
-    });
-    const hidden = await createSpace(gone, { title: canary.hidden, visibility: 'private' });
-    await joinSpace(gone, foreign);
-    await joinSpace(other, own);
-    await joinSpace(other, hidden);
-    await sendMessage(gone, foreign, `${canary.message} and more`);
-    await sendMessage(other, own, `${canary.inOwnSpace} and more`);
-    await api.reportSpace({
-      client,
-      path: foreign,
-      body: { reason: canary.report },
-      throwOnError: true,
-    });
-    await api.reportSpace({
-      client: other.client,
-      path: own,
-      body: { reason: canary.reportOfOther },
-      throwOnError: true,
-    });
-    await api.changeUsername({ client, body: { username: canary.username }, throwOnError: true });
-    await api.changeBio({ client, body: { bio: canary.bio }, throwOnError: true });
-    await api.updateSpace({
-      client,
-      path: { space_id: own.space_id },
-      body: {
-        title: `${canary.title} ${canary.unspaced}`,
-        description: `${canary.description} ${canary.unspaced}`,
-        tags: [canary.tag],
-      },
-      throwOnError: true,
-    });
-    const file = (await uploadAvatar({ client })).split('/').at(-1) ?? '';
-    const ids = [data.user_id, own.space_id, hidden.space_id, file];
+    const { gone, ids } = await writeTexts(app, other, foreign);
 
-    const texts = [...Object.values(canary), ...ids];
+    const texts = [...Object.values(CANARIES), ...ids];
     const missing = async () => {
       const bytes = await readDataFiles(app);
       return texts.filter((text) => !bytes.includes(text));
     };
     await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
     const trie = await waitForTrie(app);
-    for (const text of [canary.title, canary.description]) expect(contains(trie, text)).toBe(true);
+    expect(contains(trie, CANARIES.title)).toBe(true);
+    expect(contains(trie, CANARIES.description)).toBe(true);
 
     await deleteAccount(gone);
     // Deletes the file of the avatar.
     await app.context.housekeeping.run();
     const left = await readDataFilesAfterPurge(app);
-    const erased = [...Object.values(before), ...Object.values(canary)];
+    const erased = [...Object.values(FORMER_TEXTS), ...Object.values(CANARIES)];
     expect(erased.filter((text) => contains(left, text))).toEqual([]);
     expect(ids.filter((id) => left.includes(id))).toEqual([]);
     // The purge includes the dictionary, so there is no need to wait for it.
@@ -119,6 +83,60 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
     }
   }, 120_000);
 });
+
+/** Registers an account, and writes all canaries. Returns the account, and ids in its data. */
+async function writeTexts(app: TestApp, other: TestUser, foreign: Space) {
+  const { data } = await api.register({
+    client: app.client(),
+    body: {
+      username: FORMER_TEXTS.username,
+      email: CANARIES.email,
+      password: 'correct horse battery',
+    },
+    throwOnError: true,
+  });
+  const client = app.client(data.access_token);
+  const gone = { client };
+  await api.changeBio({ client, body: { bio: FORMER_TEXTS.bio }, throwOnError: true });
+  const own = await createSpace(gone, {
+    title: FORMER_TEXTS.title,
+    description: FORMER_TEXTS.description,
+    tags: [FORMER_TEXTS.tag],
+  });
+  const hidden = await createSpace(gone, { title: CANARIES.hidden, visibility: 'private' });
+  await joinSpace(gone, foreign);
+  await joinSpace(other, own);
+  await joinSpace(other, hidden);
+  await sendMessage(gone, foreign, `${CANARIES.message} and more`);
+  await sendMessage(other, own, `${CANARIES.inOwnSpace} and more`);
+  await api.reportSpace({
+    client,
+    path: foreign,
+    body: { reason: CANARIES.report },
+    throwOnError: true,
+  });
+  await api.reportSpace({
+    client: other.client,
+    path: own,
+    body: { reason: CANARIES.reportOfOther },
+    throwOnError: true,
+  });
+  await api.changeUsername({ client, body: { username: CANARIES.username }, throwOnError: true });
+  await api.changeBio({ client, body: { bio: CANARIES.bio }, throwOnError: true });
+  await api.updateSpace({
+    client,
+    path: { space_id: own.space_id },
+    body: {
+      title: `${CANARIES.title} ${CANARIES.unspaced}`,
+      description: `${CANARIES.description} ${CANARIES.unspaced}`,
+      tags: [CANARIES.tag],
+    },
+    throwOnError: true,
+  });
+  const file = (await uploadAvatar({ client })).split('/').at(-1) ?? '';
+  const ids = [data.user_id, own.space_id, hidden.space_id, file];
+  return { gone, ids };
+}
 
 /**
  * Returns all substrings of 5 bytes of a text, its folded form, its lower case and its skeleton, in UTF-8, and all
