@@ -1,18 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseBio } from '../../server/accounts/bio.ts';
-import { DomainError } from '../../server/errors.ts';
+import { domainErrorOf } from './domain-error.ts';
 
 /** Returns the error of an invalid bio. */
-function errorOf(text: string): DomainError | undefined {
-  try {
-    parseBio(text);
-  } catch (error) {
-    if (error instanceof DomainError) return error;
-    throw error;
-  }
-  return undefined;
-}
+const errorOf = (text: string) => domainErrorOf(() => parseBio(text));
 
 const FAMILY_EMOJI = '👩‍👩‍👧‍👦';
 

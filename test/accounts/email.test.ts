@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EMAIL_PATTERN, emailKey, parseEmail } from '../../server/accounts/email.ts';
 import { componentSchema } from '../../server/contract.ts';
-import { DomainError } from '../../server/errors.ts';
+import { domainErrorOf } from './domain-error.ts';
 
 const LONGEST_LABEL = 'x'.repeat(63);
 
@@ -12,15 +12,7 @@ function emailOfLength(bytes: number): string {
 }
 
 /** Returns the error of an invalid email address. */
-function errorOf(text: string): DomainError | undefined {
-  try {
-    parseEmail(text);
-  } catch (error) {
-    if (error instanceof DomainError) return error;
-    throw error;
-  }
-  return undefined;
-}
+const errorOf = (text: string) => domainErrorOf(() => parseEmail(text));
 
 describe('parseEmail', () => {
   test.each([

@@ -11,21 +11,14 @@ import {
   needsRehash,
   verifyPassword,
 } from '../../server/auth/password-hashing.ts';
-import { DomainError } from '../../server/errors.ts';
+import { domainErrorOf } from './domain-error.ts';
 
 const ada = { username: 'Ada.Lovelace', email: 'Countess+1@Example.com' };
 const PASSWORD = 'marmalade on toast';
 
 /** Returns the error of an invalid new password. */
-function errorOf(password: string, account = ada): DomainError | undefined {
-  try {
-    checkNewPassword(password, account, '/newPassword');
-  } catch (error) {
-    if (error instanceof DomainError) return error;
-    throw error;
-  }
-  return undefined;
-}
+const errorOf = (password: string, account = ada) =>
+  domainErrorOf(() => checkNewPassword(password, account, '/newPassword'));
 
 describe('checkNewPassword', () => {
   test.each([

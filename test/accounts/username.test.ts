@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isReserved, parseUsername, type Username } from '../../server/accounts/username.ts';
 import { DomainError } from '../../server/errors.ts';
 import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
+import { domainErrorOf } from './domain-error.ts';
 
 /** Characters of valid usernames and characters that make a username invalid. */
 const PIECES = [
@@ -53,15 +54,11 @@ function tryParse(text: string): Username | undefined {
   }
 }
 
-/** Returns the message of the error, or `accepted`. */
-function errorMessageOf(text: string): string {
-  try {
-    parseUsername(text);
-  } catch (error) {
-    if (error instanceof DomainError && error.code === 'username_invalid') return error.message;
-    throw error;
-  }
-  return 'accepted';
+function expectRejected(text: string, reason: string): void {
+  expect(domainErrorOf(() => parseUsername(text))).toMatchObject({
+    code: 'username_invalid',
+    message: expect.stringContaining(reason),
+  });
 }
 
 describe('parseUsername', () => {
@@ -128,7 +125,7 @@ describe('parseUsername', () => {
     ['65 code points of 64 letters', `e\u0301${'x'.repeat(63)}`],
     ['four characters that NFKC expands to eighteen each', '\uFDFA'.repeat(4)],
   ])('rejects a length outside 2 to 64 characters: %s', (_, name) => {
-    expect(errorMessageOf(name)).toContain('2 to 64 characters');
+    expectRejected(name, '2 to 64 characters');
   });
 
   test.each([
@@ -157,7 +154,7 @@ describe('parseUsername', () => {
     ['blank letters', '\u3164\u3164'],
     ['a letter that NFKC expands to a space and a mark', 'ab\uFE70'],
   ])('rejects %s', (_, name) => {
-    expect(errorMessageOf(name)).toContain('letters with their marks, digits');
+    expectRejected(name, 'letters with their marks, digits');
   });
 
   test.each([
@@ -165,7 +162,7 @@ describe('parseUsername', () => {
     ['the same mark twice', 'a\u0323\u0323'],
     ['the same mark twice, once precomposed', 'é\u0301'],
   ])('rejects stacked marks: %s', (_, name) => {
-    expect(errorMessageOf(name)).toContain('at most 4 nonspacing marks');
+    expectRejected(name, 'at most 4 nonspacing marks');
   });
 
   test.each([
@@ -184,7 +181,7 @@ describe('parseUsername', () => {
     ['a historic script', '𐌰𐌱𐌲'],
     ['blank hieroglyphs', '\u{13441}\u{13441}'],
   ])('rejects mixed and excluded scripts: %s', (_, name) => {
-    expect(errorMessageOf(name)).toContain('one script');
+    expectRejected(name, 'one script');
   });
 
   test.each(['ada_', 'ada.', 'ada-', '-_-', 'a__b', 'a..b', 'a--b', 'ａｄａ．', 'ad\uFF3F_a'])(
@@ -197,7 +194,7 @@ describe('parseUsername', () => {
   test.each(['1דוד', '.דוד', '-1דוד', '٤٢نور', '٤-٢', 'نور1٢', '1نور'])(
     'rejects right-to-left names that could be displayed like another name: %s',
     (name) => {
-      expect(errorMessageOf(name)).toContain('right-to-left');
+      expectRejected(name, 'right-to-left');
     },
   );
 
@@ -209,7 +206,7 @@ describe('parseUsername', () => {
   test('quickly rejects a long text that is expensive to normalise', {
     timeout: 5_000,
   }, () => {
-    expect(errorMessageOf('a\u0316\u0301'.repeat(300_000))).toContain('2 to 64');
+    expectRejected('a\u0316\u0301'.repeat(300_000), '2 to 64');
   });
 
   test('throws only complete DomainErrors for any text', () => {

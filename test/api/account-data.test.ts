@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { AccountData, Message, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { uploadAvatar } from '../support/avatar.ts';
 import { head } from '../support/raw.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -57,11 +57,7 @@ describe('downloadAccountData', () => {
     const [ada, bob] = [await app.register('ada'), await app.register('bob')];
     const { client } = ada;
     await api.changeBio({ client, body: { bio: 'Likes "tea"\nand scones' }, throwOnError: true });
-    await api.changeProfilePicture({
-      client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
+    await uploadAvatar(ada);
     const own = await createSpace(ada, { title: 'Tea', tags: ['Tea', 'cake'] });
     const hidden = await createSpace(ada, { title: 'Secret tea', visibility: 'private' });
     const [joined, left] = [await createSpace(bob), await createSpace(bob)];
@@ -70,7 +66,7 @@ describe('downloadAccountData', () => {
     const first = await sendMessage(ada, own, 'Two words');
     const second = await sendMessage(ada, left, 'Just three words');
     const ofBob = await sendMessage(bob, joined, 'Hello');
-    await api.leaveSpace({ client, path: left, throwOnError: true });
+    await leaveSpace(ada, left);
     await api.appreciateMessage({ client, path: ofBob, throwOnError: true });
     await joinSpace(bob, own);
     await api.appreciateMessage({ client: bob.client, path: first, throwOnError: true });
@@ -84,8 +80,6 @@ describe('downloadAccountData', () => {
     expect(profile.profile_picture).not.toContain('default');
     const { data: sessions } = await api.listSessions({ client, throwOnError: true });
     expect(sessions).toHaveLength(2);
-    const spaceOf = async (path: Space) =>
-      (await api.getSpace({ client, path, throwOnError: true })).data;
     const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({
       ...message,
       appreciation_count,
@@ -95,7 +89,7 @@ describe('downloadAccountData', () => {
     expect(data).toEqual({
       account: profile,
       sessions,
-      spaces: [await spaceOf(own), await spaceOf(hidden)],
+      spaces: [await getSpace(ada, own), await getSpace(ada, hidden)],
       participations: [
         { space_id: own.space_id, joined_at, left_at: null },
         { space_id: hidden.space_id, joined_at, left_at: null },
@@ -178,7 +172,7 @@ describe('downloadAccountData', () => {
     expect((maxBytes - before) / 2 ** 20, 'MiB').toBeLessThan(150);
   }, 120_000);
 
-  test('is cut off, not completed, if the account is deleted meanwhile', async () => {
+  test('is aborted if the account is deleted meanwhile', async () => {
     const user = await app.register();
     const space = await createSpace(user);
     await insertMessages(user, space, 20_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);

@@ -4,14 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
-import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { readDataFolder } from '../support/data-files.ts';
-import { isPostgresql } from '../support/databases.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -174,10 +171,7 @@ describe('The deletion of an account', () => {
       api.changeUsername({ client, body: { username: 'late' } }),
       api.changeBio({ client, body: { bio: 'Too late' } }),
       api.changeProfilePicture({ client, body: { avatar } }),
-      api.createSpace({
-        client,
-        body: { title: 'Belated', description: '', visibility: 'public', tags: [] },
-      }),
+      api.createSpace({ client, body: spaceCreation({ title: 'Belated' }) }),
       api.login({ client: app.client(), body: { email, password } }),
     ];
     const pending = [...sendRequests(), ...sendRequests()];
@@ -229,176 +223,7 @@ describe('The deletion of an account', () => {
     expect(response?.status).toBe(401);
     expect(await listAvatarFiles(app)).toEqual(['default.webp']);
   });
-
-  // PostgreSQL makes no such guarantee. See SECURITY.md.
-  test.skipIf(isPostgresql)('leaves no part of its texts in any file', async () => {
-    await using quiet = await startApp({ RATE_LIMITS: 'on' });
-    const other = await quiet.register();
-    const foreign = await createSpace(other);
-    const dictionaryBefore = await waitForTrie(quiet);
-    // Random letters that occur nowhere else. Some are folded by the search, and some are in an unspaced script.
-    const before = {
-      username: 'qyxjforbwe',
-      bio: 'Jvqxwerzuk',
-      title: 'Žwjqvyxölk',
-      description: 'Wqxjvörteq',
-      tag: 'Xqjwvåpleq',
-    };
-    const canary = {
-      username: 'vqjxzorple',
-      email: 'zqvwjxatle@example.com',
-      bio: 'Kqwjxvünter',
-      title: 'Ÿxqwjbrondle',
-      unspaced: '龘靐齉爩',
-      description: 'Pjxqwzvéndor',
-      tag: 'Qxvjwzîrkel',
-      message: 'Wjzqxvämpli',
-      inOwnSpace: 'Xzjqwvoltri',
-      hidden: 'Jqzxwvarnol',
-      report: 'Zvqxjwundle',
-      reportOfOther: 'Wvzqjxhinto',
-    };
-    const { data } = await api.register({
-      client: quiet.client(),
-      body: { username: before.username, email: canary.email, password: 'correct horse battery' },
-      throwOnError: true,
-    });
-    const gone = { client: quiet.client(data.access_token) } as TestUser;
-    const { client } = gone;
-    await api.changeBio({ client, body: { bio: before.bio }, throwOnError: true });
-    const own = await createSpace(gone, {
-      title: before.title,
-      description: before.description,
-      tags: [before.tag],
-    });
-    const hidden = await createSpace(gone, { title: canary.hidden, visibility: 'private' });
-    await joinSpace(gone, foreign);
-    await joinSpace(other, own);
-    await joinSpace(other, hidden);
-    await sendMessage(gone, foreign, `${canary.message} and more`);
-    await sendMessage(other, own, `${canary.inOwnSpace} and more`);
-    await api.reportSpace({
-      client,
-      path: foreign,
-      body: { reason: canary.report },
-      throwOnError: true,
-    });
-    await api.reportSpace({
-      client: other.client,
-      path: own,
-      body: { reason: canary.reportOfOther },
-      throwOnError: true,
-    });
-    await api.changeUsername({ client, body: { username: canary.username }, throwOnError: true });
-    await api.changeBio({ client, body: { bio: canary.bio }, throwOnError: true });
-    await api.updateSpace({
-      client,
-      path: { space_id: own.space_id },
-      body: {
-        title: `${canary.title} ${canary.unspaced}`,
-        description: `${canary.description} ${canary.unspaced}`,
-        tags: [canary.tag],
-      },
-      throwOnError: true,
-    });
-    const changed = await api.changeProfilePicture({
-      client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
-    const file = new URL(changed.data.profile_picture).pathname.split('/').at(-1) ?? '';
-    const ids = [data.user_id, own.space_id, hidden.space_id, file];
-
-    const texts = [...Object.values(canary), ...ids];
-    const missing = async () => {
-      const bytes = await readDataFiles(quiet);
-      return texts.filter((text) => !bytes.includes(text));
-    };
-    await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
-    const trie = await waitForTrie(quiet);
-    for (const text of [canary.title, canary.description]) expect(contains(trie, text)).toBe(true);
-
-    await deleteAccount(gone);
-    expect(await listAvatarFiles(quiet)).not.toContain(file);
-    const left = await readDataFilesAfterPurge(quiet);
-    const erased = [...Object.values(before), ...Object.values(canary)];
-    expect(erased.filter((text) => contains(left, text))).toEqual([]);
-    expect(ids.filter((id) => left.includes(id))).toEqual([]);
-    // The purge includes the dictionary, so there is no need to wait for it.
-    expect(await readTrie(quiet)).toEqual(dictionaryBefore);
-  });
-
-  // FTS5 stores additions and deletions in segments. Whether it merges them depends on their number.
-  test.skipIf(isPostgresql)(
-    'leaves no part of its spaces in any file, regardless of their number',
-    async () => {
-      await using quiet = await startApp();
-      await createSpace(await quiet.register(), { title: 'Remaining', description: 'Untouched' });
-      for (const count of [1, 2, 3, 4, 6]) {
-        const gone = await quiet.register();
-        const titles = Array.from({ length: count }, (_, i) => nonsense(count * 7 + i));
-        for (const title of titles) await createSpace(gone, { title });
-        await deleteAccount(gone);
-        const left = await readDataFilesAfterPurge(quiet);
-        expect(titles.filter((title) => contains(left, title))).toEqual([]);
-      }
-    },
-    120_000,
-  );
 });
-
-/**
- * Returns all substrings of 5 bytes of a text, its folded form, its lower case and its skeleton, in UTF-8, and all
- * substrings of 5 code units in UTF-16, the encoding of the dictionary.
- */
-function fragmentsOf(text: string): Buffer[] {
-  const [word = ''] = text.split('@');
-  const folded = word.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
-  return [word, folded, word.toLowerCase(), usernameSkeleton(word)].flatMap((form) => {
-    const bytes = Buffer.from(form);
-    const units = Buffer.from(form, 'utf16le');
-    return [
-      ...Array.from({ length: bytes.length - 4 }, (_, i) => bytes.subarray(i, i + 5)),
-      ...Array.from({ length: form.length - 4 }, (_, i) => units.subarray(2 * i, 2 * (i + 5))),
-    ];
-  });
-}
-
-function contains(bytes: Buffer, text: string): boolean {
-  return fragmentsOf(text).some((trace) => bytes.includes(trace));
-}
-
-/** Returns ten letters in an order that does not occur in words, different for each seed. */
-function nonsense(seed: number): string {
-  const letters = 'qxjzwvkyf';
-  return Array.from({ length: 10 }, (_, i) => letters[(seed * (i + 3) + i * i) % 9]).join('');
-}
-
-/** Returns names and content of all files in the data folder: database, write-ahead log, limits and avatars. */
-async function readDataFiles({ context }: TestApp): Promise<Buffer> {
-  const files = await readDataFolder(context.config.dataDir);
-  expect(files.map(({ name }) => name)).toContain('space-service.sqlite-wal');
-  return Buffer.concat(files.flatMap(({ name, content }) => [Buffer.from(name), content]));
-}
-
-/** Waits until all pending purges are complete, then reads the data files. */
-async function readDataFilesAfterPurge(of: TestApp): Promise<Buffer> {
-  const pending = of.context.engine.db.selectFrom('pending_purges').select('id');
-  await expect.poll(() => pending.execute(), { timeout: 60_000 }).toEqual([]);
-  return readDataFiles(of);
-}
-
-/** Waits until the dictionary is current, then returns its words as they are stored. */
-async function waitForTrie(of: TestApp): Promise<Buffer> {
-  await waitForDictionary(of);
-  return readTrie(of);
-}
-
-async function readTrie({ context }: TestApp): Promise<Buffer> {
-  const { db } = context.engine;
-  const { trie } = await db.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
-  return Buffer.from(trie);
-}
 
 /** Deletes discarded avatars. Returns the remaining files in the avatar folder. */
 async function listAvatarFiles({ context }: TestApp): Promise<string[]> {

@@ -1,9 +1,8 @@
-import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import type { InjectOptions } from 'fastify';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { avatarFile, uploadAvatar } from '../support/avatar.ts';
 import {
   awsEnvironment,
   type BucketSettings,
@@ -26,13 +25,8 @@ afterAll(async () => {
 });
 
 /** Uploads an avatar and returns its name. */
-async function upload({ client }: TestUser): Promise<string> {
-  const { data } = await api.changeProfilePicture({
-    client,
-    body: { avatar: await avatarFile() },
-    throwOnError: true,
-  });
-  return nameIn(data.profile_picture);
+async function upload(user: TestUser): Promise<string> {
+  return nameIn(await uploadAvatar(user));
 }
 
 const nameIn = (url: string) => url.split('/').at(-1) as string;
@@ -43,11 +37,8 @@ async function readAvatarOf({ client }: TestUser): Promise<string> {
 }
 
 async function listAvatars(): Promise<string[]> {
-  const command = new ListObjectsV2Command({ Bucket: settings.AVATARS_BUCKET });
-  const { Contents = [] } = await server.client.send(command);
-  return Contents.map(({ Key }) => Key as string)
-    .filter((key) => key !== 'default.webp')
-    .sort();
+  const keys = await server.listKeys(settings.AVATARS_BUCKET);
+  return keys.filter((key) => key !== 'default.webp');
 }
 
 const statusOf = async (name: string, from = app) => (await from.fetch(`/avatars/${name}`)).status;
@@ -172,12 +163,7 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
   test('have URLs of the CDN, if there is one', async () => {
     await using other = await startApp({ ...settings, CDN_URL: 'https://cdn.example.org' });
     const user = await other.register();
-    const { data } = await api.changeProfilePicture({
-      client: user.client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
-    expect(data.profile_picture).toMatch(/^https:\/\/cdn\.example\.org\/[\w-]{22}\.webp$/);
+    expect(await uploadAvatar(user)).toMatch(/^https:\/\/cdn\.example\.org\/[\w-]{22}\.webp$/);
   });
 
   test('are unavailable while the bucket is, without an effect on anything else', {

@@ -14,6 +14,7 @@ import {
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';
+import { toLines } from '../support/ndjson.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 
@@ -51,12 +52,17 @@ beforeEach(async () => {
   await api.appreciateMessage({ client: other.client, path, throwOnError: true });
 });
 
-const callerOf = async ({ token }: TestUser) => {
+/** Returns the keys with which a user deletes the own account. */
+const keysOf = async ({ token }: TestUser) => {
   const { engine, config } = app.context;
   const caller = await findCaller(engine, token, config.sessions);
   if (!caller) throw new Error('The session has ended.');
-  return caller;
+  return { pk: caller.userPk, sessionPk: caller.sessionPk };
 };
+
+/** Begins the deletion of an account. The rows of later batches are left. */
+const beginErasure = async (user: TestUser) =>
+  eraseAccount(app.context.engine, await keysOf(user), NO_TIME_MS);
 
 /** Deletes one batch of rows. Returns whether none are left. */
 const eraseBatch = () =>
@@ -114,8 +120,7 @@ const view = async () => {
 describe('The deletion of an account in several transactions', () => {
   test('removes it from every response with the first one', async () => {
     const before = await countRows();
-    const { userPk, sessionPk } = await callerOf(gone);
-    await eraseAccount(app.context.engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+    await beginErasure(gone);
     expect((await countRows()).messages, 'rows are left').toBe(before.messages);
 
     const first = await view();
@@ -146,19 +151,15 @@ describe('The deletion of an account in several transactions', () => {
   });
 
   test('leaves the same rows as a deletion in one transaction', async () => {
-    const target = async (user: TestUser) => {
-      const { userPk, sessionPk } = await callerOf(user);
-      return { pk: userPk, sessionPk };
-    };
     const { engine } = app.context;
     const stranger = await app.register();
     const before = await countRows();
     await createSpace(stranger, { tags: ['unique'] });
-    await eraseAccount(engine, await target(stranger));
+    await eraseAccount(engine, await keysOf(stranger));
     expect(await countRows()).toMatchObject({ spaces: before.spaces, tags: before.tags });
 
-    await eraseAccount(engine, await target(gone), NO_TIME_MS);
-    await eraseAccount(engine, await target(other), NO_TIME_MS);
+    await beginErasure(gone);
+    await beginErasure(other);
     await eraseAll();
     const { db } = engine;
     for (const table of ['erased_users', 'erased_spaces', 'spaces_to_move'] as const) {
@@ -174,8 +175,7 @@ describe('The deletion of an account in several transactions', () => {
   });
 
   test('makes the username and the email address available with the first one', async () => {
-    const { userPk, sessionPk } = await callerOf(gone);
-    await eraseAccount(app.context.engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+    await beginErasure(gone);
     const { username, email, password } = gone;
     const again = await api.register({
       client: app.client(),
@@ -188,12 +188,8 @@ describe('The deletion of an account in several transactions', () => {
     const { engine } = app.context;
     const records: object[] = [];
     await exportRecords(engine, async (record) => void records.push(record));
-    const { userPk, sessionPk } = await callerOf(gone);
-    await eraseAccount(engine, { pk: userPk, sessionPk }, NO_TIME_MS);
-    const lines = async function* () {
-      for (const record of records) yield JSON.stringify(record);
-    };
-    await importRecords(engine, lines());
+    await beginErasure(gone);
+    await importRecords(engine, toLines(records));
     const { data } = await api.listMessages({
       client: other.client,
       query: { space_id: foreign.space_id },
@@ -204,7 +200,7 @@ describe('The deletion of an account in several transactions', () => {
 
 describe('The deletion of a space in several transactions', () => {
   test('removes it from every response with the first one', async () => {
-    const { sessionPk } = await callerOf(gone);
+    const { sessionPk } = await keysOf(gone);
     const { engine } = app.context;
     const { pk } = await engine.db
       .selectFrom('spaces')
@@ -229,8 +225,8 @@ describe('The deletion of a space in several transactions', () => {
 });
 
 test('Maintenance finishes a deletion that a crash interrupted, and then overwrites it', async () => {
-  const { userPk, sessionPk } = await callerOf(gone);
-  await eraseAccount(app.context.engine, { pk: userPk, sessionPk }, NO_TIME_MS);
+  const { pk } = await keysOf(gone);
+  await beginErasure(gone);
   await using restarted = await startApp(dataSettings(app));
   const { db } = restarted.context.engine;
   const erasedUsers = () => db.selectFrom('erased_users').select('user_pk').execute();
@@ -239,22 +235,21 @@ test('Maintenance finishes a deletion that a crash interrupted, and then overwri
     const pending = () => db.selectFrom('pending_purges').select('id').execute();
     await expect.poll(pending, { timeout: 15_000 }).toEqual([]);
   }
-  const rows = await db.selectFrom('users').select('pk').where('pk', '=', userPk).execute();
+  const rows = await db.selectFrom('users').select('pk').where('pk', '=', pk).execute();
   expect(rows).toEqual([]);
 });
 
 // Last, because the dictionary changes the results of searches.
 test('The deletion of an account in several transactions removes its words from a dictionary that was rebuilt meanwhile', async () => {
   const { engine } = app.context;
-  const wordOf = async () => {
+  const countInDictionary = async () => {
     await refreshDictionary(engine);
     return documentsWith(await readDictionary(engine), 'lanternfish');
   };
   await createSpace(gone, { title: 'Lanternfish' });
-  expect(await wordOf()).toBe(1);
-  const { userPk, sessionPk } = await callerOf(gone);
-  await eraseAccount(engine, { pk: userPk, sessionPk }, NO_TIME_MS);
-  await wordOf();
+  expect(await countInDictionary()).toBe(1);
+  await beginErasure(gone);
+  await countInDictionary();
   await eraseAll();
-  expect(await wordOf()).toBe(0);
+  expect(await countInDictionary()).toBe(0);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { uploadAvatar } from '../support/avatar.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
 
@@ -230,21 +230,17 @@ describe('listMessages', () => {
     const author = await app.register('zoe');
     await joinSpace(author, space);
     const message = await sendMessage(author, space, 'hello');
-    const { data } = await api.changeProfilePicture({
-      client: author.client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
+    const avatarUrl = await uploadAvatar(author);
     await api.changeUsername({ client: author.client, body: { username: 'Zoë.2' } });
     const changed = {
       ...message,
       author: {
         user_id: author.userId,
         username: 'Zoë.2',
-        profile_picture: data.profile_picture,
+        profile_picture: avatarUrl,
       },
     };
-    expect(data.profile_picture).not.toBe(message.author.profile_picture);
+    expect(avatarUrl).not.toBe(message.author.profile_picture);
     expect(await list(stranger)).toEqual([changed]);
     expect(await appreciate(ann, message)).toEqual({ ...changed, appreciation_count: 1 });
   });

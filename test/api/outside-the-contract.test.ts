@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { isPostgresql, makeReadOnly } from '../support/databases.ts';
+import {
+  databaseError,
+  isPostgresql,
+  makeReadOnly,
+  UNAVAILABLE_CODES,
+} from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
@@ -87,13 +92,16 @@ describe('/healthz and /readyz', () => {
     expect(await response.json()).toEqual(body);
   });
 
-  test('report that the service is alive but not ready while queries fail', async () => {
+  test.each([
+    ['an unavailable', databaseError('disk I/O error', UNAVAILABLE_CODES[0])],
+    ['a damaged', new Error('file is not a database')],
+  ])('report that the service is alive but not ready with %s database', async (_, error) => {
     let failure: Failure | undefined;
     await using failing = await startApp(
       {},
       { engine: (real) => failingEngine(real, () => failure) },
     );
-    failure = { error: new Error('file is not a database'), after: 0 };
+    failure = { error, after: 0 };
     const response = await failing.fetch('/readyz');
     expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });
     expect((await failing.fetch('/healthz')).status).toBe(200);
@@ -111,6 +119,13 @@ describe('/healthz and /readyz', () => {
 });
 
 describe('/metrics', () => {
+  const headers = { authorization: 'Bearer sesame' };
+  const scrape = async (from = app) => {
+    const response = await from.fetch('/metrics', { headers });
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+    return response.text();
+  };
+
   test('requires METRICS_TOKEN', async () => {
     for (const authorization of [
       undefined,
@@ -135,11 +150,6 @@ describe('/metrics', () => {
   });
 
   test('counts requests by operation and status', async () => {
-    const scrape = async () => {
-      const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
-      expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
-      return response.text();
-    };
     const countOf = (text: string, labels: string) =>
       parseMetrics(text)(`http_request_duration_seconds_count{${labels}}`) || 0;
     const before = await scrape();
@@ -161,17 +171,14 @@ describe('/metrics', () => {
   });
 
   test('measures searches by kind, time in the database, and queues', async () => {
-    const scrape = async () => {
-      const response = await app.fetch('/metrics', { headers: { authorization: 'Bearer sesame' } });
-      return parseMetrics(await response.text());
-    };
+    const readMetrics = async () => parseMetrics(await scrape());
     const kinds = ['text', 'tag'].map((kind) => `search_duration_seconds_count{kind="${kind}"}`);
     const busy = 'database_busy_seconds_total';
-    const earlier = await scrape();
+    const earlier = await readMetrics();
     await app.fetch('/api/spaces/search?q=tea');
     await app.fetch('/api/spaces/tag/tea');
     await app.fetch('/api/spaces/search?q=tea&limit=1');
-    const later = await scrape();
+    const later = await readMetrics();
     const increase = (series: string) => later(series) - (earlier(series) || 0);
     expect(kinds.map(increase)).toEqual([2, 1]);
     // Queries of PostgreSQL do not block the event loop.
@@ -189,10 +196,10 @@ describe('/metrics', () => {
       }),
     );
     await expect
-      .poll(async () => (await scrape())('queue_length{queue="passwords"}'))
+      .poll(async () => (await readMetrics())('queue_length{queue="passwords"}'))
       .toBeGreaterThan(0);
     await Promise.all(logins);
-    const afterwards = await scrape();
+    const afterwards = await readMetrics();
     for (const queue of ['passwords', 'pictures', 'writers', 'queries']) {
       expect(afterwards(`queue_length{queue="${queue}"}`)).toBe(0);
     }
@@ -201,9 +208,9 @@ describe('/metrics', () => {
   test('labels every series with the instance', async () => {
     await using labelled = await startApp({ METRICS_TOKEN: 'sesame', INSTANCE: 'web-2' });
     await labelled.fetch('/api/spaces/search?q=tea');
-    const headers = { authorization: 'Bearer sesame' };
-    const text = await (await labelled.fetch('/metrics', { headers })).text();
-    const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const series = (await scrape(labelled))
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
     expect(series.length).toBeGreaterThan(50);
     for (const each of series) expect(each).toMatch(/[{,]instance="web-2"[},]/);
   });

@@ -11,8 +11,9 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { toLines } from '../support/ndjson.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 interface ResponseObject {
   content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
@@ -125,15 +126,14 @@ const requests: Record<string, () => Promise<Response>> = {
   MessageNotFound: () =>
     app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
   QuotaExceeded: async () => {
-    const lines = async function* () {
-      for (let i = 0; i < 999; i += 1) {
-        yield JSON.stringify({ type: 'space', creator_id: ada.userId, title: `Tea ${i}` });
-      }
-    };
     // In addition to the space of the other requests.
-    await importRecords(app.context.engine, lines());
-    const creation = { title: 'Tea', description: '', visibility: 'public', tags: [] };
-    return sendJson('POST', '/api/spaces', creation, ada.headers);
+    const spaces = Array.from({ length: 999 }, (_, i) => ({
+      type: 'space',
+      creator_id: ada.userId,
+      title: `Tea ${i}`,
+    }));
+    await importRecords(app.context.engine, toLines(spaces));
+    return sendJson('POST', '/api/spaces', spaceCreation(), ada.headers);
   },
   UsernameTaken: () => sendJson('PUT', '/api/profile/username', { username: 'Bob' }, ada.headers),
   RequestTimeout: async () => {
@@ -202,19 +202,16 @@ const requests: Record<string, () => Promise<Response>> = {
     sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
   'updateSpace 409 tags': async () => {
     const { userId, headers } = await app.register();
-    const lines = async function* () {
-      for (let i = 0; i < 500; i += 1) {
-        const tags = Array.from({ length: 10 }, (_, tag) => `${i} ${tag}`);
-        yield JSON.stringify({ type: 'space', creator_id: userId, title: `Tea ${i}`, tags });
-      }
-      yield JSON.stringify({
-        type: 'space',
-        space_id: 'no-tags',
-        creator_id: userId,
-        title: 'Tea',
-      });
-    };
-    await importRecords(app.context.engine, lines());
+    const space = { type: 'space', creator_id: userId, title: 'Tea' };
+    const spaces = Array.from({ length: 500 }, (_, i) => ({
+      ...space,
+      title: `Tea ${i}`,
+      tags: Array.from({ length: 10 }, (_, tag) => `${i} ${tag}`),
+    }));
+    await importRecords(
+      app.context.engine,
+      toLines([...spaces, { ...space, space_id: 'no-tags' }]),
+    );
     return sendJson('PATCH', '/api/spaces/no-tags', { tags: ['tea'] }, headers);
   },
   'updateSpace 409 visibility': () =>

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
 
 const MAX_AVATAR_BYTES = 5_242_880;
 const MEBIBYTE = 1024 * 1024;
@@ -55,14 +56,8 @@ const defaultAvatarUrl = () => `${app.url}/avatars/default.webp`;
 describe('changeProfilePicture', () => {
   test('changes the avatar in every response immediately', async () => {
     const { client } = user;
-    const { space_id } = (
-      await api.createSpace({
-        client,
-        body: { title: 'Portraits', description: '', visibility: 'public', tags: ['portrait'] },
-        throwOnError: true,
-      })
-    ).data;
-    await api.sendMessage({ client, body: { space_id, text: 'Look!' }, throwOnError: true });
+    const { space_id } = await createSpace(user, { title: 'Portraits', tags: ['portrait'] });
+    await sendMessage(user, { space_id }, 'Look!');
 
     const { data, response } = await upload(jpeg);
     expect(response?.status).toBe(200);

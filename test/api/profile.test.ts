@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
 import { verifyAccount } from '../../server/account-lifecycle/verification.ts';
-import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { retryWhileUnavailable } from '../support/retry.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -17,12 +14,6 @@ afterAll(() => app[Symbol.asyncDispose]());
 
 const getProfile = async ({ client }: Pick<TestUser, 'client'>) =>
   (await api.getProfile({ client, throwOnError: true })).data;
-
-const getProfileStatus = async (token: string | undefined) =>
-  (await api.getProfile({ client: app.client(token) })).response?.status;
-
-const login = ({ email }: TestUser, password: string) =>
-  api.login({ client: app.client(), body: { email, password } });
 
 const appreciate = ({ client }: TestUser, path: { message_id: string }) =>
   api.appreciateMessage({ client, path, throwOnError: true });
@@ -101,7 +92,7 @@ describe('stats', () => {
     await sendMessage(ben, tea, 'two');
     await sendMessage(ben, coffee, 'three');
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
-    await api.leaveSpace({ client: ben.client, path: tea, throwOnError: true });
+    await leaveSpace(ben, tea);
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
     await joinSpace(ben, tea);
     expect(await getStats(ben)).toMatchObject({ spaces_participated: 2 });
@@ -217,135 +208,6 @@ describe('updated_at', () => {
   });
 });
 
-describe('changeUsername', () => {
-  let user: TestUser;
-  const change = (username: string, { client }: TestUser = user) =>
-    api.changeUsername({ client, body: { username } });
-  beforeAll(async () => {
-    user = await app.register('Emil');
-    await app.register('alice');
-    await app.register('modem');
-  });
-
-  test('changes the username in every response immediately', async () => {
-    const { space_id } = await createSpace(user, {
-      title: 'Renaming of things',
-      tags: ['renaming'],
-    });
-    await sendMessage(user, { space_id }, 'Hello');
-    const { data, response } = await change('émile zola');
-    expect(response?.status).toBe(200);
-    expect(data).toEqual({ message: 'Your username is now émile zola.' });
-
-    const client = app.client();
-    const creator = { user_id: user.userId, username: 'émile zola' };
-    expect(await getProfile(user)).toMatchObject(creator);
-    const path = { user_id: user.userId };
-    expect((await api.getUser({ client: user.client, path })).data).toMatchObject(creator);
-    expect((await api.getSpace({ client, path: { space_id } })).data).toMatchObject({ creator });
-    const byText = await api.searchSpaces({ client, query: { q: 'renaming of things' } });
-    expect(byText.data).toMatchObject([{ creator }]);
-    const byTag = await api.searchSpacesByTag({ client, path: { tag: 'renaming' } });
-    expect(byTag.data).toMatchObject([{ creator }]);
-    const messages = await api.listMessages({ client, query: { space_id } });
-    expect(messages.data).toMatchObject([{ author: creator }]);
-  });
-
-  test.each([
-    ['the same characters', 'alice'],
-    ['capital letters', 'AlIcE'],
-    ['full-width letters', 'ａｌｉｃｅ'],
-    ['mathematical letters', '𝒶𝓁𝒾𝒸ℯ'],
-    ['a capital I instead of l', 'aIice'],
-    ['a Cyrillic а, which is invalid in other usernames', 'аlice'],
-    ['an invisible character, which is invalid in other usernames', 'ali\u200bce'],
-  ])('rejects a username that is already taken, written with %s', async (_, username) => {
-    const { error } = await change(username);
-    expect(error).toMatchObject({
-      status: 409,
-      code: 'username_taken',
-      errors: [{ pointer: '/username' }],
-    });
-  });
-
-  test('rejects a username that is confusable with a taken one', async () => {
-    expect((await change('modern')).error).toMatchObject({ status: 409, code: 'username_taken' });
-  });
-
-  test.each(['me', 'ADMIN', 'rооt', 'space-service'])(
-    'rejects the reserved username %s',
-    async (username) => {
-      expect((await change(username)).error).toMatchObject({
-        status: 409,
-        code: 'username_reserved',
-      });
-    },
-  );
-
-  test.each([
-    ['two scripts', 'bоb'],
-    ['two spaces', 'a  b'],
-    ['a leading space', ' ab'],
-    ['a line break', 'a\nb'],
-    ['an at sign', 'a@b'],
-    ['an emoji', 'a🙂'],
-    ['markup', '<b>a</b>'],
-  ])('rejects a username with %s', async (_, username) => {
-    const { error } = await change(username);
-    expect(error).toMatchObject({
-      status: 400,
-      code: 'username_invalid',
-      errors: [{ pointer: '/username' }],
-    });
-  });
-
-  test.each(['', 'a', 'a'.repeat(65)])(
-    'rejects a username that is too short or too long: %j',
-    async (username) => {
-      const { error } = await change(username);
-      expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/username' }] });
-    },
-  );
-
-  test.each(['田中さん', 'प्रिया', 'Дарья', 'يوسف', 'o.k_-9', 'ab', '𠀀𠀁', 'é'.repeat(64)])(
-    'accepts %s',
-    async (username) => {
-      expect((await change(username)).response?.status).toBe(200);
-      expect((await getProfile(user)).username).toBe(username);
-    },
-  );
-
-  test('accepts the caller’s own username in any capitalisation or confusable spelling', async () => {
-    const owner = await app.register('corner');
-    for (const username of ['corner', 'Corner', 'CORNER', 'comer', 'corner']) {
-      expect((await change(username, owner)).response?.status).toBe(200);
-      expect((await getProfile(owner)).username).toBe(username);
-    }
-  });
-
-  test('makes the old username available to others', async () => {
-    await change('before');
-    expect((await change('before', await app.register())).error).toMatchObject({ status: 409 });
-    await change('afterwards');
-    expect((await change('before', await app.register())).response?.status).toBe(200);
-  });
-
-  test('accepts one of twelve concurrent requests for confusable usernames', async () => {
-    const users = await Promise.all(Array.from({ length: 12 }, () => app.register()));
-    const spellings = ['popular', 'POPULAR', 'ｐｏｐｕｌａｒ', 'popu1ar'];
-    // Holds the write lock, so that every request checks the username before the first one changes it.
-    const [responses] = await Promise.all([
-      Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
-      transact(app.context.engine, () => sleep(150)),
-    ]);
-    const rejected = responses.filter(({ response }) => response?.status !== 200);
-    expect(rejected).toHaveLength(11);
-    for (const { error } of rejected) {
-      expect(error).toMatchObject({ status: 409, code: 'username_taken' });
-    }
-  });
-});
-
 describe('changeBio', () => {
   let user: TestUser;
   const change = (bio: string) => api.changeBio({ client: user.client, body: { bio } });
@@ -379,132 +241,5 @@ describe('changeBio', () => {
     const { error } = await change(bio);
     expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/bio' }] });
     expect((await getProfile(user)).bio).toBe('Still here.');
-  });
-});
-
-describe('changePassword', () => {
-  let user: TestUser;
-  const newPassword = 'staple of the north wind';
-  const change = (
-    { client, password }: TestUser,
-    body: { currentPassword?: string; newPassword?: string } = {},
-  ) => api.changePassword({ client, body: { currentPassword: password, newPassword, ...body } });
-
-  beforeEach(async () => {
-    user = await app.register();
-  });
-
-  test('replaces the old password with the new one', async () => {
-    const { data, response } = await change(user);
-    expect(response?.status).toBe(200);
-    expect(data).toEqual({
-      message: 'Your password has been changed, and every other session has ended.',
-    });
-    expect((await login(user, user.password)).response?.status).toBe(401);
-    expect((await login(user, newPassword)).response?.status).toBe(200);
-  });
-
-  test('ends every other session of the account and keeps the caller’s', async () => {
-    const others = await Promise.all([1, 2].map(() => login(user, user.password)));
-    const stranger = await app.register();
-    await change(user);
-    for (const { data } of others) expect(await getProfileStatus(data?.access_token)).toBe(401);
-    expect(await getProfileStatus(user.token)).toBe(200);
-    expect(await getProfileStatus(stranger.token)).toBe(200);
-  });
-
-  test('rejects a wrong current password and changes nothing', async () => {
-    const other = await login(user, user.password);
-    for (const currentPassword of ['not the right one', `${user.password} `, newPassword]) {
-      const { error } = await change(user, { currentPassword });
-      expect(error).toMatchObject({
-        status: 403,
-        code: 'current_password_incorrect',
-        errors: [{ pointer: '/currentPassword' }],
-      });
-    }
-    expect(await getProfileStatus(other.data?.access_token)).toBe(200);
-    expect((await login(user, newPassword)).response?.status).toBe(401);
-    expect((await login(user, user.password)).response?.status).toBe(200);
-  });
-
-  test.each<[string, string | ((user: TestUser) => string), string]>([
-    ['of 7 characters', '7 chars', 'invalid_request'],
-    ['of 8 characters that NFC composes to 7', '7 char\u0065\u0301', 'password_invalid'],
-    ['of 257 characters', 'x'.repeat(257), 'invalid_request'],
-    ['that is common', 'Football1', 'password_too_common'],
-    ['that is the email address', ({ email }) => email.toUpperCase(), 'password_names_you'],
-  ])('rejects a new password %s, even if the current one is wrong', async (_, invalid, code) => {
-    const password = typeof invalid === 'string' ? invalid : invalid(user);
-    for (const currentPassword of [user.password, 'not the right one']) {
-      const { error } = await change(user, { currentPassword, newPassword: password });
-      expect(error).toMatchObject({ status: 400, code, errors: [{ pointer: '/newPassword' }] });
-    }
-    expect((await login(user, user.password)).response?.status).toBe(200);
-  });
-
-  test('rejects a new password that is the username', async () => {
-    const gertrude = await app.register('gertrude.s');
-    const { error } = await change(gertrude, { newPassword: 'Gertrude.S' });
-    expect(error).toMatchObject({
-      status: 400,
-      code: 'password_names_you',
-      errors: [{ pointer: '/newPassword' }],
-    });
-  });
-
-  test('accepts new passwords of 8 and of 256 characters', async () => {
-    for (const password of ['8 charac', '🗝'.repeat(256)]) {
-      const newUser = await app.register();
-      expect((await change(newUser, { newPassword: password })).response?.status).toBe(200);
-      expect((await login(newUser, password)).response?.status).toBe(200);
-    }
-  });
-
-  test('accepts one of twenty concurrent requests', async () => {
-    const passwords = Array.from({ length: 20 }, (_, i) => `new password ${i}`);
-    // On a busy machine, requests wait too long for password hashing. They have changed nothing.
-    const responses = await Promise.all(
-      passwords.map((newPassword) => retryWhileUnavailable(() => change(user, { newPassword }))),
-    );
-    const statuses = responses.map(({ response }) => response?.status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    expect(statuses.filter((status) => status === 403)).toHaveLength(19);
-    const accepted = passwords[statuses.indexOf(200)] ?? '';
-    expect((await login(user, accepted)).response?.status).toBe(200);
-  });
-
-  test('leaves no session from logins that verified the old password concurrently', async () => {
-    const logins = Array.from({ length: 12 }, async (_, i) => {
-      await sleep(i * 8);
-      return login(user, user.password);
-    });
-    await sleep(20);
-    const { response } = await change(user);
-    expect(response?.status).toBe(200);
-    const responses = await Promise.all(logins);
-    for (const { data } of responses) {
-      if (data) expect(await getProfileStatus(data.access_token)).toBe(401);
-    }
-    expect((await login(user, user.password)).response?.status).toBe(401);
-    const sessions = app.context.engine.db
-      .selectFrom('sessions')
-      .innerJoin('users', 'users.pk', 'sessions.user_pk')
-      .select('sessions.pk')
-      .where('users.user_id', '=', user.userId);
-    expect(await sessions.execute()).toHaveLength(1);
-  });
-});
-
-describe('setPassword', () => {
-  test('ends every session of the account', async () => {
-    const user = await app.register();
-    const newPassword = 'staple of the north wind';
-    const other = await login(user, user.password);
-    expect(await setPassword(app.context.engine, user.email, newPassword)).toBe(true);
-    for (const token of [user.token, other.data?.access_token]) {
-      expect(await getProfileStatus(token)).toBe(401);
-    }
-    expect((await login(user, newPassword)).response?.status).toBe(200);
   });
 });

@@ -67,10 +67,10 @@ const expectRateLimited = ({ error, response }: Result, maxSeconds: number) => {
 const remaining = ({ response }: Result) =>
   `${response?.headers.get('ratelimit-remaining')} of ${response?.headers.get('ratelimit-limit')}`;
 
-describe('Login', () => {
-  const login = (email: string, password: string, client: string) =>
-    api.login({ client: app.client(), headers: from(client), body: { email, password } });
+const login = (email: string, password: string, client: string, target = app) =>
+  api.login({ client: target.client(), headers: from(client), body: { email, password } });
 
+describe('Login', () => {
   test('rejects attempts after 30 failures, for the same email address and client', async () => {
     const [user, other, client] = [await app.register(), await app.register(), newClient()];
     // Concurrently, to check that attempts are counted before they fail.
@@ -125,8 +125,6 @@ describe('Login', () => {
 });
 
 describe('Login from many addresses', () => {
-  const login = (email: string, password: string, client: string) =>
-    api.login({ client: app.client(), headers: from(client), body: { email, password } });
   /** Fails logins from networks of their own, so that only the account has many failures. */
   const failLogins = (email: string, count: number) =>
     repeat(count, (i) => login(email, 'a wrong one', `2001:db8:${i.toString(16)}::1`));
@@ -177,12 +175,10 @@ describe('Login from many addresses', () => {
 
   test('counts failed and delayed logins in the metrics', async () => {
     await using measured = await startApp({ ...settings, METRICS_TOKEN: 'sesame' });
-    const attempt = (i: number) =>
-      api.login({
-        client: measured.client(),
-        headers: from(`2001:db8:${i.toString(16)}::1`),
-        body: { email: 'nobody@example.com', password: 'a wrong one' },
-      });
+    const attempt = (i: number) => {
+      const client = `2001:db8:${i.toString(16)}::1`;
+      return login('nobody@example.com', 'a wrong one', client, measured);
+    };
     await repeat(50, attempt);
     for (const i of [50, 51]) await attempt(i);
     const response = await measured.fetch('/metrics', {
@@ -352,9 +348,8 @@ test.skipIf(isPostgresql)(
   'The keys of the counters cannot be computed from an email address and a client',
   async () => {
     const client = newClient();
-    const body = { email: 'guessed@example.com', password: 'a wrong one' };
     const failLogin = async (target: TestApp) => {
-      await api.login({ client: target.client(), headers: from(client), body });
+      await login('guessed@example.com', 'a wrong one', client, target);
       const sqlite = new Sqlite(join(target.context.config.dataDir, 'limits.sqlite'));
       const keys = sqlite.prepare('SELECT key FROM login').pluck().all() as string[];
       sqlite.close();
@@ -370,7 +365,8 @@ test.skipIf(isPostgresql)(
 );
 
 describe.skipIf(isPostgresql)('Damaged counters', () => {
-  const body = { email: 'damaged@example.com', password: 'a wrong one' };
+  const failLogin = (target: TestApp) =>
+    login('damaged@example.com', 'a wrong one', '192.0.2.1', target);
   const damage: [string, (file: string) => Promise<void>][] = [
     ['overwritten', async (file) => writeFile(file, 'x'.repeat((await stat(file)).size))],
     ['truncated within a page', (file) => truncate(file, 1_000)],
@@ -415,13 +411,13 @@ describe.skipIf(isPostgresql)('Damaged counters', () => {
     const { dataDir, file } = await temporaryFolder(cleanup);
     {
       await using first = (await startLogged({ dataDir })).started;
-      await api.login({ client: first.client(), headers: from('192.0.2.1'), body });
+      await failLogin(first);
     }
     await change(file);
     const isEmpty = !existsSync(file) || (await stat(file)).size === 0;
     const { started, warnings } = await startLogged({ dataDir });
     cleanup.use(started);
-    const result = await api.login({ client: started.client(), headers: from('192.0.2.1'), body });
+    const result = await failLogin(started);
     expect(result.response?.status).toBe(401);
     expect(remaining(result)).toBe('29 of 30');
     expect(warnings).toEqual(
@@ -438,21 +434,19 @@ describe.skipIf(isPostgresql)('Damaged counters', () => {
       cleanup.use(first);
       const { started: second } = await startLogged({ dataDir, runsMaintenance: false });
       cleanup.use(second);
-      const login = (on: TestApp) =>
-        api.login({ client: on.client(), headers: from('192.0.2.1'), body });
-      await login(first);
-      await login(second);
+      await failLogin(first);
+      await failLogin(second);
       checkpoint(file);
       await change(file);
-      const results = [await login(first), await login(second), await login(first)];
+      const results = [await failLogin(first), await failLogin(second), await failLogin(first)];
       expect(results.map(({ response }) => response?.status)).toEqual([401, 401, 401]);
       const before = Number(results[0]?.response?.headers.get('ratelimit-remaining'));
       // The changed bytes may be cached, so that the first process still counts in the old file.
       expect(before).toBeGreaterThanOrEqual(27);
       expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
       await first.context.housekeeping.run();
-      const next = await login(first);
-      expect(remaining(await login(second))).toBe(
+      const next = await failLogin(first);
+      expect(remaining(await failLogin(second))).toBe(
         `${Number(next.response?.headers.get('ratelimit-remaining')) - 1} of 30`,
       );
     },

@@ -1,9 +1,10 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
+import { type Person, register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
+import { createSpace } from '../support/spaces.ts';
 
 // Each worker caches search results. These tests write through one worker and read through both, so that each worker
 // must notice the writes of the other.
@@ -13,14 +14,6 @@ beforeAll(async () => {
   server = await startServer({ WORKERS: '2' });
 }, 60_000);
 afterAll(() => server[Symbol.asyncDispose]());
-
-const clientWith = (token?: string) =>
-  createClient(createConfig({ baseUrl: server.url, ...(token && { auth: token }) }));
-const register = async (username: string) => {
-  const body = { username, email: `${username}@example.com`, password: 'correct horse battery' };
-  const { data } = await api.register({ client: clientWith(), body, throwOnError: true });
-  return clientWith(data.access_token);
-};
 
 /** Sends a request on a new connection, so that any worker may receive it. */
 const get = (path: string) =>
@@ -40,8 +33,8 @@ const getRepeatedly = async (path: string) => {
 };
 
 describe('The next search in every worker', () => {
-  let ann: Awaited<ReturnType<typeof register>>;
-  let ben: Awaited<ReturnType<typeof register>>;
+  let ann: Person;
+  let ben: Person;
   let space: Space;
   const paths = ['/api/spaces/search?q=lighthouse', '/api/spaces/tag/beacon'];
   const expectFromAllWorkers = async (expected: object[]) => {
@@ -51,19 +44,13 @@ describe('The next search in every worker', () => {
   };
 
   beforeAll(async () => {
-    ann = await register('ann');
-    ben = await register('ben');
+    ann = await register(server.url, 'ann');
+    ben = await register(server.url, 'ben');
   });
 
   test('finds a new space', async () => {
     await expectFromAllWorkers([]);
-    const body = {
-      title: 'Lighthouse keepers',
-      description: '',
-      visibility: 'public' as const,
-      tags: ['Beacon'],
-    };
-    space = (await api.createSpace({ client: ann, body, throwOnError: true })).data;
+    space = await createSpace(ann, { title: 'Lighthouse keepers', tags: ['Beacon'] });
     await expectFromAllWorkers([{ space_id: space.space_id, participant_count: 1 }]);
   });
 
@@ -73,40 +60,43 @@ describe('The next search in every worker', () => {
     await expect.poll(() => getRepeatedly(path), { timeout: 20_000 }).toEqual(expected);
     const misspelt = '/api/spaces/search?q=lihgtship';
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
-    const body = { title: 'Lightship', description: '', visibility: 'public' as const, tags: [] };
-    const { data } = await api.createSpace({ client: ann, body, throwOnError: true });
-    const found = Array(8).fill([expect.objectContaining({ space_id: data.space_id })]);
+    const lightship = await createSpace(ann, { title: 'Lightship' });
+    const found = Array(8).fill([expect.objectContaining({ space_id: lightship.space_id })]);
     await expect.poll(() => getRepeatedly(misspelt), { timeout: 20_000 }).toEqual(found);
-    await api.deleteSpace({ client: ann, path: data, throwOnError: true });
+    await api.deleteSpace({ client: ann.client, path: lightship, throwOnError: true });
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
   });
 
   test('returns the participant count after users join and leave', async () => {
     const path = { space_id: space.space_id };
-    await api.joinSpace({ client: ben, path, body: {}, throwOnError: true });
+    await api.joinSpace({ client: ben.client, path, body: {}, throwOnError: true });
     await expectFromAllWorkers([{ participant_count: 2 }]);
-    await api.leaveSpace({ client: ben, path, throwOnError: true });
+    await api.leaveSpace({ client: ben.client, path, throwOnError: true });
     await expectFromAllWorkers([{ participant_count: 1 }]);
   });
 
   test('returns a new description and new tags', async () => {
     const path = { space_id: space.space_id };
     const body = { description: 'Lamps and lenses.', tags: ['Beacon', 'Sea'] };
-    await api.updateSpace({ client: ann, path, body, throwOnError: true });
+    await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
     await expectFromAllWorkers([
       { description: 'Lamps and lenses.', tags: [{ tag_name: 'Beacon' }, { tag_name: 'Sea' }] },
     ]);
   });
 
   test('returns the creator’s new username', async () => {
-    await api.changeUsername({ client: ann, body: { username: 'anna' }, throwOnError: true });
+    await api.changeUsername({
+      client: ann.client,
+      body: { username: 'anna' },
+      throwOnError: true,
+    });
     await expectFromAllWorkers([{ creator: { username: 'anna' } }]);
   });
 
   test('finds a space only while it is public', async () => {
     const path = { space_id: space.space_id };
     const change = (visibility: 'public' | 'private') =>
-      api.updateSpace({ client: ann, path, body: { visibility }, throwOnError: true });
+      api.updateSpace({ client: ann.client, path, body: { visibility }, throwOnError: true });
     await change('private');
     await expectFromAllWorkers([]);
     await change('public');
@@ -114,7 +104,7 @@ describe('The next search in every worker', () => {
   });
 
   test('does not find spaces of a deleted account', async () => {
-    await api.deleteAccount({ client: ann, throwOnError: true });
+    await api.deleteAccount({ client: ann.client, throwOnError: true });
     await expectFromAllWorkers([]);
   });
 });

@@ -11,7 +11,7 @@ import { assertConsistent } from '../support/consistency.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, getError, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 let app: TestApp;
 /** Is suspended in most tests. */
@@ -289,7 +289,7 @@ describe('A suspension during requests of the account', () => {
     () => api.listMessages({ client: user.client, query: { space_id: foreignSpace.space_id } }),
     () => sendTo(user, foreignSpace.space_id),
     async () => {
-      const body = { title: 'Racing', description: '', visibility: 'public' as const, tags: [] };
+      const body = spaceCreation({ title: 'Racing' });
       const result = await api.createSpace({ client: user.client, body });
       if (result.data) created.push(result.data.space_id);
       return result;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { uploadAvatar } from '../support/avatar.ts';
 import { getError } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -37,16 +37,12 @@ describe('getUser', () => {
     const { data: profile } = await api.getProfile({ client, throwOnError: true });
     await api.changeUsername({ client, body: { username: 'Zoë.2' }, throwOnError: true });
     await api.changeBio({ client, body: { bio: 'Two\nlines, "quoted".' }, throwOnError: true });
-    const { data } = await api.changeProfilePicture({
-      client,
-      body: { avatar: await avatarFile() },
-      throwOnError: true,
-    });
+    const avatarUrl = await uploadAvatar({ client });
     expect(await getUser(ben, profile.user_id)).toEqual({
       user_id: profile.user_id,
       username: 'Zoë.2',
       bio: 'Two\nlines, "quoted".',
-      profile_picture: data.profile_picture,
+      profile_picture: avatarUrl,
       created_at: profile.created_at,
     });
   });

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { avatarFile } from '../support/avatar.ts';
+import { uploadAvatar } from '../support/avatar.ts';
+import { register } from '../support/client.ts';
 import { runCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
@@ -67,54 +67,32 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     timeout: 60_000,
   }, async () => {
     const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
-    const bucket = settings.AVATARS_BUCKET;
-    const listObjects = async () => {
-      const { Contents = [] } = await s3.client.send(new ListObjectsV2Command({ Bucket: bucket }));
-      return Contents.map(({ Key }) => Key);
-    };
+    const listKeys = () => s3.listKeys(settings.AVATARS_BUCKET);
     await using server = await startServer({ ...settings, WORKERS: '2' });
+    const ada = await register(server.url, 'ada');
     const run = (command: string) =>
-      runCommand(`commands/${command}`, ['ada@example.com'], {
+      runCommand(`commands/${command}`, [ada.email], {
         ...settings,
         DATA_DIR: server.dataDir,
       });
-    const register = await fetch(`${server.url}/api/auth/register`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        username: 'ada',
-        email: 'ada@example.com',
-        password: 'correct horse battery',
-      }),
-    });
-    const { access_token } = await register.json();
-    const upload = async () => {
-      const body = new FormData();
-      body.set('avatar', await avatarFile(), 'avatar.png');
-      return fetch(`${server.url}/api/profile/picture`, {
-        method: 'PUT',
-        headers: { authorization: `Bearer ${access_token}` },
-        body,
-      });
-    };
-    await upload();
-    expect(await listObjects()).toHaveLength(2);
+    await uploadAvatar(ada);
+    expect(await listKeys()).toHaveLength(2);
     expect(await run('remove-avatar')).toMatchObject({ code: 0, stderr: '' });
-    expect(await listObjects()).toEqual(['default.webp']);
+    expect(await listKeys()).toEqual(['default.webp']);
 
-    const { profile_picture } = await (await upload()).json();
-    expect((await fetch(profile_picture)).status).toBe(200);
+    const avatarUrl = await uploadAvatar(ada);
+    expect((await fetch(avatarUrl)).status).toBe(200);
     await run('suspend-account');
     await s3.kill();
     const failed = await run('delete-account');
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(/^The account [^\n]+ECONNREFUSED[^\n]+\n$/);
     await s3.start();
-    expect(await listObjects()).toHaveLength(2);
+    expect(await listKeys()).toHaveLength(2);
     // As after a crash: a server that starts later deletes it.
     await server.kill();
     await using other = await startServer({ ...settings, DATA_DIR: server.dataDir });
-    await expect.poll(listObjects, { timeout: 20_000 }).toEqual(['default.webp']);
-    expect((await fetch(`${other.url}${new URL(profile_picture).pathname}`)).status).toBe(404);
+    await expect.poll(listKeys, { timeout: 20_000 }).toEqual(['default.webp']);
+    expect((await fetch(`${other.url}${new URL(avatarUrl).pathname}`)).status).toBe(404);
   });
 });

@@ -2,22 +2,41 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDiscardedAvatars } from '../../server/avatars/discarded-avatars.ts';
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
+import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+
+let dataDir: string;
+let engine: Engine;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));
+  engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+});
+afterEach(async () => {
+  await engine.close();
+  await rm(dataDir, { recursive: true });
+});
+
+/** Adds discarded avatars that are due for removal. Returns their names. */
+async function discardAvatars(count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, newAvatarName);
+  for (const avatar of names) {
+    const values = { avatar, remove_after: '2026-01-01T00:00:00.000Z' };
+    await engine.db.insertInto('discarded_avatars').values(values).execute();
+  }
+  return names;
+}
+
+async function listDiscarded(): Promise<string[]> {
+  const rows = await engine.db.selectFrom('discarded_avatars').select('avatar').execute();
+  return rows.map(({ avatar }) => avatar);
+}
 
 describe('removeDiscardedAvatars', () => {
   test('removes the other avatars if one cannot be removed, and reports an error', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));
-    await using cleanup = new AsyncDisposableStack();
-    cleanup.defer(() => rm(dataDir, { recursive: true }));
-    const engine = cleanup.use(await openDatabase({ dataDir }, { runsMaintenance: false }));
-    const names = Array.from({ length: 1_200 }, newAvatarName);
-    for (const avatar of names) {
-      const values = { avatar, remove_after: '2026-01-01T00:00:00.000Z' };
-      await engine.db.insertInto('discarded_avatars').values(values).execute();
-    }
+    const names = await discardAvatars(1_200);
     const undeletable = new Set([names.toSorted()[0], names.toSorted()[700]]);
     const removed: string[] = [];
     const avatars = {
@@ -28,23 +47,15 @@ describe('removeDiscardedAvatars', () => {
     } as AvatarStore;
     await expect(removeDiscardedAvatars(engine, avatars)).rejects.toBeInstanceOf(AggregateError);
     expect(removed.sort()).toEqual(names.filter((each) => !undeletable.has(each)).sort());
-    const remaining = await engine.db.selectFrom('discarded_avatars').select('avatar').execute();
-    expect(new Set(remaining.map(({ avatar }) => avatar))).toEqual(undeletable);
+    expect(new Set(await listDiscarded())).toEqual(undeletable);
 
     undeletable.clear();
     await removeDiscardedAvatars(engine, avatars);
-    expect(await engine.db.selectFrom('discarded_avatars').selectAll().execute()).toEqual([]);
+    expect(await listDiscarded()).toEqual([]);
   });
 
   test('stops after some slow failures, so that other housekeeping does not wait', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'discarded-'));
-    await using cleanup = new AsyncDisposableStack();
-    cleanup.defer(() => rm(dataDir, { recursive: true }));
-    const engine = cleanup.use(await openDatabase({ dataDir }, { runsMaintenance: false }));
-    for (let i = 0; i < 100; i += 1) {
-      const values = { avatar: newAvatarName(), remove_after: '2026-01-01T00:00:00.000Z' };
-      await engine.db.insertInto('discarded_avatars').values(values).execute();
-    }
+    await discardAvatars(100);
     let attempts = 0;
     const avatars = {
       async remove() {
@@ -55,7 +66,6 @@ describe('removeDiscardedAvatars', () => {
     } as Partial<AvatarStore> as AvatarStore;
     await expect(removeDiscardedAvatars(engine, avatars)).rejects.toBeInstanceOf(AggregateError);
     expect(attempts).toBeLessThan(5);
-    const remaining = await engine.db.selectFrom('discarded_avatars').select('avatar').execute();
-    expect(remaining).toHaveLength(100);
+    expect(await listDiscarded()).toHaveLength(100);
   });
 });

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { stripMetadata } from '../../server/avatars/metadata.ts';
 import { renderAvatar } from '../../server/avatars/rendering.ts';
 import { DomainError, type ErrorCode } from '../../server/errors.ts';
-import { pngChunk, webpChunks } from '../support/image-chunks.ts';
+import { loopingExif, pngChunk, webpChunks } from '../support/image-chunks.ts';
 import { randomNumbers } from '../support/random.ts';
 
 type Colour = [red: number, green: number, blue: number];
@@ -376,15 +376,9 @@ function blankPng(width: number, height: number): Buffer {
   ]);
 }
 
-/** Returns an image whose EXIF directory refers to itself in each of its 5,400 entries. */
+/** Returns an image with a `loopingExif`. */
 async function exifBomb(format: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
-  const entries = 5400;
-  const tiff = Buffer.alloc(10 + entries * 12 + 4);
-  tiff.write('II*\0\x08\0\0\0', 'latin1');
-  tiff.writeUInt16LE(entries, 8);
-  for (let at = 10; at < 10 + entries * 12; at += 12) {
-    tiff.set([0x69, 0x87, 4, 0, 1, 0, 0, 0, 8, 0, 0, 0], at);
-  }
+  const tiff = loopingExif();
   const image = await quarters(64, 64).toFormat(format).toBuffer();
   if (format === 'png') return insertChunk(image, 'eXIf', tiff);
   if (format === 'jpeg') {

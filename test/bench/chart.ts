@@ -1,6 +1,6 @@
 import * as echarts from 'echarts';
 import { formatSpaces } from './latency.ts';
-import { formatNumber, type Results } from './report.ts';
+import { type Comparison, type Figure, formatNumber, type Results } from './report.ts';
 
 const OURS = '#0f766e';
 const OTHER = '#cbd5e1';
@@ -8,6 +8,15 @@ const INK = '#1e293b';
 const FAINT = '#64748b';
 const FONT = 'Helvetica, Arial, sans-serif';
 const [WIDTH, HEIGHT] = [1080, 680];
+
+/** The parts of a diagram within the chart. Each has axes and a grid with the same index. */
+interface Diagram {
+  title: object;
+  grid: object;
+  xAxis: object;
+  yAxis: object;
+  series: object[];
+}
 
 /** Draws the results as SVG: requests per second against the constant route, and latencies against PostgreSQL. */
 export function drawChart({ figures, comparisons, spaces, machine }: Results): string {
@@ -19,55 +28,12 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
   });
   const constant = figures.filter(({ name }) => name.endsWith('against the constant route'));
   const postgres = comparisons.find(({ id }) => id === 'postgres');
-  const classes = postgres?.rows ?? [];
-  const heading = (text: string, subtext: string, left: number) => ({
-    text,
-    subtext,
-    left,
-    top: 16,
-    textStyle: { fontSize: 16, color: INK, fontFamily: FONT },
-    subtextStyle: { fontSize: 12, color: FAINT, fontFamily: FONT, lineHeight: 16 },
-  });
-  const names = (data: string[], gridIndex: number) => ({
-    type: 'category' as const,
-    data,
-    gridIndex,
-    inverse: true,
-    axisLine: { show: false },
-    axisTick: { show: false },
-    axisLabel: { color: INK, fontSize: 12, fontFamily: FONT },
-  });
-  const axisLabel = { color: FAINT, fontSize: 11, fontFamily: FONT };
-  const splitLine = { lineStyle: { color: '#eef2f6' } };
-  const milliseconds = (column: 'in process' | 'ts_rank') => {
-    const i = postgres?.columns.indexOf(column) ?? -1;
-    return classes.map(({ values }) => values[i] as number);
-  };
-  const maxPercent = Math.ceil(Math.max(100, ...constant.map(({ value }) => value)) / 20) * 20;
-  const minMilliseconds = Math.min(...milliseconds('in process'), ...milliseconds('ts_rank'));
-  const axisStart = 10 ** Math.floor(Math.log10(minMilliseconds / 2));
-  const label = {
-    show: true,
-    position: 'right' as const,
-    color: INK,
-    fontSize: 11,
-    fontFamily: FONT,
-  };
-
+  const diagrams = [throughputDiagram(constant, spaces, 0), latencyDiagram(postgres, 1)];
   chart.setOption({
     animation: false,
     backgroundColor: '#ffffff',
     title: [
-      heading(
-        `Requests per second at ${formatSpaces(spaces)} spaces`,
-        'in percent of the same application returning the same bytes from memory',
-        20,
-      ),
-      heading(
-        'Milliseconds per query, logarithmic',
-        'the twenty best, same rows, same machine, one query at a time',
-        560,
-      ),
+      ...diagrams.map(({ title }) => title),
       {
         text: machine,
         left: 20,
@@ -85,80 +51,136 @@ export function drawChart({ figures, comparisons, spaces, machine }: Results): s
       textStyle: { color: INK, fontSize: 12, fontFamily: FONT },
       data: ['this service', 'PostgreSQL ts_rank'],
     },
-    grid: [
-      { left: 160, width: 300, top: 84, height: 300 },
-      { left: 760, width: 270, top: 84, height: 520 },
-    ],
-    xAxis: [
-      {
-        type: 'value',
-        gridIndex: 0,
-        min: 0,
-        max: maxPercent,
-        splitLine,
-        axisLabel: { ...axisLabel, formatter: '{value} %' },
-      },
-      {
-        type: 'log',
-        min: axisStart,
-        startValue: axisStart,
-        gridIndex: 1,
-        splitLine,
-        axisLabel: { ...axisLabel, formatter: (value: number) => `${value} ms` },
-      },
-    ],
-    yAxis: [
-      names(
-        constant.map(({ name }) => name.replace(', against the constant route', '')),
-        0,
-      ),
-      names(
-        classes.map(({ name }) => name),
-        1,
-      ),
-    ],
-    series: [
-      {
-        type: 'bar',
-        data: constant.map(({ value }) => value),
-        barWidth: 26,
-        xAxisIndex: 0,
-        yAxisIndex: 0,
-        itemStyle: { color: OURS, borderRadius: [0, 4, 4, 0] },
-        showBackground: true,
-        backgroundStyle: { color: '#f1f5f9', borderRadius: [0, 4, 4, 0] },
-        label: {
-          ...label,
-          fontSize: 13,
-          formatter: ({ value }: { value: number }) => `${formatNumber(value)} %`,
-        },
-      },
-      {
-        name: 'this service',
-        type: 'bar',
-        data: milliseconds('in process'),
-        barGap: '10%',
-        xAxisIndex: 1,
-        yAxisIndex: 1,
-        itemStyle: { color: OURS, borderRadius: [0, 3, 3, 0] },
-        label: { ...label, formatter: ({ value }: { value: number }) => formatNumber(value) },
-      },
-      {
-        name: 'PostgreSQL ts_rank',
-        type: 'bar',
-        data: milliseconds('ts_rank'),
-        xAxisIndex: 1,
-        yAxisIndex: 1,
-        itemStyle: { color: OTHER, borderRadius: [0, 3, 3, 0] },
-        label: {
-          ...label,
-          color: FAINT,
-          formatter: ({ value }: { value: number }) => formatNumber(value),
-        },
-      },
-    ],
+    grid: diagrams.map(({ grid }) => grid),
+    xAxis: diagrams.map(({ xAxis }) => xAxis),
+    yAxis: diagrams.map(({ yAxis }) => yAxis),
+    series: diagrams.flatMap(({ series }) => series),
   });
   const svg = chart.renderToSVGString();
   chart.dispose();
   return svg;
+}
+
+function throughputDiagram(figures: readonly Figure[], spaces: number, index: number): Diagram {
+  const maxPercent = Math.ceil(Math.max(100, ...figures.map(({ value }) => value)) / 20) * 20;
+  return {
+    title: heading(
+      `Requests per second at ${formatSpaces(spaces)} spaces`,
+      'in percent of the same application returning the same bytes from memory',
+      20,
+    ),
+    grid: { left: 160, width: 300, top: 84, height: 300 },
+    xAxis: {
+      type: 'value',
+      gridIndex: index,
+      min: 0,
+      max: maxPercent,
+      splitLine,
+      axisLabel: { ...axisLabel, formatter: '{value} %' },
+    },
+    yAxis: nameAxis(
+      figures.map(({ name }) => name.replace(', against the constant route', '')),
+      index,
+    ),
+    series: [
+      {
+        type: 'bar',
+        data: figures.map(({ value }) => value),
+        barWidth: 26,
+        xAxisIndex: index,
+        yAxisIndex: index,
+        itemStyle: { color: OURS, borderRadius: [0, 4, 4, 0] },
+        showBackground: true,
+        backgroundStyle: { color: '#f1f5f9', borderRadius: [0, 4, 4, 0] },
+        label: {
+          ...valueLabel,
+          fontSize: 13,
+          formatter: ({ value }: { value: number }) => `${formatNumber(value)} %`,
+        },
+      },
+    ],
+  };
+}
+
+function latencyDiagram(postgres: Comparison | undefined, index: number): Diagram {
+  const rows = postgres?.rows ?? [];
+  const milliseconds = (column: 'in process' | 'ts_rank') => {
+    const i = postgres?.columns.indexOf(column) ?? -1;
+    return rows.map(({ values }) => values[i] as number);
+  };
+  const [ours, reference] = [milliseconds('in process'), milliseconds('ts_rank')];
+  const axisStart = 10 ** Math.floor(Math.log10(Math.min(...ours, ...reference) / 2));
+  const bars = {
+    type: 'bar',
+    xAxisIndex: index,
+    yAxisIndex: index,
+  };
+  const label = {
+    ...valueLabel,
+    formatter: ({ value }: { value: number }) => formatNumber(value),
+  };
+  return {
+    title: heading(
+      'Milliseconds per query, logarithmic',
+      'the twenty best, same rows, same machine, one query at a time',
+      560,
+    ),
+    grid: { left: 760, width: 270, top: 84, height: 520 },
+    xAxis: {
+      type: 'log',
+      min: axisStart,
+      startValue: axisStart,
+      gridIndex: index,
+      splitLine,
+      axisLabel: { ...axisLabel, formatter: (value: number) => `${value} ms` },
+    },
+    yAxis: nameAxis(
+      rows.map(({ name }) => name),
+      index,
+    ),
+    series: [
+      {
+        ...bars,
+        name: 'this service',
+        data: ours,
+        barGap: '10%',
+        itemStyle: { color: OURS, borderRadius: [0, 3, 3, 0] },
+        label,
+      },
+      {
+        ...bars,
+        name: 'PostgreSQL ts_rank',
+        data: reference,
+        itemStyle: { color: OTHER, borderRadius: [0, 3, 3, 0] },
+        label: { ...label, color: FAINT },
+      },
+    ],
+  };
+}
+
+const axisLabel = { color: FAINT, fontSize: 11, fontFamily: FONT };
+const splitLine = { lineStyle: { color: '#eef2f6' } };
+const valueLabel = { show: true, position: 'right', color: INK, fontSize: 11, fontFamily: FONT };
+
+function heading(text: string, subtext: string, left: number): object {
+  return {
+    text,
+    subtext,
+    left,
+    top: 16,
+    textStyle: { fontSize: 16, color: INK, fontFamily: FONT },
+    subtextStyle: { fontSize: 12, color: FAINT, fontFamily: FONT, lineHeight: 16 },
+  };
+}
+
+function nameAxis(names: string[], gridIndex: number): object {
+  return {
+    type: 'category',
+    data: names,
+    gridIndex,
+    inverse: true,
+    axisLine: { show: false },
+    axisTick: { show: false },
+    axisLabel: { color: INK, fontSize: 12, fontFamily: FONT },
+  };
 }

@@ -75,14 +75,16 @@ export async function copyData(dataDir: string): Promise<DataCopy> {
 }
 
 async function importSpaces(dataDir: string, spaces: number): Promise<void> {
-  console.log(`  building a service of ${count(spaces)} spaces`);
+  console.log(`  building a service of ${spaces.toLocaleString('en')} spaces`);
   const unfinished = `${dataDir}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   const { records, seconds } = await importRecords(
     { DATA_DIR: unfinished },
     recordsOfService(spaces),
   );
-  console.log(`  ${count(records)} records in ${Math.round(seconds)} s; merging the index`);
+  console.log(
+    `  ${records.toLocaleString('en')} records in ${Math.round(seconds)} s; merging the index`,
+  );
   await using server = await startServer({ DATA_DIR: unfinished });
   await waitUntilIdle(server.child);
   await server.stop();
@@ -113,10 +115,10 @@ export async function importRecords(
       await Promise.race([once(child.stdin, 'drain'), ended]);
     }
     if (child.exitCode !== null) break;
-    if (records % 10_000 === 0) progress(`  importing: ${count(records)} records`);
+    if (records % 10_000 === 0) progress(`  importing: ${records.toLocaleString('en')} records`);
   }
   child.stdin.end();
-  progress(`  importing: ${count(records)} records read`);
+  progress(`  importing: ${records.toLocaleString('en')} records read`);
   const [code] = await ended;
   progress('');
   if (code !== 0) throw new Error(`The import exited with code ${code}.`);
@@ -179,8 +181,4 @@ export function* chunksOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
 /** Replaces the last progress message. Prints nothing if standard error is not a terminal. */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
-}
-
-function count(number: number): string {
-  return number.toLocaleString('en');
 }

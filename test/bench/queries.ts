@@ -3,7 +3,7 @@ import { type Random, seededRandom, zipf } from './random.ts';
 import { rangeOfPrefix } from './sorted-words.ts';
 import { mistype } from './vocabulary.ts';
 
-/** PerDatabase of text queries. */
+/** The name of a class of text queries. */
 export type QueryClass = keyof ReturnType<typeof drawQueries>;
 export type Queries = Record<QueryClass, string[]>;
 

@@ -48,7 +48,7 @@ export function machine(): string {
 }
 
 /** Returns whether a figure reaches its target; undefined without a target. */
-export function isTargetReached({ value, target }: Figure): boolean | undefined {
+function isTargetReached({ value, target }: Figure): boolean | undefined {
   if (!target) return undefined;
   return 'min' in target ? value >= target.min : value <= target.max;
 }
@@ -102,7 +102,7 @@ function printTable(head: string[], rows: string[][]): void {
 }
 
 /** Formats a number with its unit, to three digits. */
-export function formatAmount(value: number, unit: Figure['unit']): string {
+function formatAmount(value: number, unit: Figure['unit']): string {
   return unit === '%' || unit === 'x'
     ? `${formatNumber(value)}${unit === 'x' ? ' x' : ' %'}`
     : `${formatNumber(value)} ${unit}`;

@@ -1,5 +1,5 @@
 /** Returns the index of the first word that is not less than `word`. */
-export function lowerBound(sorted: readonly string[], word: string): number {
+function lowerBound(sorted: readonly string[], word: string): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {

@@ -8,6 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { runCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { startProcess } from '../support/processes.ts';
 
 /** More text than the buffers of a pipe hold. */
@@ -27,8 +28,7 @@ test('An export to a pipe that nobody reads does not hold a snapshot of the data
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'export-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  const input = [...records()].map((record) => `${JSON.stringify(record)}\n`).join('');
-  await runCommand('commands/import', ['-'], { DATA_DIR }, input);
+  await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson(records()));
   const before = await readdir(DATA_DIR);
   const sqlite = cleanup.adopt(new Sqlite(databaseFile(DATA_DIR)), (each) => void each.close());
   sqlite.pragma('journal_mode = WAL');
@@ -61,8 +61,7 @@ test('An export to a closed pipe fails with one line', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'export-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  const input = [...records()].map((record) => `${JSON.stringify(record)}\n`).join('');
-  await runCommand('commands/import', ['-'], { DATA_DIR }, input);
+  await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson(records()));
   const script =
     'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
   await using running = startProcess('bash', ['-c', script], { DATA_DIR });

@@ -2,10 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ada } from '../exchange/records.ts';
 import { runCommand } from '../support/commands.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { startProcess } from '../support/processes.ts';
 
-const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
 const bread = { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' };
 const hello = {
   type: 'message',
@@ -23,7 +24,6 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const toText = (records: object[]) => records.map((each) => `${JSON.stringify(each)}\n`).join('');
 const toUtf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
 
 /** Imports the content of a file, or of standard input. */
@@ -46,7 +46,7 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
     const separators = '\n\r\r\n\t\u2028\u2029 ';
     const message = { ...hello, text: `one${separators}two` };
     const space = { ...bread, description: `one\n\u2028\u2029two` };
-    expect((await importContent(source, toText([ada, space, message]))).stderr).toBe('');
+    expect((await importContent(source, toNdjson([ada, space, message]))).stderr).toBe('');
     const before = await exportText();
     expect(before).toContain('one\\n\\r\\r\\n\\t\u2028\u2029 two');
     await rm(DATA_DIR, { recursive: true });
@@ -55,7 +55,7 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
   });
 
   test('accepts a byte order mark at the beginning', async () => {
-    const { code, stdout } = await importContent(source, `\ufeff${toText([ada, bread])}`);
+    const { code, stdout } = await importContent(source, `\ufeff${toNdjson([ada, bread])}`);
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^2 records added/),
@@ -63,13 +63,13 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
   });
 
   test('accepts a last line without a line break', async () => {
-    const { stdout } = await importContent(source, toText([ada, bread]).trimEnd());
+    const { stdout } = await importContent(source, toNdjson([ada, bread]).trimEnd());
     expect(stdout).toMatch(/^2 records added/);
   });
 
   test.each([
-    ['UTF-16', toUtf16(toText([ada]))],
-    ['Latin-1', Buffer.from(toText([{ ...ada, bio: 'Grüße' }]), 'latin1')],
+    ['UTF-16', toUtf16(toNdjson([ada]))],
+    ['Latin-1', Buffer.from(toNdjson([{ ...ada, bio: 'Grüße' }]), 'latin1')],
     ['a compressed file', Buffer.from('1f8b0800000000000003', 'hex')],
   ])('rejects %s instead of storing replacement characters', async (_, content) => {
     const { code, stderr } = await importContent(source, content);
@@ -80,7 +80,7 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
   });
 
   test('rejects a line of 100 MB in little memory, and skips it if asked', async () => {
-    const content = `${toText([ada])}{"type":"user","bio":"${'x'.repeat(100_000_000)}"}\n${toText([bread])}`;
+    const content = `${toNdjson([ada])}{"type":"user","bio":"${'x'.repeat(100_000_000)}"}\n${toNdjson([bread])}`;
     const rejected = await importContent(source, content);
     const reason = 'line 2: is longer than 262,144 bytes\n';
     expect(rejected).toMatchObject({ code: 1, stderr: reason + NOTHING });
@@ -91,7 +91,7 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
 
   test('prints nothing of a line that changes the display of a terminal', async () => {
     const name = `\u001b[2J\u009b\u202e${'x'.repeat(1_000)}`;
-    const { code, stderr } = await importContent(source, toText([{ ...ada, [name]: 1 }]));
+    const { code, stderr } = await importContent(source, toNdjson([{ ...ada, [name]: 1 }]));
     expect(code).toBe(1);
     expect(stderr).toMatch(/^line 1: the record must NOT have additional properties \(/);
     expect(stderr).not.toMatch(/[^\P{C}\n]/u);

@@ -14,19 +14,19 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ada } from '../exchange/records.ts';
 import { runCommand, startCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
-
-const ada = { type: 'user', user_id: 'ada', username: 'ada', email: 'ada@example.com' };
 
 let folder: string;
 let DATA_DIR: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'output-files-'));
   DATA_DIR = join(folder, 'data');
-  await runCommand('commands/import', ['-'], { DATA_DIR }, `${JSON.stringify(ada)}\n`);
+  await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson([ada]));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
@@ -41,7 +41,7 @@ const importLargeSpace = async () => {
   const records: object[] = [space];
   for (let i = 0; i < 40_000; i += 1)
     records.push({ ...message, text: `${i}${'x'.repeat(1_900)}` });
-  const lines = records.map((each) => `${JSON.stringify(each)}\n`).join('');
+  const lines = toNdjson(records);
   expect(await runCommand('commands/import', ['-'], { DATA_DIR }, lines)).toMatchObject({
     code: 0,
   });

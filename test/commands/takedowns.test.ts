@@ -1,55 +1,43 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { avatarFile } from '../support/avatar.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import { uploadAvatar } from '../support/avatar.ts';
+import { clientOf, type Person, register } from '../support/client.ts';
 import { runCommand } from '../support/commands.ts';
 import { type Server, startServer } from '../support/server.ts';
-
-const PASSWORD = 'marmalade on toast';
+import { createSpace, sendMessage } from '../support/spaces.ts';
 
 describe('The commands for takedowns', () => {
   let server: Server;
   let ids: Record<'user' | 'space' | 'message' | 'reporter', string>;
-  let login: () => Promise<Response>;
+  let mallory: Person;
+  let reporter: Person;
 
-  const send = (method: string, path: string, token: string, body?: object) =>
-    fetch(`${server.url}/api${path}`, {
-      method,
-      headers: {
-        ...(token && { authorization: `Bearer ${token}` }),
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-  const register = async (username: string) => {
-    const body = { username, email: `${username}@example.com`, password: PASSWORD };
-    return (await send('POST', '/auth/register', '', body)).json();
-  };
   const findTitles = async () => {
-    const spaces = await (await fetch(`${server.url}/api/spaces/search?q=bargains`)).json();
-    return spaces.map(({ title }: { title: string }) => title);
+    const query = { q: 'bargains' };
+    const { data } = await api.searchSpaces({ client: clientOf(server.url), query });
+    return data?.map(({ title }) => title);
   };
-  let token: string;
-  let reporterToken: string;
+  const login = () => {
+    const { email, password } = mallory;
+    return api.login({ client: clientOf(server.url), body: { email, password } });
+  };
+  const loginStatus = async () => (await login()).response?.status;
+  const getProfile = () => api.getProfile({ client: mallory.client });
 
   beforeAll(async () => {
     server = await startServer();
-    const account = await register('mallory');
-    const reporter = await register('reporter');
-    token = account.access_token;
-    reporterToken = reporter.access_token;
-    const body = { title: 'Bargains', description: '', visibility: 'public', tags: [] };
-    const space = await (await send('POST', '/spaces', token, body)).json();
-    const text = { space_id: space.space_id, text: 'Buy\u202e this' };
-    const message = await (await send('POST', '/messages', token, text)).json();
+    mallory = await register(server.url, 'mallory');
+    reporter = await register(server.url, 'reporter');
+    const space = await createSpace(mallory, { title: 'Bargains' });
+    const message = await sendMessage(mallory, space, 'Buy\u202e this');
     ids = {
-      user: account.user_id,
+      user: mallory.userId,
       space: space.space_id,
       message: message.message_id,
-      reporter: reporter.user_id,
+      reporter: reporter.userId,
     };
-    login = () =>
-      send('POST', '/auth/login', '', { email: 'mallory@example.com', password: PASSWORD });
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
@@ -62,9 +50,17 @@ describe('The commands for takedowns', () => {
       stdout: '',
       stderr: 'Open reports: 0.\n',
     });
-    const reportSpace = { reason: 'Counterfeit\ngoods' };
-    await send('PUT', `/reports/spaces/${ids.space}`, reporterToken, reportSpace);
-    await send('PUT', `/reports/messages/${ids.message}`, reporterToken, { reason: 'Spam' });
+    const { client } = reporter;
+    await api.reportSpace({
+      client,
+      path: { space_id: ids.space },
+      body: { reason: 'Counterfeit\ngoods' },
+    });
+    await api.reportMessage({
+      client,
+      path: { message_id: ids.message },
+      body: { reason: 'Spam' },
+    });
     const { stdout, stderr } = await run('reports');
     expect(stderr).toBe('Open reports: 2.\n');
     const [first = '', second = ''] = stdout.split('\n\n');
@@ -89,67 +85,59 @@ describe('The commands for takedowns', () => {
 
   test('suspend and restore an account beside a running server', async () => {
     expect(await findTitles()).toEqual(['Bargains']);
-    expect(await run('suspend-account', 'Mallory@example.com')).toMatchObject({
+    expect(await run('suspend-account', 'Mallory@example.org')).toMatchObject({
       code: 0,
       stderr: '',
     });
     expect(await findTitles()).toEqual([]);
-    expect((await send('GET', '/profile/me', token)).status).toBe(401);
-    const rejected = await login();
-    expect(rejected.status).toBe(403);
-    expect(await rejected.json()).toMatchObject({ code: 'account_suspended' });
+    expect((await getProfile()).response?.status).toBe(401);
+    expect((await login()).error).toMatchObject({ status: 403, code: 'account_suspended' });
 
     expect(await run('restore-account', ids.user)).toMatchObject({ code: 0, stderr: '' });
     expect(await findTitles()).toEqual(['Bargains']);
-    const { access_token } = await (await login()).json();
-    token = access_token;
+    mallory.client = clientOf(server.url, (await login()).data?.access_token);
   });
 
   test('remove an avatar with its file', async () => {
-    const body = new FormData();
-    body.set('avatar', await avatarFile(), 'avatar.png');
-    const headers = { authorization: `Bearer ${token}` };
-    const changed = await fetch(`${server.url}/api/profile/picture`, {
-      method: 'PUT',
-      headers,
-      body,
-    });
-    const { profile_picture } = await changed.json();
-    expect((await fetch(profile_picture)).status).toBe(200);
+    const avatarUrl = await uploadAvatar(mallory);
+    expect((await fetch(avatarUrl)).status).toBe(200);
     expect(await run('remove-avatar', ids.user)).toMatchObject({ code: 0, stderr: '' });
-    expect((await fetch(profile_picture)).status).toBe(404);
-    expect(await (await send('GET', '/profile/me', token)).json()).toMatchObject({
+    expect((await fetch(avatarUrl)).status).toBe(404);
+    expect((await getProfile()).data).toMatchObject({
       profile_picture: expect.stringMatching(/default\.webp$/),
     });
     expect(await readdir(join(server.dataDir, 'avatars'))).toEqual(['default.webp']);
   });
 
   test('change an email address', async () => {
-    await run('verify-account', 'mallory@example.com');
-    expect(await run('set-email', 'mallory@example.com', 'New@example.com')).toMatchObject({
+    await run('verify-account', mallory.email);
+    expect(await run('set-email', mallory.email, 'New@example.com')).toMatchObject({
       code: 0,
       stderr: '',
     });
-    expect(await (await send('GET', '/profile/me', token)).json()).toMatchObject({
+    expect((await getProfile()).data).toMatchObject({
       email: 'New@example.com',
       is_verified: false,
     });
-    expect((await login()).status).toBe(401);
-    expect(await run('set-email', ids.user, 'REPORTER@example.com')).toMatchObject({
+    expect(await loginStatus()).toBe(401);
+    expect(await run('set-email', ids.user, 'REPORTER@example.org')).toMatchObject({
       code: 1,
-      stderr: 'Another account has the email address REPORTER@example.com.\n',
+      stderr: 'Another account has the email address REPORTER@example.org.\n',
     });
     expect((await run('set-email', ids.user, 'no address')).stderr).toMatch(
       /^This is not an email address\./,
     );
-    expect(await run('set-email', ids.user, 'mallory@example.com')).toMatchObject({ code: 0 });
-    expect((await login()).status).toBe(200);
+    expect(await run('set-email', ids.user, mallory.email)).toMatchObject({ code: 0 });
+    expect(await loginStatus()).toBe(200);
   });
 
   test('remove a message and a space', async () => {
     expect(await run('remove-message', ids.message)).toMatchObject({ code: 0, stderr: '' });
-    const messages = await fetch(`${server.url}/api/messages?space_id=${ids.space}`);
-    expect(await messages.json()).toEqual([]);
+    const messages = await api.listMessages({
+      client: clientOf(server.url),
+      query: { space_id: ids.space },
+    });
+    expect(messages.data).toEqual([]);
     expect(await run('remove-space', ids.space)).toMatchObject({ code: 0, stderr: '' });
     expect(await findTitles()).toEqual([]);
     expect((await run('reports')).stderr).toBe('Open reports: 0.\n');
@@ -160,10 +148,10 @@ describe('The commands for takedowns', () => {
       code: 1,
       stderr: `The account ${ids.user} is not suspended. Suspend it first with: npm run suspend-account -- ${ids.user}\n`,
     });
-    expect((await login()).status).toBe(200);
+    expect(await loginStatus()).toBe(200);
     await run('suspend-account', ids.user);
     expect(await run('delete-account', ids.user)).toMatchObject({ code: 0, stderr: '' });
-    expect((await login()).status).toBe(401);
+    expect(await loginStatus()).toBe(401);
     expect((await run('delete-account', ids.user)).code).toBe(1);
   });
 

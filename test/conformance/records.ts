@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 import type { ExchangeRecord, SpaceRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { spaceOf } from '../bench/data.ts';
+import { findingSpaces } from '../search/finding/spaces.ts';
 import { type Random, randomNumbers } from '../support/random.ts';
 
 const MINUTE_MS = 60_000;
@@ -70,19 +69,8 @@ export function recordsToList(now: Date): ExchangeRecord[] {
   return complete([...records, ...sampleRecords('', now)], created_at);
 }
 
-interface FindingSpace {
-  title: string;
-  description?: string;
-  tags?: string[];
-  visibility?: 'public' | 'private';
-  participants?: number;
-  copies?: number;
-}
-
 function findingRecords(created_at: string): ExchangeRecord[] {
-  const file = new URL('../search/finding/spaces.yaml', import.meta.url);
-  const spaces: FindingSpace[] = parse(readFileSync(file, 'utf8'));
-  return spaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
+  return findingSpaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
     Array.from({ length: copies }, (_, copy): ExchangeRecord[] => {
       const space_id = `finding-${i}-${copy}`;
       return [

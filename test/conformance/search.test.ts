@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Client } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
+import type { SpaceUpdate } from '../../generated/types.gen.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
+import type { SpaceRecord } from '../../server/exchange/records.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.ts';
 import { scaleDictionary } from '../search/generated-index.ts';
@@ -31,6 +34,42 @@ interface Results {
   items: number;
   pages: number;
   isOtherQuery: boolean;
+}
+
+/** Changes a space in one of several ways. */
+async function changeSpace(
+  i: number,
+  { space_id = '', title, description = '', tags = [] }: SpaceRecord,
+  creator: Client,
+  users: readonly Client[],
+): Promise<void> {
+  const path = { space_id };
+  const update = (body: SpaceUpdate) =>
+    api.updateSpace({ client: creator, path, body, throwOnError: true });
+  switch (i % 6) {
+    case 0:
+      await update({ title: `${description.slice(0, 50)} x` });
+      break;
+    case 1:
+      await update({ description: title, tags: [] });
+      break;
+    case 2:
+      await update({ tags: tags.toReversed() });
+      break;
+    case 3:
+      await api.deleteSpace({ client: creator, path, throwOnError: true });
+      break;
+    case 4:
+      await update({ visibility: 'private' });
+      if (i % 4 === 0) await update({ visibility: 'public' });
+      break;
+    default:
+      // Some users cannot join or leave.
+      for (const client of users) {
+        if (i % 4 === 1) await api.joinSpace({ client, path, body: {} });
+        else await api.leaveSpace({ client, path });
+      }
+  }
 }
 
 /** Compares all pages of a list. Short lists are also read in small pages. */
@@ -135,40 +174,10 @@ describe('SQLite and PostgreSQL return the same pages', () => {
     }
     const changed = spaces.filter(({ creator_id }) => tokens.has(creator_id)).slice(0, 120);
     for (const { context, client } of [services.sqlite, services.postgresql]) {
-      for (const [
-        i,
-        { space_id = '', creator_id, title, description = '', tags },
-      ] of changed.entries()) {
-        const path = { space_id };
-        const creator = {
-          client: client(tokens.get(creator_id)),
-          path,
-          throwOnError: true,
-        } as const;
-        const joining = { client: client(tokens.get(creators[i % 20] as string)), path } as const;
-        switch (i % 6) {
-          case 0:
-            await api.updateSpace({ ...creator, body: { title: `${description.slice(0, 50)} x` } });
-            break;
-          case 1:
-            await api.updateSpace({ ...creator, body: { description: title, tags: [] } });
-            break;
-          case 2:
-            await api.updateSpace({ ...creator, body: { tags: (tags ?? []).toReversed() } });
-            break;
-          case 3:
-            await api.deleteSpace(creator);
-            break;
-          case 4:
-            await api.updateSpace({ ...creator, body: { visibility: 'private' } });
-            if (i % 4 === 0) await api.updateSpace({ ...creator, body: { visibility: 'public' } });
-            break;
-          default:
-            for (const token of tokens.values()) {
-              if (i % 4 === 1) await api.joinSpace({ ...joining, client: client(token), body: {} });
-              else await api.leaveSpace({ ...joining, client: client(token) });
-            }
-        }
+      const clients = creators.map((userId) => client(tokens.get(userId)));
+      for (const [i, space] of changed.entries()) {
+        const creator = client(tokens.get(space.creator_id));
+        await changeSpace(i, space, creator, clients);
       }
       await suspendAccount(context.engine, creators[0] as string);
       await suspendAccount(context.engine, creators[1] as string);

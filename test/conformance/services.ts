@@ -3,6 +3,7 @@ import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
+import { toLines } from '../support/ndjson.ts';
 
 /** The same service with the same data on both kinds of database. */
 export interface Services extends AsyncDisposable {
@@ -19,7 +20,7 @@ export async function startServices(records: readonly ExchangeRecord[]): Promise
   const postgresql = await startApp(SETTINGS);
   if (!postgresql.context.config.databaseUrl) throw new Error('This test needs PostgreSQL.');
   for (const { context } of [sqlite, postgresql]) {
-    await importRecords(context.engine, lines(records));
+    await importRecords(context.engine, toLines(records));
   }
   const services = {
     sqlite,
@@ -31,10 +32,6 @@ export async function startServices(records: readonly ExchangeRecord[]): Promise
   };
   await waitForDictionaries(services);
   return services;
-}
-
-async function* lines(records: readonly ExchangeRecord[]) {
-  for (const record of records) yield JSON.stringify(record);
 }
 
 export async function waitForDictionaries({ sqlite, postgresql }: Services): Promise<void> {

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
@@ -11,7 +10,7 @@ import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
+import { assertIndexed, assertIntact, databaseFile, withDatabase } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
 
 const USERS = 6;
@@ -87,23 +86,14 @@ describe('A search index of an older version', () => {
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
-  const change = (statements: string) => {
-    const sqlite = new Sqlite(databaseFile(dataDir));
-    sqlite.exec(statements);
-    sqlite.close();
-  };
-  const readState = () => {
-    const sqlite = new Sqlite(databaseFile(dataDir), { readonly: true });
-    try {
-      return {
-        version: sqlite.prepare('SELECT version FROM search_index').pluck().get(),
-        revisions: sqlite.prepare('SELECT revision FROM public_spaces ORDER BY key').pluck().all(),
-        waiting: sqlite.prepare('SELECT count(*) FROM spaces_to_index').pluck().get(),
-      };
-    } finally {
-      sqlite.close();
-    }
-  };
+  const change = (statements: string) =>
+    withDatabase(databaseFile(dataDir), (sqlite) => sqlite.exec(statements));
+  const readState = () =>
+    withDatabase(databaseFile(dataDir), (sqlite) => ({
+      version: sqlite.prepare('SELECT version FROM search_index').pluck().get(),
+      revisions: sqlite.prepare('SELECT revision FROM public_spaces ORDER BY key').pluck().all(),
+      waiting: sqlite.prepare('SELECT count(*) FROM spaces_to_index').pluck().get(),
+    }));
   const queries = ['tea', 'node', 'astronomi', 'astronmy', '京都', 'c++ tea', '👩‍💻', 'elan'];
   const readResults = async (app: TestApp) => {
     await waitForDictionary(app);

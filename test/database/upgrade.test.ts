@@ -8,7 +8,7 @@ import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { startApp } from '../support/app.ts';
 import { completeCommand } from '../support/commands.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
+import { assertIndexed, assertIntact, databaseFile, withDatabase } from '../support/integrity.ts';
 import { migrate } from './migrate.ts';
 
 // For each released version, upgrades/ contains a dump of a database with the migrations of that version, and the export
@@ -44,12 +44,7 @@ async function createOldDatabase(name: string): Promise<string> {
 }
 
 function readRows(path: string, query: string): unknown[] {
-  const sqlite = new Sqlite(path, { readonly: true });
-  try {
-    return sqlite.prepare(query).all();
-  } finally {
-    sqlite.close();
-  }
+  return withDatabase(path, (sqlite) => sqlite.prepare(query).all());
 }
 
 /** Returns the schema, including SQLite's own tables, and the settings of the word index. */
@@ -166,8 +161,8 @@ test('assertIndexed detects a stored result that differs from a rebuilt one', as
     await using _app = await startApp({ DATA_DIR: dataDir });
   }
   await assertIndexed(dataDir);
-  const sqlite = new Sqlite(file);
-  sqlite.exec(`UPDATE public_spaces SET tail = replace(tail, '"tags"', '"lang":null,"tags"')`);
-  sqlite.close();
+  withDatabase(file, (sqlite) =>
+    sqlite.exec(`UPDATE public_spaces SET tail = replace(tail, '"tags"', '"lang":null,"tags"')`),
+  );
   await expect(assertIndexed(dataDir)).rejects.toThrow('lang');
 });

@@ -31,10 +31,6 @@ export async function prepareDatabases(): Promise<EmptyDatabases> {
   };
 }
 
-export async function* toLines(records: Iterable<object | string>): AsyncIterable<string> {
-  for (const each of records) yield typeof each === 'string' ? each : JSON.stringify(each);
-}
-
 export async function exportLines(engine: Engine): Promise<string[]> {
   const lines: string[] = [];
   await exportRecords(engine, async (record) => void lines.push(JSON.stringify(record)));

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importRecords } from '../../server/exchange/import.ts';
 import { assertConsistent } from '../support/consistency.ts';
-import { type EmptyDatabases, exportLines, prepareDatabases, toLines } from './databases.ts';
+import { toLines } from '../support/ndjson.ts';
+import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
 
 let databases: EmptyDatabases;
 beforeAll(async () => {

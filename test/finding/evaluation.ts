@@ -4,7 +4,7 @@ import type { Half, Query } from './queries.ts';
 import type { SearchEngine } from './service.ts';
 
 /** A query is a hit if one of its answers is among this many results. */
-export const HIT_DEPTH = 10;
+const HIT_DEPTH = 10;
 const WARM_UP_RUNS = 3;
 const TIMED_RUNS = 20;
 

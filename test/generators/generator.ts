@@ -195,7 +195,7 @@ export async function installJars(workspace: Workspace): Promise<void> {
 }
 
 /** Calls `install` unless `target` was installed for the same lock file. */
-export async function installOnce(
+async function installOnce(
   { folder, cache }: Workspace,
   lockFile: string,
   target: string,

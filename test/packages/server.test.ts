@@ -11,6 +11,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { type CommandName, commands, overview } from '../../server/command-line.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
 import { type Installation, installPackage } from './installation.ts';
 import { importsIn } from './modules.ts';
@@ -97,7 +98,7 @@ describe('the program of the package', () => {
       { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' },
     ];
     const file = join(project, 'in.ndjson');
-    await writeFile(file, records.map((record) => JSON.stringify(record)).join('\n'));
+    await writeFile(file, toNdjson(records));
     expect(await run(['import', file])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('2 records added'),

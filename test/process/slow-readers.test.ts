@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createClient, createConfig } from '../../generated/client/index.ts';
-import * as api from '../../generated/sdk.gen.ts';
+import { register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
 
 /** A page of the longest messages has about 600 kB, so all responses together have about 500 MB. */
 const CONNECTIONS = 50;
@@ -12,19 +12,12 @@ const MESSAGES_PER_PAGE = 100;
 
 /** Creates a space with a page of the longest messages. Returns the URL of the page. */
 async function fillPage({ url }: Server): Promise<string> {
-  const client = createClient(createConfig({ baseUrl: url }));
-  const { data } = await api.register({
-    client,
-    body: { username: 'ada', email: 'ada@example.com', password: 'marmalade on toast' },
-    throwOnError: true,
-  });
-  const authenticated = { client, auth: data.access_token, throwOnError: true } as const;
-  const space = { title: 'Tea', description: '', visibility: 'public' as const, tags: [] };
-  const { space_id } = (await api.createSpace({ ...authenticated, body: space })).data;
+  const author = await register(url, 'ada');
+  const space = await createSpace(author);
   for (let i = 0; i < MESSAGES_PER_PAGE; i += 1) {
-    await api.sendMessage({ ...authenticated, body: { space_id, text: '茶'.repeat(2_000) } });
+    await sendMessage(author, space, '茶'.repeat(2_000));
   }
-  return `/api/messages?space_id=${space_id}&limit=${MESSAGES_PER_PAGE}`;
+  return `/api/messages?space_id=${space.space_id}&limit=${MESSAGES_PER_PAGE}`;
 }
 
 /** Sends requests from a local address without reading the responses. */

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { startCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { occupyPort } from '../support/ports.ts';
+import { head, openRaw } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 
 test('exits with EX_CONFIG and prints one line if the port of several workers is in use', async () => {
@@ -44,3 +45,11 @@ test.each(['1', '2'])(
   },
   60_000,
 );
+
+test('exits on a signal although a client does not finish its request', async () => {
+  await using server = await startServer();
+  using connection = await openRaw(server.url);
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': 9 };
+  await connection.write(`${head('POST', '/api/auth/login', headers)}{`);
+  expect(await server.stop()).toBe(0);
+}, 60_000);

@@ -6,15 +6,8 @@ import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
-
-interface Space {
-  title: string;
-  description?: string;
-  tags?: string[];
-  visibility?: 'public' | 'private';
-  participants?: number;
-  copies?: number;
-}
+import { toLines } from '../support/ndjson.ts';
+import { findingSpaces } from './finding/spaces.ts';
 
 /** Queries with the same meaning, and the titles of their results. */
 interface Row {
@@ -39,7 +32,6 @@ interface Group {
 const read = <T>(file: string): T =>
   parse(readFileSync(new URL(`finding/${file}`, import.meta.url), 'utf8'));
 
-const spaces = read<Space[]>('spaces.yaml');
 const typedGroups = read<Group[]>('queries.yaml');
 const otherGroups = read<Group[]>('other-queries.yaml');
 
@@ -47,23 +39,19 @@ let app: TestApp;
 
 beforeAll(async () => {
   app = await startApp();
-  await importRecords(app.context.engine, lines());
+  await importRecords(app.context.engine, toLines(records()));
   await waitForDictionary(app);
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-async function* lines() {
-  for (const record of records()) yield JSON.stringify(record);
-}
-
 function* records(): Iterable<ExchangeRecord> {
-  const maxParticipants = Math.max(...spaces.map(({ participants = 1 }) => participants));
+  const maxParticipants = Math.max(...findingSpaces.map(({ participants = 1 }) => participants));
   const users = Array.from({ length: maxParticipants }, (_, i) => `user-${i}`);
   for (const user_id of users) {
     yield { type: 'user', user_id, username: user_id, email: `${user_id}@example.com` };
   }
   const [creator_id = '', ...others] = users;
-  for (const [i, { participants = 1, copies = 1, ...space }] of spaces.entries()) {
+  for (const [i, { participants = 1, copies = 1, ...space }] of findingSpaces.entries()) {
     for (let copy = 0; copy < copies; copy += 1) {
       const space_id = `space-${i}-${copy}`;
       yield { type: 'space', space_id, creator_id, ...space };
@@ -105,7 +93,7 @@ async function searchTag(tag: string): Promise<string[]> {
 const toArray = (texts: string | string[]) => [texts].flat();
 
 const copies = new Map(
-  spaces
+  findingSpaces
     .filter(({ visibility }) => visibility !== 'private')
     .map(({ title, copies: count = 1 }) => [title, count]),
 );
@@ -174,7 +162,7 @@ describe('The tables', () => {
   });
 
   test('contain only titles of existing spaces', () => {
-    const titles = new Set(spaces.map(({ title }) => title));
+    const titles = new Set(findingSpaces.map(({ title }) => title));
     const named = rows.flatMap(({ finds, among, not }) => [finds, among, not].flat());
     expect(named.filter((title) => title !== undefined && !titles.has(title))).toEqual([]);
   });

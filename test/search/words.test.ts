@@ -280,7 +280,7 @@ describe('indexWords', () => {
     expect(new Set(indexWords(text))).toEqual(new Set(words));
   });
 
-  test('are cut to the greatest length, as in queries', () => {
+  test('are truncated to the maximum length, as in queries', () => {
     const long = 'u𐐨'.repeat(MAX_WORD_CODE_POINTS);
     const [word = ''] = indexWords(long);
     expect(Array.from(word)).toHaveLength(MAX_WORD_CODE_POINTS);

@@ -45,11 +45,11 @@ export interface Overrides {
   log?: FastifyBaseLogger;
   engine?: (real: Engine) => Engine;
   /**
-   * Whether the database is maintained, by default. Without maintenance, deletions of several transactions do not
-   * continue.
+   * Whether maintenance runs. By default, it does, unless `sharesDataOf` is set. Without maintenance, deletions of
+   * several transactions do not continue.
    */
   runsMaintenance?: boolean;
-  /** Another application whose data this one uses, like two processes of a service. Only the other one is maintained. */
+  /** Another application whose data this one uses, like two processes of a service. */
   sharesDataOf?: TestApp;
 }
 

@@ -80,57 +80,71 @@ function declaredResponses(): [string, Response][] {
  * @throws Error that describes the violation
  */
 export function validateExchange(exchange: Exchange): void {
+  const { method, status, body } = exchange;
   const { pathname, searchParams } = new URL(exchange.url);
-  const found = findOperation(exchange.method, pathname);
-  const type = exchange.headers.get('content-type') ?? '';
-  const violation = (message: string) =>
-    new Error(
-      `${exchange.method} ${pathname} -> ${exchange.status}: ${message}\n${exchange.body.slice(0, 500)}`,
-    );
-
-  if (!found) {
-    if (exchange.status >= 400) {
-      const error = errorOf(contract.components.schemas.Problem, JSON.parse(exchange.body));
-      if (type !== 'application/problem+json' || error) {
-        throw violation(`not a problem document: ${type} ${error}`);
-      }
-      const { code } = JSON.parse(exchange.body);
-      if (!knownCodes.includes(code)) throw violation(`the code ${code} is not declared`);
-    }
-    return;
+  const found = findOperation(method, pathname);
+  const violation = found
+    ? (responseError(found.operation, exchange) ?? requestError(found, searchParams, exchange))
+    : errorOutsideContract(exchange);
+  if (violation) {
+    throw new Error(`${method} ${pathname} -> ${status}: ${violation}\n${body.slice(0, 500)}`);
   }
-
-  const { operation, parameters } = found;
-  const response = operation.responses[exchange.status];
-  if (!response) throw violation('the status is not declared');
-  for (const [name, { required }] of Object.entries(response.headers ?? {})) {
-    if (required && !exchange.headers.has(name)) throw violation(`the header ${name} is missing`);
-  }
-  const { operationId } = operation;
-  if (exchange.method !== 'HEAD') {
-    const media = response.content?.[type];
-    if (!media) throw violation(`the type ${type} is not declared`);
-    const body = JSON.parse(exchange.body);
-    const error = errorOf(media.schema, body);
-    if (error) throw violation(error);
-    const { 'x-problem-codes': codes } = response;
-    if (exchange.status >= 400) {
-      if (!codes?.includes(body.code)) throw violation(`the code ${body.code} is not declared`);
-      record(`${operationId} ${exchange.status} ${body.code}`);
-    }
-  }
-  if (exchange.status < 400) {
-    const error = requestError(operation, parameters, searchParams, exchange);
-    if (error) throw violation(`accepted an invalid request: ${error}`);
-  }
-  record(`${operationId} ${exchange.status}`);
+  if (!found) return;
+  const reached = `${found.operation.operationId} ${status}`;
+  record(reached);
+  if (status >= 400 && method !== 'HEAD') record(`${reached} ${JSON.parse(body).code}`);
 }
 
+/** Returns how the response of an operation violates the contract, if it does. */
+function responseError(
+  { responses }: Operation,
+  { method, status, headers, body }: Exchange,
+): string | undefined {
+  const response = responses[status];
+  if (!response) return 'the status is not declared';
+  for (const [name, { required }] of Object.entries(response.headers ?? {})) {
+    if (required && !headers.has(name)) return `the header ${name} is missing`;
+  }
+  if (method === 'HEAD') return undefined;
+  const type = headers.get('content-type') ?? '';
+  const media = response.content?.[type];
+  if (!media) return `the type ${type} is not declared`;
+  const content = JSON.parse(body);
+  const error = errorOf(media.schema, content);
+  if (error) return error;
+  if (status >= 400 && !response['x-problem-codes']?.includes(content.code)) {
+    return `the code ${content.code} is not declared`;
+  }
+  return undefined;
+}
+
+/** Returns how a response outside the contract is wrong, if it is. */
+function errorOutsideContract({ status, headers, body }: Exchange): string | undefined {
+  if (status < 400) return undefined;
+  const type = headers.get('content-type');
+  if (type !== 'application/problem+json') return `not a problem document: ${type}`;
+  const problem = JSON.parse(body);
+  const error = errorOf(contract.components.schemas.Problem, problem);
+  if (error) return `not a problem document: ${error}`;
+  if (!knownCodes.includes(problem.code)) return `the code ${problem.code} is not declared`;
+  return undefined;
+}
+
+/** Returns how an accepted request violates the contract, if it does. */
 function requestError(
-  { parameters = [], requestBody }: Operation,
+  { operation, parameters }: { operation: Operation; parameters: Record<string, string> },
+  query: URLSearchParams,
+  exchange: Exchange,
+): string | undefined {
+  if (exchange.status >= 400) return undefined;
+  const error = parameterError(operation, parameters, query) ?? bodyError(operation, exchange);
+  return error && `accepted an invalid request: ${error}`;
+}
+
+function parameterError(
+  { parameters = [] }: Operation,
   path: Record<string, string>,
   query: URLSearchParams,
-  { requestBody: text, requestType }: Exchange,
 ): string | undefined {
   for (const { name, in: location, required, schema } of parameters) {
     const value = location === 'path' ? path[name] : (query.get(name) ?? undefined);
@@ -141,14 +155,20 @@ function requestError(
     const validate = parameterValidator(schema);
     if (!validate({ value })) return `${name} ${coercingAjv.errorsText(validate.errors)}`;
   }
-  if (requestBody?.content['application/json']) {
-    if (text === undefined) return requestBody.required ? 'the body is missing' : undefined;
-    if (requestType?.split(';')[0] !== 'application/json') {
-      return `the body has the type ${requestType}`;
-    }
-    return errorOf(requestBody.content['application/json'].schema, JSON.parse(text));
-  }
   return undefined;
+}
+
+function bodyError(
+  { requestBody: declared }: Operation,
+  { requestBody, requestType }: Exchange,
+): string | undefined {
+  const media = declared?.content['application/json'];
+  if (!media) return undefined;
+  if (requestBody === undefined) return declared?.required ? 'the body is missing' : undefined;
+  if (requestType?.split(';')[0] !== 'application/json') {
+    return `the body has the type ${requestType}`;
+  }
+  return errorOf(media.schema, JSON.parse(requestBody));
 }
 
 function findOperation(method: string, pathname: string) {

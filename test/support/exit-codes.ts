@@ -1,2 +1,7 @@
-/** The exit code of the service for settings that it cannot use, as in sysexits.h. */
+// The exit codes of the service have the names and values of sysexits.h.
+
+/** The service cannot start now, but may later. */
+export const EX_TEMPFAIL = 75;
+
+/** The service cannot use its settings. */
 export const EX_CONFIG = 78;

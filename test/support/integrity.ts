@@ -14,19 +14,26 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'space-service.sqlite');
 }
 
+/** Opens a database, which another process may use at the same time, and closes it afterwards. */
+export function withDatabase<T>(file: string, use: (sqlite: Sqlite.Database) => T): T {
+  const sqlite = new Sqlite(file, { timeout: 10_000 });
+  try {
+    return use(sqlite);
+  } finally {
+    sqlite.close();
+  }
+}
+
 /**
  * Runs the integrity checks of SQLite and FTS5.
  * @throws AssertionError
  */
 export function assertIntact(dataDir: string): void {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
+  withDatabase(databaseFile(dataDir), (sqlite) => {
     assert.deepEqual(sqlite.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
     assert.deepEqual(sqlite.pragma('foreign_key_check'), []);
     sqlite.exec(`INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 0)`);
-  } finally {
-    sqlite.close();
-  }
+  });
 }
 
 /**
@@ -40,12 +47,12 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
   try {
     const file = join(folder, 'rebuilt.sqlite');
     await using rebuilt = await openSqlite(file, { runsMaintenance: false, migrate: true });
-    const copy = new Sqlite(file, { timeout: 10_000 });
-    copy.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
-    for (const table of tablesOf('stored')) {
-      copy.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
-    }
-    copy.close();
+    withDatabase(file, (sqlite) => {
+      sqlite.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
+      for (const table of tablesOf('stored')) {
+        sqlite.exec(`INSERT INTO ${table} SELECT * FROM original.${table}`);
+      }
+    });
     await assertCounted(rebuilt.db);
     await rebuilt.db.transaction().execute(async (trx) => {
       for (const { pk } of await trx.selectFrom('spaces').select('pk').execute()) {
@@ -92,15 +99,6 @@ export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[] |
     word_index: rows('SELECT term, doc FROM temp.vocabulary ORDER BY doc, term'),
     dictionary: readDictionary(sqlite),
   };
-}
-
-function withDatabase<T>(file: string, read: (sqlite: Sqlite.Database) => T): T {
-  const sqlite = new Sqlite(file, { timeout: 10_000 });
-  try {
-    return read(sqlite);
-  } finally {
-    sqlite.close();
-  }
 }
 
 /** Returns the dictionary's parameters, followed by its nodes; undefined if it is older than the last change. */

@@ -3,7 +3,6 @@ import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import {
   createDatabase,
   createServerFolder,
@@ -11,6 +10,7 @@ import {
   execute,
   PASSWORD,
   prepareServer,
+  query,
   type ServerProcesses,
   USER,
 } from './postgresql.ts';
@@ -121,14 +121,4 @@ export async function startPostgresqlCluster({
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
 }

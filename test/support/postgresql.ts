@@ -179,10 +179,15 @@ export async function dropDatabase(url: string, name: string): Promise<void> {
 
 /** Executes one statement on a connection of its own. */
 export async function execute(url: string, statement: string): Promise<void> {
+  await query(url, statement);
+}
+
+/** Returns the rows of one statement, executed on a connection of its own. */
+export async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    return (await client.query(statement)).rows;
   } finally {
     await client.end();
   }

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
@@ -42,6 +42,8 @@ export interface S3Server extends AsyncDisposable {
   client: S3Client;
   /** Creates an empty bucket and returns the settings to use it. */
   createBucket(): Promise<BucketSettings>;
+  /** Returns the keys of all objects in a bucket, sorted. */
+  listKeys(bucket: string): Promise<string[]>;
   /** Lets all objects of a bucket look two hours old. */
   makeOld(bucket: string): Promise<void>;
   /** Starts the server again, with the same data and address. */
@@ -83,6 +85,10 @@ export async function startS3Server(): Promise<S3Server> {
       const name = `avatars-${randomUUID()}`;
       await client.send(new CreateBucketCommand({ Bucket: name }));
       return { AVATARS_BUCKET: name, AVATARS_ENDPOINT: url };
+    },
+    async listKeys(bucket) {
+      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket }));
+      return Contents.map(({ Key }) => Key as string).sort();
     },
     async makeOld(bucket) {
       const twoHoursAgo = new Date(Date.now() - 2 * HOUR_MS);

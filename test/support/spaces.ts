@@ -1,13 +1,18 @@
 import * as api from '../../generated/sdk.gen.ts';
-import type { Message, Space, SpaceCreation } from '../../generated/types.gen.ts';
+import type { Message, Participation, Space, SpaceCreation } from '../../generated/types.gen.ts';
 import type { TestUser } from './app.ts';
+
+/** Returns the body of a request that creates a space. The default is a public space with the title "Tea". */
+export function spaceCreation(changes: Partial<SpaceCreation> = {}): SpaceCreation {
+  return { title: 'Tea', description: '', visibility: 'public', tags: [], ...changes };
+}
 
 /** Creates a space. The default is a public space with the title "Tea". */
 export async function createSpace(
   { client }: Pick<TestUser, 'client'>,
-  space: Partial<SpaceCreation> = {},
+  changes: Partial<SpaceCreation> = {},
 ): Promise<Space> {
-  const body = { title: 'Tea', description: '', visibility: 'public' as const, tags: [], ...space };
+  const body = spaceCreation(changes);
   return (await api.createSpace({ client, body, throwOnError: true })).data;
 }
 
@@ -18,6 +23,28 @@ export async function joinSpace(
 ): Promise<void> {
   const body = invitation_code ? { invitation_code } : {};
   await api.joinSpace({ client, path: { space_id }, body, throwOnError: true });
+}
+
+export async function leaveSpace(
+  { client }: Pick<TestUser, 'client'>,
+  { space_id }: Pick<Space, 'space_id'>,
+): Promise<void> {
+  await api.leaveSpace({ client, path: { space_id }, throwOnError: true });
+}
+
+export async function getSpace(
+  { client }: Pick<TestUser, 'client'>,
+  { space_id }: Pick<Space, 'space_id'>,
+): Promise<Space> {
+  return (await api.getSpace({ client, path: { space_id }, throwOnError: true })).data;
+}
+
+/** Returns the first page, with 100 participations. */
+export async function listParticipations({
+  client,
+}: Pick<TestUser, 'client'>): Promise<Participation[]> {
+  const query = { limit: 100 };
+  return (await api.listParticipations({ client, query, throwOnError: true })).data;
 }
 
 export async function sendMessage(

@@ -9,6 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../server/avatars/store.ts';
+import type { Person } from '../support/client.ts';
 import { validateExchange } from '../support/contract.ts';
 import { webpChunks } from '../support/image-chunks.ts';
 import { randomNumbers } from '../support/random.ts';
@@ -16,7 +17,7 @@ import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
 import { mutate, validImages } from './avatars/mutations.ts';
-import { formatCounts, type Person, registerAll } from './people.ts';
+import { formatCounts, registerAll } from './people.ts';
 import { MissingRequirement, type Scale, type Trial } from './trial.ts';
 
 const MEBIBYTE = 1024 * 1024;

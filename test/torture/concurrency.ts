@@ -8,11 +8,12 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { clientOf, type Person, register } from '../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../support/databases.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { draw, drawName, remember } from './drawing.ts';
-import { clientOf, formatCounts, type Person, register, registerAll } from './people.ts';
+import { formatCounts, registerAll } from './people.ts';
 import { assertRebuildMatches, assertSound } from './soundness.ts';
 import type { Trial } from './trial.ts';
 

@@ -1,10 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { startApp } from '../support/app.ts';
-import { databaseFile } from '../support/integrity.ts';
+import { databaseFile, withDatabase } from '../support/integrity.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { openCanaries } from './canaries.ts';
 import {
@@ -23,17 +22,17 @@ test('the erasure trial writes a canary of the deleted account to every text col
     await useAccount(app.url, canaries);
     addGeneratedCanaries(dataDir, canaries);
 
-    const sqlite = new Sqlite(databaseFile(dataDir));
-    const unmarked = tablesOf('stored').flatMap((table) =>
-      columnsOf(sqlite, table)
-        .filter(({ type }) => type === 'TEXT')
-        .filter(({ name }) => {
-          const values = sqlite.prepare(`SELECT DISTINCT ${name} FROM ${table}`).pluck().all();
-          return !values.some((value) => canaries.occurIn(String(value)));
-        })
-        .map(({ name }) => `${table}.${name}`),
+    const unmarked = withDatabase(databaseFile(dataDir), (sqlite) =>
+      tablesOf('stored').flatMap((table) =>
+        columnsOf(sqlite, table)
+          .filter(({ type }) => type === 'TEXT')
+          .filter(({ name }) => {
+            const values = sqlite.prepare(`SELECT DISTINCT ${name} FROM ${table}`).pluck().all();
+            return !values.some((value) => canaries.occurIn(String(value)));
+          })
+          .map(({ name }) => `${table}.${name}`),
+      ),
     );
-    sqlite.close();
     const justified = Object.values(withoutCanary).flat();
     expect(
       unmarked.filter((column) => !justified.includes(column)),

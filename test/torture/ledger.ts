@@ -89,25 +89,10 @@ export function openLedger(): Ledger {
       const writtenKeys = new Set<string>();
       for (const [i, { writes, pending }] of journals.entries()) {
         const all = pending ? [...writes, pending] : writes;
-        const first = since[i] ?? 0;
-        const state = new Map<string, string>();
         const keys = new Set(all.flatMap((changes) => Object.keys(changes)).filter(contains));
-        for (const key of keys) {
-          writtenKeys.add(key);
-          const value = base.get(key);
-          if (value !== undefined) state.set(key, value);
-        }
-        for (const changes of all.slice(0, first)) apply(changes, state);
-        let current = differencesOf(keys, state, actual);
-        const firstDifferences = current;
-        for (const changes of all.slice(first)) {
-          if (current.length === 0) break;
-          apply(changes, state);
-          current = differencesOf(keys, state, actual);
-        }
-        if (current.length > 0) {
-          differences.push(...firstDifferences.map((fault) => `writer ${i}: ${fault}`));
-        }
+        for (const key of keys) writtenKeys.add(key);
+        const faults = prefixDifferences(all, since[i] ?? 0, keys, base, actual);
+        differences.push(...faults.map((fault) => `writer ${i}: ${fault}`));
       }
       const others = [...base.keys(), ...actual.keys()].filter(
         (key) => contains(key) && !writtenKeys.has(key),
@@ -127,6 +112,33 @@ export function openLedger(): Ledger {
       for (const own of journals) Object.assign(own, { writes: [], pending: undefined });
     },
   };
+}
+
+/**
+ * Compares facts with those after the first `minWrites` writes, and if they differ, with those after each later write.
+ * @returns nothing if they equal any of these; otherwise the differences after the first `minWrites` writes
+ */
+function prefixDifferences(
+  writes: readonly Changes[],
+  minWrites: number,
+  keys: ReadonlySet<string>,
+  base: Facts,
+  actual: Facts,
+): string[] {
+  const state: Facts = new Map();
+  for (const key of keys) {
+    const value = base.get(key);
+    if (value !== undefined) state.set(key, value);
+  }
+  for (const changes of writes.slice(0, minWrites)) apply(changes, state);
+  const differences = differencesOf(keys, state, actual);
+  let current = differences;
+  for (const changes of writes.slice(minWrites)) {
+    if (current.length === 0) break;
+    apply(changes, state);
+    current = differencesOf(keys, state, actual);
+  }
+  return current.length === 0 ? [] : differences;
 }
 
 function apply(changes: Changes, facts: Facts): void {

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, request } from 'node:http';
-import { createClient, createConfig } from '../../generated/client/index.ts';
-import * as api from '../../generated/sdk.gen.ts';
 import { avatarFile } from '../support/avatar.ts';
+import { register } from '../support/client.ts';
+import { createSpace } from '../support/spaces.ts';
 
 /** A request. */
 export interface Call {
@@ -106,46 +106,15 @@ export interface AccountRequests {
  * another account, because too many of them end its other sessions.
  */
 export async function prepareAccount(url: string, spaces = 50): Promise<AccountRequests> {
-  const client = createClient(createConfig({ baseUrl: url }));
-  const register = async (username: string) => {
-    const account = { email: `${username}@example.org`, password: 'correct horse battery' };
-    const body = { username, ...account };
-    const { data } = await api.register({ client, body, throwOnError: true });
-    return { account, token: data.access_token };
-  };
-  const { token } = await register('ada');
-  const { account } = await register('grace');
+  const { token, client } = await register(url, 'ada');
+  const { email, password } = await register(url, 'grace');
   for (let i = 0; i < spaces; i += 1) {
-    const body = {
-      title: `Bread number ${i}`,
-      description: 'Flour, water, salt and time, kneaded and baked by many hands',
-      visibility: 'public' as const,
-      tags: ['baking'],
-    };
-    await api.createSpace({ client, auth: token, body, throwOnError: true });
+    const title = `Bread number ${i}`;
+    const description = 'Flour, water, salt and time, kneaded and baked by many hands';
+    await createSpace({ client }, { title, description, tags: ['baking'] });
   }
-  const parts = new FormData();
-  parts.append('avatar', await avatarFile(), 'avatar.png');
-  // A Response encodes the form, so that its bytes can be sent repeatedly.
-  const form = new Response(parts);
-  const formType = form.headers.get('content-type') ?? '';
-  const formBody = Buffer.from(await form.arrayBuffer());
-
+  const form = await encodeAvatarForm();
   const authorization = `Bearer ${token}`;
-  const json = (name: string, method: string, path: string, content: object, headers = {}) => {
-    const body = Buffer.from(JSON.stringify(content));
-    return {
-      name,
-      method,
-      path,
-      body,
-      headers: {
-        'content-type': 'application/json',
-        'content-length': String(body.length),
-        ...headers,
-      },
-    };
-  };
   let count = 0;
   const nextNumber = () => {
     count += 1;
@@ -165,21 +134,52 @@ export async function prepareAccount(url: string, spaces = 50): Promise<AccountR
       path: '/api/profile/me',
       headers: { authorization },
     }),
-    bio: () =>
-      json('bio', 'PUT', '/api/profile/bio', { bio: `Bio no. ${nextNumber()}` }, { authorization }),
-    login: () => json('login', 'POST', '/api/auth/login', account),
+    bio: () => {
+      const { body, headers } = encodeJson({ bio: `Bio no. ${nextNumber()}` });
+      return {
+        name: 'bio',
+        method: 'PUT',
+        path: '/api/profile/bio',
+        body,
+        headers: { ...headers, authorization },
+      };
+    },
+    login: () => ({
+      name: 'login',
+      method: 'POST',
+      path: '/api/auth/login',
+      ...encodeJson({ email, password }),
+    }),
     upload: () => ({
       name: 'upload',
       method: 'PUT',
       path: '/api/profile/picture',
-      body: formBody,
-      headers: {
-        authorization,
-        'content-type': formType,
-        'content-length': String(formBody.length),
-      },
+      body: form.body,
+      headers: { ...form.headers, authorization },
     }),
   };
+}
+
+interface Content {
+  body: Buffer;
+  headers: Record<string, string>;
+}
+
+function encodeJson(content: object): Content {
+  return contentOf('application/json', Buffer.from(JSON.stringify(content)));
+}
+
+/** Encodes the form of an upload, so that its bytes can be sent repeatedly. */
+async function encodeAvatarForm(): Promise<Content> {
+  const form = new FormData();
+  form.append('avatar', await avatarFile(), 'avatar.png');
+  const response = new Response(form);
+  const type = response.headers.get('content-type') ?? '';
+  return contentOf(type, Buffer.from(await response.arrayBuffer()));
+}
+
+function contentOf(type: string, body: Buffer): Content {
+  return { body, headers: { 'content-type': type, 'content-length': String(body.length) } };
 }
 
 /** Returns the duration of a request in milliseconds. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { register } from '../support/client.ts';
 import { startServer } from '../support/server.ts';
 import { median } from '../support/statistics.ts';
-import { register } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Logins per email address, a few below the limit of failed logins. */

@@ -3,10 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
+import { clientOf } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
 import { draw } from './drawing.ts';
-import { clientOf, type Outcome, outcomeOf, registerAll, tally } from './people.ts';
+import { type Outcome, outcomeOf, registerAll, tally } from './people.ts';
 import type { Trial } from './trial.ts';
 
 const CLAIMS = 50;

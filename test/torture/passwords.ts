@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
+import { clientOf, type Person, register } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
-import { clientOf, outcomeOf, type Person, register, tally } from './people.ts';
+import { outcomeOf, tally } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Number of logins with the old password during each change. */

@@ -7,11 +7,13 @@ import { type Operation, operations } from '../../server/contract.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openExistingDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
+import { clientOf, type Person, register } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { clientOf, formatCounts, register } from './people.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
+import { formatCounts } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** More concurrent logins than the service queues. */
@@ -125,64 +127,31 @@ function openRecord(url: string): ExchangeRecord {
 }
 
 /** Uses an account with secrets in every private text. Returns a token. */
-async function useAccount(url: string, { secrets, secret, send }: ExchangeRecord, pass: number) {
+async function useAccount(url: string, record: ExchangeRecord, pass: number): Promise<string> {
+  const { secrets, secret, send } = record;
   const name = `person-${secret('a username')}`;
   const person = await register(url, name, secret('a password'));
-  const { email } = person;
-  const recordToken = (token: string) => {
-    secrets.set(`a token ${secrets.size}`, token);
-    return token;
-  };
-  recordToken(person.token);
-  secrets.set(`an email address ${pass}`, email);
-  const json = (method: string, path: string, body: object, token = person.token) =>
-    send(path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+  secrets.set(`a token ${secrets.size}`, person.token);
+  secrets.set(`an email address ${pass}`, person.email);
+  const token = await usePasswords(url, record, name, person);
+  const client = clientOf(url, token);
 
-  const login = await api.login({
-    client: clientOf(url),
-    body: { email, password: person.password },
-    throwOnError: true,
-  });
-  assert.equal(login.response.headers.get('cache-control'), 'no-store');
-  const token = recordToken(login.data.access_token);
-  const newPassword = secret('a new password');
-  const correct = { currentPassword: person.password, newPassword };
-  const wrong = { currentPassword: secret('a wrong password'), newPassword: secret('a password') };
-  assert.equal(await json('PUT', '/api/profile/password', wrong, token), 403);
-  assert.equal(await json('PUT', '/api/profile/password', correct, token), 200);
-  assert.equal(await json('PUT', '/api/profile/password', correct, person.token), 401);
-  assert.equal(await json('PUT', '/api/profile/bio', { bio: secret('a bio') }, token), 200);
-  const weak = { currentPassword: newPassword, newPassword: email };
-  assert.equal(await json('PUT', '/api/profile/password', weak, token), 400);
-  const taken = { username: name, email, password: secret('a password') };
-  assert.equal(await json('POST', '/api/auth/register', taken), 409);
-  assert.equal(await json('POST', '/api/auth/register', { ...taken, username: 'free' }), 409);
-  assert.equal(await json('POST', '/api/auth/login', { email, password: secret('wrong') }), 401);
-
-  const space = { title: secret('a title'), description: secret('a description'), tags: [] };
-  const { data } = await api.createSpace({
-    client: clientOf(url, token),
-    body: { ...space, visibility: 'private' },
-    throwOnError: true,
-  });
-  secrets.set(`an invitation code ${pass}`, String(data.invitation_code));
-  const message = { space_id: data.space_id, text: secret('a message') };
-  assert.equal(await json('POST', '/api/messages', message, token), 201);
-  const sent = await api.sendMessage({
-    client: clientOf(url, token),
-    body: { ...message, text: secret('a message') },
-    throwOnError: true,
-  });
-  const ids = {
-    space_id: data.space_id,
-    message_id: sent.data.message_id,
-    user_id: person.userId,
-  };
+  const texts = { title: secret('a title'), description: secret('a description') };
+  const space = await createSpace({ client }, { ...texts, visibility: 'private' });
+  secrets.set(`an invitation code ${pass}`, String(space.invitation_code));
+  const { space_id } = space;
+  const { message_id } = await sendMessage({ client }, space, secret('a message'));
+  const ids = { space_id, message_id, user_id: person.userId };
   const headers = { authorization: `Bearer ${token}` };
+  const jsonHeaders = { ...headers, 'content-type': 'application/json' };
+  const requests: [string, string, object, number][] = [
+    ['PUT', '/api/profile/bio', { bio: secret('a bio') }, 200],
+    ['POST', '/api/messages', { space_id, text: secret('a message') }, 201],
+  ];
+  for (const [method, path, body, status] of requests) {
+    const init = { method, headers: jsonHeaders, body: JSON.stringify(body) };
+    assert.equal(await send(path, init), status);
+  }
   for (const operation of operations) {
     if (operation.method !== 'GET' || operation.authentication === 'none') continue;
     assert.equal(await send(exampleRequest(operation, ids).url, { headers }), 200);
@@ -190,16 +159,75 @@ async function useAccount(url: string, { secrets, secret, send }: ExchangeRecord
   return token;
 }
 
+/** Sends right and wrong passwords. Returns the token of a login, the only one that is still valid. */
+async function usePasswords(
+  url: string,
+  { secrets, secret, send }: ExchangeRecord,
+  username: string,
+  { email, password, token: firstToken }: Person,
+): Promise<string> {
+  const login = await api.login({
+    client: clientOf(url),
+    body: { email, password },
+    throwOnError: true,
+  });
+  assert.equal(login.response.headers.get('cache-control'), 'no-store');
+  const token = login.data.access_token;
+  secrets.set(`a token ${secrets.size}`, token);
+  const newPassword = secret('a new password');
+  const correct = { currentPassword: password, newPassword };
+  const wrong = { currentPassword: secret('a wrong password'), newPassword: secret('a password') };
+  const weak = { currentPassword: newPassword, newPassword: email };
+  const taken = { username, email, password: secret('a password') };
+  const requests: [string, string, object, string, number][] = [
+    ['PUT', '/api/profile/password', wrong, token, 403],
+    ['PUT', '/api/profile/password', correct, token, 200],
+    ['PUT', '/api/profile/password', correct, firstToken, 401],
+    ['PUT', '/api/profile/password', weak, token, 400],
+    ['POST', '/api/auth/register', taken, firstToken, 409],
+    ['POST', '/api/auth/register', { ...taken, username: 'free' }, firstToken, 409],
+    ['POST', '/api/auth/login', { email, password: secret('wrong') }, firstToken, 401],
+  ];
+  for (const [method, path, body, authorization, status] of requests) {
+    const headers = {
+      authorization: `Bearer ${authorization}`,
+      'content-type': 'application/json',
+    };
+    assert.equal(await send(path, { method, headers, body: JSON.stringify(body) }), status, path);
+  }
+  return token;
+}
+
 /** Sends requests with secrets to an operation. It must reject most of them. */
 async function provoke(record: ExchangeRecord, operation: Operation, token: string): Promise<void> {
-  const { secret } = record;
   const { method, bodyType, authentication } = operation;
   const { url, init } = exampleRequest(operation);
-  const send = (more: RequestInit) => {
+  const send: Send = (more) => {
     const headers = { ...init.headers, ...more.headers } as Record<string, string>;
     // Public operations ignore the caller.
     return record.send(url, { ...init, ...more, headers }, authentication !== 'none');
   };
+  for (const status of await sendInvalidTokens(record, send)) {
+    if (authentication === 'required') assert.equal(status, 401, url);
+  }
+  if (bodyType === null || method === 'GET') return;
+  const authorization = `Bearer ${token}`;
+  if (bodyType === 'application/json') {
+    const status = await send({
+      headers: { authorization, 'content-type': bodyType },
+      body: withSecretTexts(record, String(init.body ?? '{}')),
+    });
+    assert(status < 500, `${url} returned ${status}`);
+  }
+  await sendInvalidBodies(record, send, authorization, url);
+  if (bodyType === 'multipart/form-data') await sendInvalidForms(record, send, authorization);
+}
+
+/** Sends the request of an operation with other headers or another body. Returns the status. */
+type Send = (changes: RequestInit) => Promise<number>;
+
+async function sendInvalidTokens({ secret }: ExchangeRecord, send: Send): Promise<number[]> {
+  const statuses: number[] = [];
   for (const authorization of [
     `Bearer ${secret('an unknown token')}`,
     `Bearer sps_${secret('an unknown token')}`,
@@ -207,17 +235,27 @@ async function provoke(record: ExchangeRecord, operation: Operation, token: stri
     `Basic ${secret('basic credentials')}`,
     secret('an authorization header'),
   ]) {
-    const status = await send({
-      headers: { authorization, cookie: `session=${secret('a cookie')}` },
-    });
-    if (authentication === 'required') assert.equal(status, 401, url);
+    const cookie = `session=${secret('a cookie')}`;
+    statuses.push(await send({ headers: { authorization, cookie } }));
   }
-  if (bodyType === null || method === 'GET') return;
+  return statuses;
+}
 
-  const authorization = `Bearer ${token}`;
-  const asJson = { authorization, 'content-type': 'application/json' };
+/** Replaces all texts in a JSON body. */
+function withSecretTexts({ secret }: ExchangeRecord, body: string): string {
+  return JSON.stringify(JSON.parse(body), (name, value) =>
+    typeof value === 'string' ? secret(`${name} in a body`) : value,
+  );
+}
+
+async function sendInvalidBodies(
+  { secret }: ExchangeRecord,
+  send: Send,
+  authorization: string,
+  url: string,
+): Promise<void> {
   const password = () => secret('a password in a body');
-  const bodies = [
+  for (const body of [
     `{"password": "${password()}", "currentPassword": "${password()}`,
     `{"password": "${password()}" "newPassword": "${password()}"}`,
     `${password()}`,
@@ -229,40 +267,38 @@ async function provoke(record: ExchangeRecord, operation: Operation, token: stri
     JSON.stringify({ username: password(), email: password(), text: [password()], bio: 7 }),
     JSON.stringify({ email: `${password()}@x`, password: password(), surplus: password() }),
     JSON.stringify({ password: password().repeat(1000) }),
-  ];
-  if (bodyType === 'application/json') {
-    const body = JSON.stringify(JSON.parse(String(init.body ?? '{}')), (name, value) =>
-      typeof value === 'string' ? secret(`${name} in a body`) : value,
-    );
-    const status = await send({ headers: asJson, body });
-    assert(status < 500, `${url} returned ${status}`);
-  }
-  for (const body of bodies) {
-    const status = await send({ headers: asJson, body });
+  ]) {
+    const headers = { authorization, 'content-type': 'application/json' };
+    const status = await send({ headers, body });
     assert([400, 401, 413, 415].includes(status), `${url} returned ${status}`);
   }
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', `x/${password()}`]) {
     const headers = { authorization, 'content-type': type };
     assert.equal(await send({ headers, body: `password=${password()}` }), 415, url);
   }
-  if (bodyType === 'multipart/form-data') {
-    const upload = (name: string, file: Blob) => {
-      const body = new FormData();
-      body.set(name, file, `${secret('a file name')}.jpg`);
-      return send({ headers: { authorization }, body });
-    };
-    assert.equal(await upload('avatar', new Blob([secret('a file')])), 415);
-    assert.equal(await upload(secret('a field'), new Blob([secret('a file')])), 400);
-    const broken = Buffer.concat([
-      Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-      Buffer.from(secret('an avatar')),
-    ]);
-    assert.equal(await upload('avatar', new Blob([broken])), 422);
-    const large = new Blob([secret('a large file').repeat(300_000)]);
-    assert.equal(await upload('avatar', large), 413);
-    const headers = { authorization, 'content-type': 'multipart/form-data; boundary=x' };
-    assert.equal(await send({ headers, body: `--x\r\n${password()}` }), 400);
-  }
+}
+
+async function sendInvalidForms(
+  { secret }: ExchangeRecord,
+  send: Send,
+  authorization: string,
+): Promise<void> {
+  const upload = (name: string, file: Blob) => {
+    const body = new FormData();
+    body.set(name, file, `${secret('a file name')}.jpg`);
+    return send({ headers: { authorization }, body });
+  };
+  assert.equal(await upload('avatar', new Blob([secret('a file')])), 415);
+  assert.equal(await upload(secret('a field'), new Blob([secret('a file')])), 400);
+  const broken = Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    Buffer.from(secret('an avatar')),
+  ]);
+  assert.equal(await upload('avatar', new Blob([broken])), 422);
+  const large = new Blob([secret('a large file').repeat(300_000)]);
+  assert.equal(await upload('avatar', large), 413);
+  const headers = { authorization, 'content-type': 'multipart/form-data; boundary=x' };
+  assert.equal(await send({ headers, body: `--x\r\n${secret('a password in a body')}` }), 400);
 }
 
 /** Sends requests that do not reach an operation: unknown paths and methods, and malformed HTTP. */

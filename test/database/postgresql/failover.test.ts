@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { type Client, createClient, createConfig } from '../../../generated/client/index.ts';
+import type { Client } from '../../../generated/client/index.ts';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Participation } from '../../../generated/types.gen.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { startApp } from '../../support/app.ts';
+import { clientOf, register } from '../../support/client.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { readPages } from '../../support/pages.ts';
 import { PASSWORD, USER } from '../../support/postgresql.ts';
 import { startPostgresqlCluster } from '../../support/postgresql-cluster.ts';
 import { type Server, startServer } from '../../support/server.ts';
-import { createSpace } from '../../support/spaces.ts';
+import { createSpace, spaceCreation } from '../../support/spaces.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
 test('While DATABASE_URL points to a standby, reads work and writes get 503, until it is promoted', async () => {
@@ -149,21 +150,10 @@ interface Writer {
 
 /** Lets a new user create spaces and search for them, send messages and delete some, each time on the next server. */
 async function startWriter(servers: readonly Server[], number: number): Promise<Writer> {
-  const [anyone] = servers.map(({ url }) => createClient(createConfig({ baseUrl: url })));
-  const { data: account } = await api.register({
-    client: anyone as Client,
-    body: {
-      username: `writer${number}`,
-      email: `writer${number}@example.com`,
-      password: 'correct horse battery',
-    },
-    throwOnError: true,
-  });
-  const token = account.access_token;
-  const clients = servers.map(({ url }) =>
-    createClient(createConfig({ baseUrl: url, auth: token })),
-  );
-  const { space_id: spaceId } = await createSpace({ client: clients[0] as Client });
+  const [first] = servers as [Server];
+  const { token, client } = await register(first.url, `writer${number}`);
+  const clients = servers.map(({ url }) => clientOf(url, token));
+  const { space_id: spaceId } = await createSpace({ client });
   const history: History = {
     token,
     spaceId,
@@ -195,7 +185,7 @@ async function startWriter(servers: readonly Server[], number: number): Promise<
 
   const step = async (client: Client, i: number) => {
     const title = `title${number}x${i}`;
-    const body = { title, description: '', visibility: 'public' as const, tags: [`tag${title}`] };
+    const body = spaceCreation({ title, tags: [`tag${title}`] });
     if (await succeeds('create', await api.createSpace({ client, body }))) {
       lastAcknowledgement = performance.now();
       history.kept.add(title);
@@ -252,7 +242,7 @@ async function assertWhole(server: Server, history: History): Promise<void> {
   const stored = await readStored(server, history);
   const { kept, unknown } = history;
   expect([...stored].filter((each) => !kept.has(each) && !unknown.has(each))).toEqual([]);
-  const client = createClient(createConfig({ baseUrl: server.url }));
+  const client = clientOf(server.url);
   for (const title of unknown) {
     if (!title.startsWith('title')) continue;
     const expected = stored.has(title) ? [{ title, participant_count: 1 }] : [];

@@ -14,7 +14,7 @@ import { startApp, type TestApp, type TestUser } from '../../support/app.ts';
 import { avatarFile } from '../../support/avatar.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
-import { createSpace, joinSpace, sendMessage } from '../../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';
 
 // Two processes race at the places that check something before they write. The test holds a lock that lets them read but
 // not write, until all have checked.
@@ -197,12 +197,7 @@ describe('Of concurrent requests to two processes,', () => {
   test('a space that becomes public has no invitation code, even if it is renewed meanwhile', async () => {
     for (let round = 0; round < 4; round += 1) {
       const [one, two] = clientsOf(await register());
-      const space = await api.createSpace({
-        client: one,
-        body: { title: 'Tea', description: '', visibility: 'private', tags: [] },
-        throwOnError: true,
-      });
-      const path = { space_id: space.data.space_id };
+      const path = await createSpace({ client: one }, { visibility: 'private' });
       const body = { visibility: 'public' as const };
       const calls = [
         () => statusOf(api.updateSpace({ client: one, path, body })),
@@ -243,13 +238,7 @@ describe('Of concurrent requests to two processes,', () => {
     const [client] = clientsOf(user);
     const status = await interrupt(
       'spaces',
-      () =>
-        statusOf(
-          api.createSpace({
-            client,
-            body: { title: 'Tea', description: '', visibility: 'public', tags: [] },
-          }),
-        ),
+      () => statusOf(api.createSpace({ client, body: spaceCreation() })),
       () => suspendAccount(second.context.engine, user.email),
     );
     expect(status).toBe(401);
@@ -260,13 +249,7 @@ describe('Of concurrent requests to two processes,', () => {
     await createSpace(user);
     await createSpace(user);
     const create = [...clientsOf(user), ...clientsOf(user)].map(
-      (client) => () =>
-        statusOf(
-          api.createSpace({
-            client,
-            body: { title: 'Tea', description: '', visibility: 'public', tags: [] },
-          }),
-        ),
+      (client) => () => statusOf(api.createSpace({ client, body: spaceCreation() })),
     );
     expect((await race('spaces', create)).sort()).toEqual([201, 409, 409, 409]);
   });

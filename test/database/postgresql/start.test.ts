@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../support/commands.ts';
+import { EX_CONFIG, EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { freePort } from '../../support/ports.ts';
 import { PASSWORD, startPostgresql, USER } from '../../support/postgresql.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
-
-const EX_TEMPFAIL = 75;
-const EX_CONFIG = 78;
 
 let dataDir: string;
 beforeAll(async () => {

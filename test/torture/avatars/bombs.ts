@@ -1,6 +1,6 @@
 import { deflateSync, gzipSync } from 'node:zlib';
 import sharp from 'sharp';
-import { pngChunk } from '../../support/image-chunks.ts';
+import { loopingExif, pngChunk } from '../../support/image-chunks.ts';
 import type { Scale } from '../trial.ts';
 
 /** A file that exhausts or deceives a decoder. */
@@ -237,16 +237,4 @@ function animatedWebp(webp: Buffer, frames: number, edge: number): Buffer {
     ...Array(frames).fill(frame),
   ]);
   return chunk('RIFF', content);
-}
-
-/** Returns a TIFF directory that refers to itself as the EXIF directory in each of its 5,400 entries. */
-function loopingExif(): Buffer {
-  const entries = 5_400;
-  const tiff = Buffer.alloc(10 + entries * 12 + 4);
-  tiff.write('II*\0\x08\0\0\0', 'latin1');
-  tiff.writeUInt16LE(entries, 8);
-  for (let at = 10; at < 10 + entries * 12; at += 12) {
-    tiff.set([0x69, 0x87, 4, 0, 1, 0, 0, 0, 8, 0, 0, 0], at);
-  }
-  return tiff;
 }

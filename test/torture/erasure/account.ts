@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
-import { avatarFile } from '../../support/avatar.ts';
+import { uploadAvatar } from '../../support/avatar.ts';
+import { clientOf, type Person, register } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
-import { databaseFile } from '../../support/integrity.ts';
+import { databaseFile, withDatabase } from '../../support/integrity.ts';
+import { toNdjson } from '../../support/ndjson.ts';
+import { createSpace, sendMessage } from '../../support/spaces.ts';
 import type { Canaries } from '../canaries.ts';
-import { clientOf, type Person, register } from '../people.ts';
 
 // The account whose deletion must leave no byte.
 
@@ -35,70 +36,112 @@ export async function importAccount(
   canaries: Canaries,
   messages: number,
 ): Promise<void> {
-  const { letters, unspaced, add } = canaries;
-  const lines: object[] = [];
-  const time = (kind: string, year: number) => {
-    const text = `${year}-07-06T05:04:03.021Z`;
-    add(kind, text);
-    return text;
-  };
-  const anyTime = { created_at: '2020-01-01T00:00:00Z' };
   const passwordHash = await hashPassword(PASSWORD);
-  add('password_hash', passwordHash.slice(-43));
-  const user_id = `u-${letters('user_id')}`;
-  lines.push({
+  canaries.add('password_hash', passwordHash.slice(-43));
+  const ids = idsOf(canaries, messages);
+  const lines = [
+    ...userRecords(ids, canaries, passwordHash),
+    ...foreignSpaceRecords(ids, canaries),
+    ...ownSpaceRecords(ids, canaries),
+    ...ownMessageRecords(ids, canaries, messages),
+    ...otherMessageRecords(ids, canaries, messages / 20),
+  ];
+  const file = join(dataDir, '..', `${ids.account}.ndjson`);
+  await writeFile(file, toNdjson(lines));
+  await completeCommand('commands/import', [file], { DATA_DIR: dataDir });
+  await rm(file);
+}
+
+/** The ids of records. Each function accepts any number and repeats its ids. */
+interface Ids {
+  account: string;
+  other(i: number): string;
+  ownSpaceCount: number;
+  ownSpace(i: number): string;
+  foreignSpaceCount: number;
+  foreignSpace(i: number): string;
+}
+
+function idsOf({ letters }: Canaries, messages: number): Ids {
+  // With 100,000 messages, the account almost reaches the default quotas of spaces, participations and tags.
+  const ownSpaceCount = Math.max(8, messages / 100 - 10);
+  const foreignSpaceCount = Math.max(MIN_SPACES_OF_OTHERS, messages / 100);
+  return {
+    account: `u-${letters('user_id')}`,
+    other: (i) => `other-${i % OTHER_USERS}`,
+    ownSpaceCount,
+    ownSpace: (i) => `${letters('space_id')}-${i % ownSpaceCount}`,
+    foreignSpaceCount,
+    foreignSpace: (i) => `foreign-${i % foreignSpaceCount}`,
+  };
+}
+
+/** Returns a time in a year, as a canary. */
+function time({ add }: Canaries, kind: string, year: number): string {
+  const text = `${year}-07-06T05:04:03.021Z`;
+  add(kind, text);
+  return text;
+}
+
+/** The creation time of records without canaries. */
+const CREATED_AT = '2020-01-01T00:00:00Z';
+
+function* userRecords(ids: Ids, canaries: Canaries, password_hash: string): Generator<object> {
+  const { letters } = canaries;
+  yield {
     type: 'user',
-    user_id,
+    user_id: ids.account,
     username: `Jo-${letters('former username')}`,
     email: `${letters('email')}@Example.org`,
-    password_hash: passwordHash,
+    password_hash,
     bio: `I am ${letters('former bio')}`,
-    created_at: time('created_at of the user', 1971),
-    updated_at: time('former updated_at of the user', 1972),
-  });
-  const other = (i: number) => `other-${i % OTHER_USERS}`;
+    created_at: time(canaries, 'created_at of the user', 1971),
+    updated_at: time(canaries, 'former updated_at of the user', 1972),
+  };
   for (let i = 0; i < OTHER_USERS; i += 1) {
-    const email = `other-${i}@example.org`;
-    lines.push({ type: 'user', user_id: other(i), username: other(i), email, ...anyTime });
+    const user_id = ids.other(i);
+    const email = `${user_id}@example.org`;
+    yield { type: 'user', user_id, username: user_id, email, created_at: CREATED_AT };
   }
+}
 
-  // With 100,000 messages, the account almost reaches the default quotas of spaces, participations and tags.
-  const ownSpaces = Math.max(8, messages / 100 - 10);
-  const foreignSpaces = Math.max(MIN_SPACES_OF_OTHERS, messages / 100);
-  const foreign = (i: number) => `foreign-${i % foreignSpaces}`;
-  for (let i = 0; i < foreignSpaces; i += 1) {
-    lines.push({
+/** Yields spaces of other users, in which the account participates. */
+function* foreignSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
+  for (let i = 0; i < ids.foreignSpaceCount; i += 1) {
+    const space_id = ids.foreignSpace(i);
+    yield {
       type: 'space',
-      space_id: foreign(i),
-      creator_id: other(i),
-      ...anyTime,
+      space_id,
+      creator_id: ids.other(i),
+      created_at: CREATED_AT,
       title: `Tea and lanterns ${i}`,
       description: 'A harbour',
       tags: ['baking', '東京'],
-    });
-    const space_id = foreign(i);
-    lines.push(
-      { type: 'participant', space_id, user_id: other(i + 1), joined_at: anyTime.created_at },
-      {
-        type: 'participant',
-        space_id,
-        user_id,
-        joined_at: time('joined_at', 1973),
-        left_at: i % 4 === 3 ? time('left_at', 1974) : null,
-        removed_at: i % 8 === 7 ? time('removed_at', 1980) : null,
-      },
-    );
+    };
+    yield { type: 'participant', space_id, user_id: ids.other(i + 1), joined_at: CREATED_AT };
+    yield {
+      type: 'participant',
+      space_id,
+      user_id: ids.account,
+      joined_at: time(canaries, 'joined_at', 1973),
+      left_at: i % 4 === 3 ? time(canaries, 'left_at', 1974) : null,
+      removed_at: i % 8 === 7 ? time(canaries, 'removed_at', 1980) : null,
+    };
   }
+}
 
-  const own = (i: number) => `${letters('space_id')}-${i % ownSpaces}`;
-  for (let i = 0; i < ownSpaces; i += 1) {
+/** Yields spaces of the account, in each of which another user participates. */
+function* ownSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
+  const { letters, unspaced } = canaries;
+  for (let i = 0; i < ids.ownSpaceCount; i += 1) {
+    const space_id = ids.ownSpace(i);
     // An index stores words without their common prefixes.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
     const isPrivate = i % 4 === 3;
-    lines.push({
+    yield {
       type: 'space',
-      space_id: own(i),
-      creator_id: user_id,
+      space_id,
+      creator_id: ids.account,
       title: isPrivate
         ? `Hidden ${letters('private title')}`
         : `Tea ${beginning}${letters('title')} ${accented(letters('folded title'))} ${unspaced('unspaced title')}`,
@@ -106,65 +149,67 @@ export async function importAccount(
       tags: Array.from({ length: TAGS_PER_SPACE }, (_, j) =>
         j === 0 ? 'baking' : `Harbour ${letters('tag')} ${i} ${j}`,
       ),
-      created_at: time('created_at of a space', 1975),
+      created_at: time(canaries, 'created_at of a space', 1975),
       ...(isPrivate && {
         visibility: 'private',
         invitation_code: `${letters('invitation_code')}-${i}`.padStart(22, '-'),
       }),
-    });
-    const joined_at = time('joined_at of others in own spaces', 1976);
-    lines.push({ type: 'participant', space_id: own(i), user_id: other(i), joined_at });
+    };
+    const joined_at = time(canaries, 'joined_at of others in own spaces', 1976);
+    yield { type: 'participant', space_id, user_id: ids.other(i), joined_at };
   }
+}
 
-  for (let i = 0; i < messages; i += 1) {
-    const isOwn = i % 3 === 0;
+/** Yields messages of the account in all spaces, and some appreciations of others. */
+function* ownMessageRecords(ids: Ids, canaries: Canaries, count: number): Generator<object> {
+  const { letters, unspaced } = canaries;
+  for (let i = 0; i < count; i += 1) {
     const message_id = `${letters('message_id')}-${i}`;
-    lines.push({
+    yield {
       type: 'message',
       message_id,
-      author_id: user_id,
-      space_id: isOwn ? own(i) : foreign(i),
+      author_id: ids.account,
+      space_id: i % 3 === 0 ? ids.ownSpace(i) : ids.foreignSpace(i),
       text: `Message ${i}: ${letters('text')}, ${unspaced('unspaced text')}`,
-      created_at: time('created_at of a message', 1977),
-    });
+      created_at: time(canaries, 'created_at of a message', 1977),
+    };
     if (i % 10 === 0) {
-      const created_at = time('created_at of an appreciation received', 1978);
-      lines.push({ type: 'appreciation', message_id, user_id: other(i), created_at });
+      const created_at = time(canaries, 'created_at of an appreciation received', 1978);
+      yield { type: 'appreciation', message_id, user_id: ids.other(i), created_at };
     }
   }
-  for (let i = 0; i < messages / 20; i += 1) {
+}
+
+/** Yields messages of others: in spaces of the account, and in their own, which the account and others appreciate. */
+function* otherMessageRecords(ids: Ids, canaries: Canaries, count: number): Generator<object> {
+  const { letters } = canaries;
+  for (let i = 0; i < count; i += 1) {
+    const place = i % ids.ownSpaceCount;
+    yield {
+      type: 'message',
+      space_id: ids.ownSpace(place),
+      author_id: ids.other(place),
+      created_at: CREATED_AT,
+      message_id: `${letters('message_id of others in own spaces')}-${i}`,
+      text: `${letters('text of others in own spaces')} ${i}`,
+    };
     const message_id = `m-${i}`;
-    const place = i % ownSpaces;
-    lines.push(
-      {
-        type: 'message',
-        space_id: own(place),
-        author_id: other(place),
-        ...anyTime,
-        message_id: `${letters('message_id of others in own spaces')}-${i}`,
-        text: `${letters('text of others in own spaces')} ${i}`,
-      },
-      {
-        type: 'message',
-        message_id,
-        space_id: foreign(i),
-        author_id: other(i),
-        ...anyTime,
-        text: `Stays ${i}`,
-      },
-      { type: 'appreciation', message_id, user_id: other(i + 2), ...anyTime },
-      {
-        type: 'appreciation',
-        message_id,
-        user_id,
-        created_at: time('created_at of an appreciation given', 1979),
-      },
-    );
+    yield {
+      type: 'message',
+      message_id,
+      space_id: ids.foreignSpace(i),
+      author_id: ids.other(i),
+      created_at: CREATED_AT,
+      text: `Stays ${i}`,
+    };
+    yield { type: 'appreciation', message_id, user_id: ids.other(i + 2), created_at: CREATED_AT };
+    yield {
+      type: 'appreciation',
+      message_id,
+      user_id: ids.account,
+      created_at: time(canaries, 'created_at of an appreciation given', 1979),
+    };
   }
-  const file = join(dataDir, '..', `${user_id}.ndjson`);
-  await writeFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  await completeCommand('commands/import', [file], { DATA_DIR: dataDir });
-  await rm(file);
 }
 
 /** Adds combining marks. The search removes them, so only the index contains the letters without marks. */
@@ -184,24 +229,19 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
   const client = clientOf(url, token);
   const authenticated = { client, throwOnError: true } as const;
 
-  await api.changeProfilePicture({ ...authenticated, body: { avatar: await avatarFile() } });
-  const { data: changed } = await api.changeProfilePicture({
-    ...authenticated,
-    body: { avatar: await avatarFile() },
-  });
-  add('avatar', changed.profile_picture.split('/').at(-1) ?? '');
+  await uploadAvatar({ client });
+  add('avatar', (await uploadAvatar({ client })).split('/').at(-1) ?? '');
   await api.changeUsername({ ...authenticated, body: { username: `Jo.${letters('username')}` } });
   await api.changeBio({ ...authenticated, body: { bio: `I am ${letters('bio')}` } });
-  const space = { description: '', visibility: 'public' as const, tags: [letters('former tag')] };
-  const { data: made } = await api.createSpace({
-    ...authenticated,
-    body: { ...space, title: `Lantern${letters('former title')}` },
-  });
-  const path = { space_id: made.space_id };
+  const { space_id } = await createSpace(
+    { client },
+    { title: `Lantern${letters('former title')}`, tags: [letters('former tag')] },
+  );
+  const path = { space_id };
   await api.updateSpace({ ...authenticated, path, body: { title: 'Renamed', tags: ['baking'] } });
   const text = `To be deleted: ${letters('former text')}`;
-  const { data: sent } = await api.sendMessage({ ...authenticated, body: { ...path, text } });
-  await api.deleteMessage({ ...authenticated, path: { message_id: sent.message_id } });
+  const { message_id } = await sendMessage({ client }, path, text);
+  await api.deleteMessage({ ...authenticated, path: { message_id } });
 
   // One report by the account, and one about it.
   const target = { path: { space_id: 'foreign-0' }, body: { reason: letters('report') } };
@@ -223,24 +263,16 @@ export async function useAccount(url: string, canaries: Canaries): Promise<Perso
 
 /** Adds canaries for values that the service generated. */
 export function addGeneratedCanaries(dataDir: string, canaries: Canaries): void {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
-    const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
-    const value = (query: string) => String(sqlite.prepare(query).pluck().get());
-    canaries.add(
-      'updated_at of the user',
-      value(`SELECT updated_at FROM users WHERE pk = (${user})`),
-    );
-    canaries.add(
-      'session_id',
-      value(`SELECT session_id FROM sessions WHERE user_pk = (${user}) ORDER BY pk`),
-    );
-    canaries.add('report_id', value(`SELECT report_id FROM reports WHERE reporter_pk = (${user})`));
-    canaries.add(
-      'generated space_id',
-      value(`SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`),
-    );
-  } finally {
-    sqlite.close();
-  }
+  const user = `SELECT pk FROM users WHERE user_id = 'u-${canaries.letters('user_id')}'`;
+  const queries = {
+    'updated_at of the user': `SELECT updated_at FROM users WHERE pk = (${user})`,
+    session_id: `SELECT session_id FROM sessions WHERE user_pk = (${user}) ORDER BY pk`,
+    report_id: `SELECT report_id FROM reports WHERE reporter_pk = (${user})`,
+    'generated space_id': `SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`,
+  };
+  withDatabase(databaseFile(dataDir), (sqlite) => {
+    for (const [name, query] of Object.entries(queries)) {
+      canaries.add(name, String(sqlite.prepare(query).pluck().get()));
+    }
+  });
 }

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
 import { operations } from '../../../server/contract.ts';
-import { avatarFile } from '../../support/avatar.ts';
+import { uploadAvatar } from '../../support/avatar.ts';
+import { register } from '../../support/client.ts';
 import { declaredStatuses } from '../../support/contract.ts';
 import { quantile } from '../../support/statistics.ts';
-import { register, sendExample } from '../people.ts';
+import { sendExample } from '../people.ts';
 
 /** The username of a user who reads and writes during a deletion. */
 export const BYSTANDER = 'bystander';
@@ -21,11 +22,7 @@ const forCreators = new Set(
 export async function startBystander(url: string) {
   const person = await register(url, BYSTANDER);
   const { client, userId, token } = person;
-  await api.changeProfilePicture({
-    client,
-    body: { avatar: await avatarFile() },
-    throwOnError: true,
-  });
+  await uploadAvatar(person);
   const space_id = 'foreign-0';
   await api.joinSpace({ client, path: { space_id }, body: {}, throwOnError: true });
   const values = { q: 'tea', tag: 'baking', user_id: userId, space_id };

@@ -5,11 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
 import { operations } from '../../../server/contract.ts';
 import { avatarFile } from '../../support/avatar.ts';
+import { register } from '../../support/client.ts';
 import { assertIndexed } from '../../support/integrity.ts';
 import { retryWhileUnavailable } from '../../support/retry.ts';
 import { startServer } from '../../support/server.ts';
+import { createSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { outcomeOf, register, sendExample, tally } from '../people.ts';
+import { outcomeOf, sendExample, tally } from '../people.ts';
 import { assertSound } from '../soundness.ts';
 import { readOtherRows } from './rows.ts';
 
@@ -24,13 +26,9 @@ const notRacing: Readonly<Record<string, string>> = {
 export async function raceDeletions(rounds: number): Promise<string> {
   await using server = await startServer({ WORKERS: '2' });
   const keeper = await register(server.url, 'keeper');
-  const kept = { client: keeper.client, throwOnError: true } as const;
-  const space = { title: 'Tea', description: '', visibility: 'public' as const, tags: ['baking'] };
-  const { data: foreign } = await api.createSpace({ ...kept, body: space });
-  const { data: message } = await api.sendMessage({
-    ...kept,
-    body: { space_id: foreign.space_id, text: 'Hello' },
-  });
+  const foreign = await createSpace(keeper, { tags: ['baking'] });
+  const message = await sendMessage(keeper, foreign, 'Hello');
+  const privateSpace = spaceCreation({ title: 'Belated', visibility: 'private', tags: ['baking'] });
   const avatar = await avatarFile();
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
   let racing = 0;
@@ -58,8 +56,7 @@ export async function raceDeletions(rounds: number): Promise<string> {
         .filter(({ operationId }) => !Object.hasOwn(notRacing, operationId))
         .map((operation) => () => sendExample(server.url, operation, values, token)),
       ...[upload, upload, upload, upload, upload, upload],
-      () =>
-        api.createSpace({ client, body: { ...space, title: 'Belated', visibility: 'private' } }),
+      () => api.createSpace({ client, body: privateSpace }),
     ];
     racing = requests.length;
     const results = requests.map(async (request) => {

@@ -1,5 +1,4 @@
-import Sqlite from 'better-sqlite3';
-import { databaseFile } from '../../support/integrity.ts';
+import { databaseFile, withDatabase } from '../../support/integrity.ts';
 import { columnsOf, foreignKeysOf, primaryKeyOf, tablesOf } from '../../support/tables.ts';
 import { BYSTANDER } from './bystander.ts';
 
@@ -8,8 +7,7 @@ import { BYSTANDER } from './bystander.ts';
  * Search indexes are not read, because another check compares them with a rebuild.
  */
 export function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
+  return withDatabase(databaseFile(dataDir), (sqlite) => {
     const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
     const isDeleted = (table: string): string => {
       if (table === 'users') return `pk = ${gone}`;
@@ -45,42 +43,31 @@ export function readOtherRows(dataDir: string, userId = ''): Map<string, string[
       },
     );
     return new Map(entries);
-  } finally {
-    sqlite.close();
-  }
+  });
 }
 
 /** Returns the stored words of the dictionary; undefined if it is older than the last change. */
 export function readTrie(dataDir: string): Buffer | undefined {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
+  return withDatabase(databaseFile(dataDir), (sqlite) => {
     const current = `SELECT trie FROM dictionary, search_revision
       WHERE built_revision >= search_revision.value`;
     return sqlite.prepare(current).pluck().get() as Buffer | undefined;
-  } finally {
-    sqlite.close();
-  }
+  });
 }
 
 export function countMessages(dataDir: string, username: string): number {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
+  return withDatabase(databaseFile(dataDir), (sqlite) => {
     return sqlite
       .prepare(
         'SELECT count(*) FROM messages JOIN users ON users.pk = author_pk WHERE username = ?',
       )
       .pluck()
       .get(username) as number;
-  } finally {
-    sqlite.close();
-  }
+  });
 }
 
 export function isPurged(dataDir: string): boolean {
-  const sqlite = new Sqlite(databaseFile(dataDir), { timeout: 10_000 });
-  try {
+  return withDatabase(databaseFile(dataDir), (sqlite) => {
     return sqlite.prepare('SELECT count(*) FROM pending_purges').pluck().get() === 0;
-  } finally {
-    sqlite.close();
-  }
+  });
 }

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -10,7 +8,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DomainError } from '../../server/errors.ts';
 import { drain } from '../../server/http/draining.ts';
 import { MULTIPART_OPTIONS, readAvatarUpload } from '../../server/http/uploads.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { randomNumbers } from '../support/random.ts';
+import { head, openRaw } from '../support/raw.ts';
 
 const MAX_AVATAR_BYTES = 5_242_880;
 const MEBIBYTE = 1024 * 1024;
@@ -18,7 +18,7 @@ const BOUNDARY = 'boundary-of-a-part';
 const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
 let app: FastifyInstance;
-let port: number;
+let url: string;
 /** `read` or the error code of each request that reached the handler, in the order of completion. */
 let outcomes: string[];
 let sockets: Socket[];
@@ -43,8 +43,7 @@ beforeEach(async () => {
     return { bytes: bytes.length, sha256: sha256(bytes) };
   });
   app.server.on('connection', (socket) => sockets.push(socket));
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  port = (app.server.address() as AddressInfo).port;
+  url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
 
 afterEach(async () => {
@@ -179,27 +178,24 @@ describe('readAvatarUpload', () => {
 
 describe('a connection', () => {
   test('receives 413 before it sends the body if Content-Length is too large', async () => {
-    const client = await openConnection();
-    client.write(createHead({ 'Content-Length': 60 * MEBIBYTE }));
-    expect(await readResponse(client)).toContain('HTTP/1.1 413');
-    expect(client.destroyed).toBe(false);
-    client.destroy();
+    using client = await openRaw(url);
+    await client.write(createHead({ 'Content-Length': 60 * MEBIBYTE }));
+    expect((await client.readResponse())?.status).toBe(413);
+    expect(client.socket.destroyed).toBe(false);
   });
 
   test('receives the rejection of a 12 MiB body and stays open for another request', async () => {
-    const client = await openConnection();
+    using client = await openRaw(url);
     const body = createBody(
       createPart('name="avatar"; filename="a.jpg"', Buffer.alloc(12 * MEBIBYTE)),
     );
-    client.write(createHead({ 'Content-Length': body.length }));
-    client.write(body);
-    expect(await readResponse(client)).toContain('avatar_too_large');
+    await client.write(createHead({ 'Content-Length': body.length }));
+    await client.write(body);
+    expect((await client.readResponse())?.body).toContain('avatar_too_large');
     const secondBody = createBody(createPart('name="avatar"; filename="a.jpg"', 'content'));
-    client.write(
-      Buffer.concat([Buffer.from(createHead({ 'Content-Length': secondBody.length })), secondBody]),
-    );
-    expect(await readResponse(client)).toContain('"bytes":7');
-    client.destroy();
+    await client.write(createHead({ 'Content-Length': secondBody.length }));
+    await client.write(secondBody);
+    expect((await client.readResponse())?.body).toContain('"bytes":7');
   });
 
   test.each([
@@ -213,43 +209,39 @@ describe('a connection', () => {
     ['in the file', `--${BOUNDARY}\r\n${disposition('name="avatar"; filename="a"')}\r\n\r\n`],
     ['in the wrong file', `--${BOUNDARY}\r\n${disposition('name="b"; filename="a"')}\r\n\r\n`],
   ])('receives a response and is closed if it sends endless data %s', async (_, start) => {
-    const client = await openConnection();
-    const response = readResponse(client);
-    client.write(createHead({ 'Transfer-Encoding': 'chunked' }));
-    if (start !== '') client.write(createChunk(Buffer.from(start)));
+    using client = await openRaw(url);
+    await client.write(createHead({ 'Transfer-Encoding': 'chunked' }));
+    if (start !== '') await client.write(createChunk(Buffer.from(start)));
     const filler = createChunk(Buffer.alloc(256 * 1024, 'x'));
-    const closed = new Promise((resolve) => client.once('close', resolve));
-    for (let sent = 0; sent < 60 * MEBIBYTE && !client.destroyed; sent += 256 * 1024) {
-      if (!client.write(filler)) {
-        await Promise.race([new Promise((resolve) => client.once('drain', resolve)), closed]);
-      }
+    for (let sent = 0; sent < 60 * MEBIBYTE && !client.socket.destroyed; sent += 256 * 1024) {
+      await client.write(filler);
     }
-    await closed;
-    expect(await response).toMatch(/^HTTP\/1\.1 (413|400|200) /);
+    await client.closed;
+    expect([413, 400, 200]).toContain((await client.readResponse())?.status);
     expect(outcomes).toHaveLength(1);
     // The maximum file size, plus 16 drained mebibytes, plus one read from the socket.
     expect(sockets[0]?.bytesRead).toBeLessThan(MAX_AVATAR_BYTES + 17 * MEBIBYTE);
   });
 
   test('that closes during the upload ends the request', async () => {
-    const client = await openConnection();
+    using client = await openRaw(url);
     const body = createBody(createPart('name="avatar"; filename="a.jpg"', Buffer.alloc(MEBIBYTE)));
-    client.write(createHead({ 'Content-Length': body.length }));
-    client.write(body.subarray(0, MEBIBYTE / 2));
+    await client.write(createHead({ 'Content-Length': body.length }));
+    await client.write(body.subarray(0, MEBIBYTE / 2));
     await sleep(50);
     expect(outcomes).toEqual([]);
-    client.destroy();
+    client.socket.destroy();
     await expect.poll(() => outcomes).toEqual(['invalid_request']);
     await expectWithinOneSecond(app.close());
   });
 
   test('does not delay the server’s shutdown after a rejected upload', async () => {
-    const client = await openConnection();
+    using client = await openRaw(url);
     const secondPart = createPart('name="other"; filename="b.jpg"', Buffer.alloc(4 * MEBIBYTE));
     const body = createBody(createPart('name="avatar"; filename="a.jpg"', 'content'), secondPart);
-    client.write(createHead({ 'Content-Length': body.length }));
-    client.write(body);
-    expect(await readResponse(client)).toContain('HTTP/1.1 400');
+    await client.write(createHead({ 'Content-Length': body.length }));
+    await client.write(body);
+    expect((await client.readResponse())?.status).toBe(400);
     await expect.poll(() => sockets[0]?.bytesRead).toBeGreaterThan(body.length);
     await expectWithinOneSecond(app.close());
   });
@@ -257,17 +249,17 @@ describe('a connection', () => {
 
 describe('drain', () => {
   test('ends after its timeout if the client stops sending', async () => {
-    const server = createServer((request: IncomingMessage, response) => {
+    await using server = await startHttpServer((request, response) => {
       response.end('refused');
       drain(request, MEBIBYTE, 100);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-    client.write('PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart of it');
-    const start = performance.now();
-    expect(await text(client)).toContain('refused');
-    expect(performance.now() - start).toBeGreaterThan(90);
-    await expectWithinOneSecond(new Promise((resolve) => server.close(resolve)));
+    using client = await openRaw(server.url);
+    const startedAt = performance.now();
+    await client.write(head('PUT', '/', { 'Content-Length': 1_000 }));
+    await client.write('part of it');
+    expect((await client.readResponse())?.body).toContain('refused');
+    await expectWithinOneSecond(client.closed);
+    expect(performance.now() - startedAt).toBeGreaterThan(90);
   });
 });
 
@@ -295,7 +287,7 @@ function createBody(...parts: Buffer[]): Buffer {
 }
 
 async function send(body: FormData | string | Buffer, type = FORM_TYPE) {
-  const response = await fetch(`http://127.0.0.1:${port}/avatar`, {
+  const response = await fetch(`${url}/avatar`, {
     method: 'PUT',
     body: Buffer.isBuffer(body) ? new Uint8Array(body) : body,
     ...(body instanceof FormData ? {} : { headers: { 'Content-Type': type } }),
@@ -305,28 +297,12 @@ async function send(body: FormData | string | Buffer, type = FORM_TYPE) {
   return { status: response.status, ...result } as Record<string, unknown>;
 }
 
-async function openConnection(): Promise<Socket> {
-  const client = connect(port, '127.0.0.1');
-  // The server may reset the connection while the client is still sending. Tests check the response before the reset.
-  client.on('error', () => {});
-  await new Promise((resolve) => client.once('connect', resolve));
-  return client;
-}
-
 function createHead(headers: Record<string, string | number>): string {
-  const lines = Object.entries({ Host: 'localhost', 'Content-Type': FORM_TYPE, ...headers });
-  return `PUT /avatar HTTP/1.1\r\n${lines.map((line) => line.join(': ')).join('\r\n')}\r\n\r\n`;
+  return head('PUT', '/avatar', { 'Content-Type': FORM_TYPE, ...headers });
 }
 
 function createChunk(data: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${data.length.toString(16)}\r\n`), data, Buffer.from('\r\n')]);
-}
-
-function readResponse(client: Socket): Promise<string> {
-  return new Promise((resolve, reject) => {
-    client.once('data', (data: Buffer) => resolve(data.toString()));
-    client.once('close', () => reject(new Error('The connection closed without a response.')));
-  });
 }
 
 async function expectWithinOneSecond(task: Promise<unknown>): Promise<void> {

@@ -1,0 +1,292 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Space } from '../../generated/types.gen.ts';
+import { operations } from '../../server/contract.ts';
+import { sealCursor } from '../../server/http/cursors.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
+import { nextPage } from '../support/pages.ts';
+import { exampleRequest, inputNamesOf } from '../support/requests.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { getPage, searchPath, tagPath } from './search-pages.ts';
+import { createTeaSpaces } from './tea-spaces.ts';
+
+let app: TestApp;
+let ann: TestUser;
+let guests: TestUser[];
+let spaces: Space[];
+
+beforeAll(async () => {
+  app = await startApp();
+  ({ ann, guests, spaces } = await createTeaSpaces(app));
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const get = (path: string) => getPage(app, path);
+
+describe('A cursor', () => {
+  const MISSPELLING = 'teehouse';
+  const listOperations = operations.filter((each) => inputNamesOf(each).includes('limit'));
+  /** The lists of all operations, and two other lists of searchSpaces. */
+  const lists = [...listOperations.map(({ operationId }) => operationId), 'corrected', 'as typed'];
+  /** The path of each list. */
+  const paths: Record<string, string> = {};
+  /** The cursor on the first page of each list. */
+  const issued: Record<string, string> = {};
+
+  const cursorOf = (path: string | undefined) =>
+    new URL(path as string, app.url).searchParams.get('cursor') as string;
+
+  beforeAll(async () => {
+    const [space, other] = spaces as [Space, Space];
+    for (const each of [space, other]) {
+      await joinSpace(ann, each);
+      for (const text of ['one', 'two']) await sendMessage(ann, each, text);
+    }
+    // `ann` created the second space.
+    for (const guest of guests.slice(0, 2)) {
+      await joinSpace(guest, other);
+      const path = { space_id: other.space_id, user_id: guest.userId };
+      await api.removeParticipant({ client: ann.client, path, throwOnError: true });
+    }
+    // A second session, so that their list has two items.
+    const { email, password } = ann;
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
+    for (const operation of listOperations) {
+      const { space_id } = operation.operationId === 'listRemovals' ? other : space;
+      const values = { q: 'tea', tag: 'everything', space_id };
+      const { url } = exampleRequest(operation, values);
+      paths[operation.operationId] = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
+    }
+    paths.corrected = searchPath(MISSPELLING, 1);
+    paths['as typed'] = searchPath('tea', 1, true);
+    for (const list of lists) {
+      const { status, next } = await read(list);
+      expect({ list, status, next }).toEqual({ list, status: 200, next: expect.any(String) });
+      issued[list] = cursorOf(next);
+    }
+  });
+
+  const operationOf = (list: string) =>
+    listOperations.find(({ operationId }) => operationId === list);
+
+  /** Requests a list, with a token if it requires one. */
+  const read = (list: string, path = paths[list] as string) => {
+    const needsToken = operationOf(list)?.authentication === 'required';
+    return getPage(app, path, needsToken ? { headers: ann.headers } : {});
+  };
+  const at = (list: string, cursor: string, path = paths[list] as string) =>
+    read(list, `${path}&${new URLSearchParams({ cursor })}`);
+
+  const expectRejected = ({ status, body }: { status: number; body: unknown }) => {
+    expect(status).toBe(400);
+    expect(body).toMatchObject({
+      code: 'invalid_cursor',
+      errors: [{ pointer: '?cursor', message: 'is not a cursor of this list' }],
+    });
+  };
+
+  test.each(lists)('of the list "%s" is rejected by all other lists', async (from) => {
+    const cursor = issued[from] as string;
+    for (const to of lists) {
+      const answer = await at(to, cursor);
+      if (to === from) expect(answer).toMatchObject({ status: 200, body: [expect.anything()] });
+      else expectRejected(answer);
+    }
+  });
+
+  test('is rejected with other parameters', async () => {
+    const [, other] = spaces as [Space, Space];
+    for (const [list, path] of [
+      ['searchSpaces', searchPath('cake', 1)],
+      ['searchSpaces', searchPath('TEA', 1)],
+      ['searchSpaces', searchPath('tea ', 1)],
+      ['searchSpaces', searchPath('tea', 1, true)],
+      ['corrected', searchPath('teahouse', 1)],
+      ['corrected', searchPath(MISSPELLING, 1, true)],
+      ['as typed', searchPath('tea', 1)],
+      ['as typed', `${searchPath('tea', 1)}&as_typed=false`],
+      ['searchSpacesByTag', tagPath('most', 1)],
+      ['searchSpacesByTag', tagPath('Everything', 1)],
+      ['listMessages', `/api/messages?space_id=${other.space_id}&limit=1`],
+      ['listParticipants', `/api/participants?space_id=${other.space_id}&limit=1`],
+    ] as const) {
+      expect((await read(list, path)).status).toBe(200);
+      expectRejected(await at(list, issued[list] as string, path));
+    }
+  });
+
+  test('does not depend on the limit, the order of parameters, or explicit defaults', async () => {
+    const second = (await get(searchPath('tea', 2))).body[1];
+    const encoded = encodeURIComponent(issued.searchSpaces as string);
+    for (const parameters of [
+      `q=tea&limit=1&cursor=${encoded}`,
+      `limit=1&cursor=${encoded}&q=tea`,
+      `q=tea&limit=7&cursor=${encoded}`,
+      `q=tea&cursor=${encoded}`,
+      `q=%74ea&limit=100&cursor=${encoded}`,
+      `q=tea&as_typed=false&limit=1&cursor=${encoded}`,
+    ]) {
+      const { status, body } = await get(`/api/spaces/search?${parameters}`);
+      expect(status).toBe(200);
+      expect(body[0]).toEqual(second);
+    }
+    const { body } = await get(`${tagPath('everything', 3)}&cursor=${issued.searchSpacesByTag}`);
+    expect(body).toHaveLength(3);
+  });
+
+  test.each(lists)('of the list "%s" is rejected after any change', async (list) => {
+    const cursor = issued[list] as string;
+    const bytes = Buffer.from(cursor, 'base64url');
+    const altered = Array.from(bytes, (_, i) => {
+      const copy = Buffer.from(bytes);
+      copy[i] = (copy[i] as number) ^ (1 << (i % 8));
+      return copy;
+    });
+    for (const other of [
+      `${cursor}=`,
+      `${cursor} `,
+      ` ${cursor}`,
+      `${cursor}A`,
+      `${cursor}.`,
+      cursor.slice(1),
+      cursor.slice(0, -1),
+      cursor.toUpperCase(),
+      encodeURIComponent(`${cursor}\n`),
+      Buffer.from(` ${cursor}`).toString('base64url'),
+      `${cursor}${cursor}`,
+      bytes.toString('base64').padEnd(cursor.length + 1, '='),
+      ...altered.map((each) => each.toString('base64url')),
+    ]) {
+      expectRejected(await at(list, other));
+    }
+  });
+
+  const positions: unknown[][] = [
+    [],
+    [1],
+    ['a'],
+    [null],
+    [0, 1],
+    [0, 1, 1],
+    [0, 1, 1, []],
+    [0, 1, 1, [], []],
+    [2, 0, 1e9],
+    [1, -1, 1e9, [0], [['tea']]],
+    ['2026-01-01T00:00:00.000Z', 1],
+    ['2026-01-01T00:00:00.000Z', 0.1],
+  ];
+  test.each(positions.map((position) => [JSON.stringify(position), position] as const))(
+    'is rejected if a client made it from the position %s',
+    async (text, position) => {
+      const unsealed = [text, Buffer.from(text).toString('base64url')];
+      for (const list of lists) {
+        const operation = operationOf(list)?.operationId ?? 'searchSpaces';
+        const sealed = ['', operation, paths[list] as string].map((each) =>
+          sealCursor(new Uint8Array(32), each, position as string[]),
+        );
+        for (const cursor of [...unsealed, ...sealed]) expectRejected(await at(list, cursor));
+      }
+    },
+  );
+
+  test('of another database is rejected', async () => {
+    await using foreign = await startApp();
+    const user = await foreign.register();
+    for (const _ of [1, 2]) await createSpace(user, { title: 'Tea', tags: ['everything'] });
+    for (const list of ['searchSpaces', 'searchSpacesByTag']) {
+      const response = await foreign.fetch(paths[list] as string);
+      const cursor = cursorOf(nextPage(response));
+      const own = await foreign.fetch(`${paths[list]}&cursor=${cursor}`);
+      expect(await own.json()).toHaveLength(1);
+      expectRejected(await at(list, cursor));
+    }
+  });
+
+  test('contains no readable data', async () => {
+    const { db } = app.context.engine;
+    const rows = await db.selectFrom('public_spaces').select(['key', 'space_pk']).execute();
+    const messages = await db.selectFrom('messages').select('created_at').execute();
+    const { value } = await db
+      .selectFrom('search_revision')
+      .select('value')
+      .executeTakeFirstOrThrow();
+    const numbers = [value, ...rows.flatMap(({ key, space_pk }) => [key, space_pk])];
+    const secrets = [
+      ...numbers.filter((number) => number > 999).map((number) => Buffer.from(String(number))),
+      ...rows.map(({ key }) => {
+        const bytes = Buffer.alloc(8);
+        bytes.writeBigUInt64BE(BigInt(key));
+        return bytes.subarray(2);
+      }),
+      ...messages.map(({ created_at }) => Buffer.from(created_at)),
+      ...['teahouse', '[', '"'].map((text) => Buffer.from(text)),
+    ];
+    expect(secrets.length).toBeGreaterThan(100);
+    const pages = await Promise.all(lists.map((list) => at(list, issued[list] as string)));
+    const cursors = [
+      ...Object.values(issued),
+      ...pages.flatMap(({ next }) => cursorOf(next) ?? []),
+    ];
+    for (const cursor of cursors) {
+      const bytes = Buffer.from(cursor, 'base64url');
+      // Short texts occur in random bytes by chance, so they are only searched at the beginning of the content.
+      expect(bytes.subarray(12, 14).toString('latin1')).not.toMatch(/^\[[\d"-]/);
+      for (const secret of secrets.filter(({ length }) => length > 3)) {
+        expect(bytes.includes(secret)).toBe(false);
+        expect(cursor.includes(secret.toString())).toBe(false);
+      }
+    }
+    expect(new Set(cursors).size).toBe(cursors.length);
+  });
+
+  test('is the same whenever the same page is requested', async () => {
+    await waitForDictionary(app);
+    for (const list of lists) {
+      const [first, second] = [await read(list), await read(list)];
+      expect(cursorOf(second.next)).toBe(cursorOf(first.next));
+    }
+  });
+
+  test.each(lists)('of the list "%s" has a minimum and a maximum length', async (list) => {
+    for (const cursor of ['', 'a'.repeat(4097)]) {
+      const { status, body } = await at(list, cursor);
+      expect(status).toBe(400);
+      expect(body).toMatchObject({ errors: [{ pointer: '?cursor' }] });
+    }
+    expect((await read(list, `${paths[list]}&cursor=a&cursor=b`)).status).toBe(400);
+  });
+
+  const anything = fc.string({ unit: 'binary', minLength: 1, maxLength: 200 });
+  const forged = fc.oneof(
+    anything,
+    fc.base64String({ minLength: 1 }),
+    fc.json().map((text) => Buffer.from(text).toString('base64url')),
+    fc
+      .uint8Array({ minLength: 1, maxLength: 120 })
+      .map((bytes) => Buffer.from(bytes).toString('base64url')),
+    fc
+      .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.array(fc.maxSafeInteger()))
+      .map(([key, position]) => sealCursor(key, '["searchSpaces",[["q","tea"]]]', position)),
+    // An issued cursor with one changed character.
+    fc
+      .tuple(fc.nat(), fc.constantFrom(...'Aa0_-=+/ '), fc.constantFrom(...lists))
+      .map(([i, character, list]) => {
+        const cursor = issued[list] as string;
+        const place = i % cursor.length;
+        return cursor.slice(0, place) + character + cursor.slice(place + 1);
+      })
+      .filter((cursor) => !Object.values(issued).includes(cursor)),
+  );
+
+  test.each(lists)('is rejected by the list "%s" if it is forged', async (list) => {
+    await fc.assert(
+      fc.asyncProperty(forged, async (cursor) => {
+        const { status, body } = await at(list, cursor);
+        expect([status, body.code]).toEqual([400, 'invalid_cursor']);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

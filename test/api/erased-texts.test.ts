@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Space } from '../../generated/types.gen.ts';
+import { usernameSkeleton } from '../../server/text/username-keys.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { uploadAvatar } from '../support/avatar.ts';
+import { readDataFolder } from '../support/data-files.ts';
+import { isPostgresql } from '../support/databases.ts';
+import { waitForDictionary } from '../support/dictionary.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+
+const deleteAccount = ({ client }: Pick<TestUser, 'client'>) =>
+  api.deleteAccount({ client, throwOnError: true });
+
+// The texts consist of letters that occur nowhere else. The search folds some, and some are in an unspaced script.
+
+/** Texts that the account replaces before its deletion. */
+const FORMER_TEXTS = {
+  username: 'qyxjforbwe',
+  bio: 'Jvqxwerzuk',
+  title: 'Žwjqvyxölk',
+  description: 'Wqxjvörteq',
+  tag: 'Xqjwvåpleq',
+};
+
+/** Texts of the account at its deletion. */
+const CANARIES = {
+  username: 'vqjxzorple',
+  email: 'zqvwjxatle@example.com',
+  bio: 'Kqwjxvünter',
+  title: 'Ÿxqwjbrondle',
+  unspaced: '龘靐齉爩',
+  description: 'Pjxqwzvéndor',
+  tag: 'Qxvjwzîrkel',
+  message: 'Wjzqxvämpli',
+  inOwnSpace: 'Xzjqwvoltri',
+  hidden: 'Jqzxwvarnol',
+  report: 'Zvqxjwundle',
+  reportOfOther: 'Wvzqjxhinto',
+};
+
+// PostgreSQL makes no such guarantee. See SECURITY.md.
+describe.skipIf(isPostgresql)('The deletion of an account', () => {
+  test('leaves no part of its texts in any file', async () => {
+    await using app = await startApp({ RATE_LIMITS: 'on' });
+    const other = await app.register();
+    const foreign = await createSpace(other);
+    const dictionaryBefore = await waitForTrie(app);
+    const { gone, ids } = await writeTexts(app, other, foreign);
+
+    const texts = [...Object.values(CANARIES), ...ids];
+    const missing = async () => {
+      const bytes = await readDataFiles(app);
+      return texts.filter((text) => !bytes.includes(text));
+    };
+    await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
+    const trie = await waitForTrie(app);
+    expect(contains(trie, CANARIES.title)).toBe(true);
+    expect(contains(trie, CANARIES.description)).toBe(true);
+
+    await deleteAccount(gone);
+    // Deletes the file of the avatar.
+    await app.context.housekeeping.run();
+    const left = await readDataFilesAfterPurge(app);
+    const erased = [...Object.values(FORMER_TEXTS), ...Object.values(CANARIES)];
+    expect(erased.filter((text) => contains(left, text))).toEqual([]);
+    expect(ids.filter((id) => left.includes(id))).toEqual([]);
+    // The purge includes the dictionary, so there is no need to wait for it.
+    expect(await readTrie(app)).toEqual(dictionaryBefore);
+  });
+
+  // FTS5 stores additions and deletions in segments. Whether it merges them depends on their number.
+  test('leaves no part of its spaces in any file, regardless of their number', async () => {
+    await using app = await startApp();
+    await createSpace(await app.register(), { title: 'Remaining', description: 'Untouched' });
+    for (const count of [1, 2, 3, 4, 6]) {
+      const gone = await app.register();
+      const titles = Array.from({ length: count }, (_, i) => nonsense(count * 7 + i));
+      for (const title of titles) await createSpace(gone, { title });
+      await deleteAccount(gone);
+      const left = await readDataFilesAfterPurge(app);
+      expect(titles.filter((title) => contains(left, title))).toEqual([]);
+    }
+  }, 120_000);
+});
+
+/** Registers an account, and writes all canaries. Returns the account, and ids in its data. */
+async function writeTexts(app: TestApp, other: TestUser, foreign: Space) {
+  const { data } = await api.register({
+    client: app.client(),
+    body: {
+      username: FORMER_TEXTS.username,
+      email: CANARIES.email,
+      password: 'correct horse battery',
+    },
+    throwOnError: true,
+  });
+  const client = app.client(data.access_token);
+  const gone = { client };
+  await api.changeBio({ client, body: { bio: FORMER_TEXTS.bio }, throwOnError: true });
+  const own = await createSpace(gone, {
+    title: FORMER_TEXTS.title,
+    description: FORMER_TEXTS.description,
+    tags: [FORMER_TEXTS.tag],
+  });
+  const hidden = await createSpace(gone, { title: CANARIES.hidden, visibility: 'private' });
+  await joinSpace(gone, foreign);
+  await joinSpace(other, own);
+  await joinSpace(other, hidden);
+  await sendMessage(gone, foreign, `${CANARIES.message} and more`);
+  await sendMessage(other, own, `${CANARIES.inOwnSpace} and more`);
+  await api.reportSpace({
+    client,
+    path: foreign,
+    body: { reason: CANARIES.report },
+    throwOnError: true,
+  });
+  await api.reportSpace({
+    client: other.client,
+    path: own,
+    body: { reason: CANARIES.reportOfOther },
+    throwOnError: true,
+  });
+  await api.changeUsername({ client, body: { username: CANARIES.username }, throwOnError: true });
+  await api.changeBio({ client, body: { bio: CANARIES.bio }, throwOnError: true });
+  await api.updateSpace({
+    client,
+    path: { space_id: own.space_id },
+    body: {
+      title: `${CANARIES.title} ${CANARIES.unspaced}`,
+      description: `${CANARIES.description} ${CANARIES.unspaced}`,
+      tags: [CANARIES.tag],
+    },
+    throwOnError: true,
+  });
+  const file = (await uploadAvatar({ client })).split('/').at(-1) ?? '';
+  const ids = [data.user_id, own.space_id, hidden.space_id, file];
+  return { gone, ids };
+}
+
+/**
+ * Returns all substrings of 5 bytes of a text, its folded form, its lower case and its skeleton, in UTF-8, and all
+ * substrings of 5 code units in UTF-16, the encoding of the dictionary.
+ */
+function fragmentsOf(text: string): Buffer[] {
+  const [word = ''] = text.split('@');
+  const folded = word.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+  return [word, folded, word.toLowerCase(), usernameSkeleton(word)].flatMap((form) => {
+    const bytes = Buffer.from(form);
+    const units = Buffer.from(form, 'utf16le');
+    return [
+      ...Array.from({ length: bytes.length - 4 }, (_, i) => bytes.subarray(i, i + 5)),
+      ...Array.from({ length: form.length - 4 }, (_, i) => units.subarray(2 * i, 2 * (i + 5))),
+    ];
+  });
+}
+
+function contains(bytes: Buffer, text: string): boolean {
+  return fragmentsOf(text).some((trace) => bytes.includes(trace));
+}
+
+/** Returns ten letters in an order that does not occur in words, different for each seed. */
+function nonsense(seed: number): string {
+  const letters = 'qxjzwvkyf';
+  return Array.from({ length: 10 }, (_, i) => letters[(seed * (i + 3) + i * i) % 9]).join('');
+}
+
+/** Returns names and content of all files in the data folder: database, write-ahead log, limits and avatars. */
+async function readDataFiles({ context }: TestApp): Promise<Buffer> {
+  const files = await readDataFolder(context.config.dataDir);
+  expect(files.map(({ name }) => name)).toContain('space-service.sqlite-wal');
+  return Buffer.concat(files.flatMap(({ name, content }) => [Buffer.from(name), content]));
+}
+
+/** Waits until all pending purges are complete, then reads the data files. */
+async function readDataFilesAfterPurge(app: TestApp): Promise<Buffer> {
+  const pending = app.context.engine.db.selectFrom('pending_purges').select('id');
+  await expect.poll(() => pending.execute(), { timeout: 60_000 }).toEqual([]);
+  return readDataFiles(app);
+}
+
+/** Waits until the dictionary is current, then returns its words as they are stored. */
+async function waitForTrie(app: TestApp): Promise<Buffer> {
+  await waitForDictionary(app);
+  return readTrie(app);
+}
+
+async function readTrie({ context }: TestApp): Promise<Buffer> {
+  const { db } = context.engine;
+  const { trie } = await db.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
+  return Buffer.from(trie);
+}

@@ -1,0 +1,127 @@
+import { hash } from '@node-rs/argon2';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+
+let app: TestApp;
+let alice: TestUser;
+
+beforeAll(async () => {
+  app = await startApp();
+  alice = await app.register('alice');
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const login = (email: string, password: string) =>
+  api.login({ client: app.client(), body: { email, password } });
+
+async function getProfileStatus(token: string): Promise<number | undefined> {
+  const { response } = await api.getProfile({ client: app.client(token) });
+  return response?.status;
+}
+
+describe('login', () => {
+  test('rehashes the password if the stored hash uses weaker parameters', async () => {
+    const { userId, email, password } = await app.register();
+    const { db } = app.context.engine;
+    const password_hash = await hash(password, { memoryCost: 8192, timeCost: 2, parallelism: 1 });
+    await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+    expect((await login(email, password)).response?.status).toBe(200);
+    const row = await db
+      .selectFrom('users')
+      .select('password_hash')
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+    expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  });
+
+  test('succeeds several times at once although the stored hash is replaced by one of them', async () => {
+    const { userId, email, password } = await app.register();
+    const { db } = app.context.engine;
+    for (let round = 0; round < 3; round += 1) {
+      const password_hash = await hash(password, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+      await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+      const results = await Promise.all(Array.from({ length: 3 }, () => login(email, password)));
+      expect(results.map(({ response }) => response?.status)).toEqual([200, 200, 200]);
+    }
+  });
+
+  test('and a password change succeed at once although the login replaces the stored hash', async () => {
+    const { userId, email, password, client } = await app.register();
+    const { db } = app.context.engine;
+    let current = password;
+    for (let round = 0; round < 3; round += 1) {
+      const password_hash = await hash(current, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+      await db.updateTable('users').set({ password_hash }).where('user_id', '=', userId).execute();
+      const newPassword = `marmalade on toast ${round}`;
+      const [, change] = await Promise.all([
+        login(email, current),
+        api.changePassword({ client, body: { currentPassword: current, newPassword } }),
+      ]);
+      expect(change.response?.status).toBe(200);
+      expect((await login(email, current)).response?.status).toBe(401);
+      expect((await login(email, newPassword)).response?.status).toBe(200);
+      current = newPassword;
+    }
+  });
+
+  test('creates a session and keeps the other ones', async () => {
+    const { data, response } = await login(alice.email.toUpperCase(), alice.password);
+    expect(response?.status).toBe(200);
+    expect(data).toMatchObject({
+      user_id: alice.userId,
+      token_type: 'Bearer',
+      expires_in: 2_592_000,
+    });
+    expect(data?.access_token).not.toBe(alice.token);
+    expect(await getProfileStatus(data?.access_token ?? '')).toBe(200);
+    expect(await getProfileStatus(alice.token)).toBe(200);
+  });
+
+  test('accepts a password in another Unicode normalisation form', async () => {
+    const password = 'crème brûlée';
+    await api.register({
+      client: app.client(),
+      body: { username: 'cook', email: 'cook@example.com', password: password.normalize('NFD') },
+      throwOnError: true,
+    });
+    const { response } = await login('cook@example.com', password.normalize('NFC'));
+    expect(response?.status).toBe(200);
+  });
+
+  test('rejects passwords that differ by a space, by case or by one character', async () => {
+    const { password } = alice;
+    for (const similar of [`${password} `, password.toUpperCase(), password.slice(0, -1)]) {
+      expect((await login(alice.email, similar)).response?.status).toBe(401);
+    }
+  });
+
+  test('responds to an unknown email address exactly as to a wrong password', async () => {
+    const wrong = await login(alice.email, 'not her password');
+    const unknown = await login('nobody@example.com', 'not her password');
+    expect(wrong.error).toMatchObject({ status: 401, code: 'credentials_incorrect', errors: [] });
+    expect(unknown.error).toEqual({ ...wrong.error, request_id: expect.any(String) });
+    const headerNames = ({ response }: { response?: Response }) => [
+      ...(response?.headers.keys() ?? []),
+    ];
+    expect(headerNames(unknown)).toEqual(headerNames(wrong));
+    expect(wrong.response?.headers.get('www-authenticate')).toBe('Bearer');
+  });
+
+  test('responds to an unknown email address as slowly as to a wrong password', async () => {
+    const fastest = { wrong: Number.POSITIVE_INFINITY, unknown: Number.POSITIVE_INFINITY };
+    const measure = async (kind: keyof typeof fastest, email: string) => {
+      const start = performance.now();
+      await login(email, 'not her password');
+      fastest[kind] = Math.min(fastest[kind], performance.now() - start);
+    };
+    const isSimilar = () => Math.abs(Math.log(fastest.unknown / fastest.wrong)) < Math.log(1.5);
+    // On a busy machine, the minimum of each kind needs several attempts to settle.
+    for (let i = 0; i < 5 || (i < 30 && !isSimilar()); i += 1) {
+      await measure('wrong', alice.email);
+      await measure('unknown', 'nobody@example.com');
+    }
+    // Without the verification of a dummy hash, the response would take a tenth of the time.
+    expect(isSimilar(), JSON.stringify(fastest)).toBe(true);
+  });
+});

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SearchResult, Space } from '../../generated/types.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { readPages } from '../support/pages.ts';
+import { head, sendRaw } from '../support/raw.ts';
+import { createSpace } from '../support/spaces.ts';
+import { getPage, searchPath, tagPath } from './search-pages.ts';
+
+let app: TestApp;
+let ann: TestUser;
+
+beforeAll(async () => {
+  app = await startApp();
+  ann = await app.register('ann');
+  for (const _ of [1, 2]) await createSpace(ann, { title: 'Zigzag', tags: ['<zig>&?#%zag'] });
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) => space_id);
+
+const get = (path: string) => getPage(app, path);
+
+describe('The link to the next page', () => {
+  test('contains the unchanged query, for any characters', async () => {
+    const sign = fc.constantFrom(...'&=#%+?;/"<>\\\'!*()[]{}|^`~:@$, \n\0–…');
+    await fc.assert(
+      fc.asyncProperty(fc.array(sign, { maxLength: 20 }), async (signs) => {
+        const q = `zigzag ${signs.join('')}`;
+        const { status, next } = await get(searchPath(q, 1));
+        expect(status).toBe(200);
+        const { pathname, searchParams } = new URL(next ?? '', app.url);
+        expect(pathname).toBe('/api/spaces/search');
+        expect(searchParams.get('q')).toBe(q);
+        expect(searchParams.get('limit')).toBe('1');
+        expect([...searchParams.keys()].sort()).toEqual(['cursor', 'limit', 'q']);
+        expect((await get(next as string)).body).toHaveLength(1);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('contains the path prefix that a proxy removes', async () => {
+    await using behind = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
+    const user = await behind.register('behind');
+    for (const title of ['Zag', 'Zag too']) await createSpace(user, { title });
+    const response = await behind.fetch('/api/spaces/search?q=zag&limit=1');
+    expect(response.headers.get('link')).toMatch(/^<\/rooms\/api\/spaces\/search\?q=zag/);
+    const own = await behind.fetch('/api/participations?limit=1', { headers: user.headers });
+    expect(own.headers.get('link')).toMatch(/^<\/rooms\/api\/participations\?/);
+  });
+
+  test.each([
+    ...['http://evil.example', 'https://evil.example:8443', 'HTTP://evil.example'],
+    ...['http://ann@evil.example', 'http://evil.example?', 'http://evil.example#', 'http://'],
+    ...['//evil.example', '/\\evil.example', '/.//evil.example', 'evil.example'],
+  ])('never leads to another host: %s', async (prefix) => {
+    const query = 'q=zigzag&limit=1';
+    for (const path of [`/api/spaces/search?${query}`, tagPath('<zig>&?#%zag', 1)]) {
+      const request = head('GET', prefix + path, { Host: 'evil.example' });
+      const response = await sendRaw(app.url, request);
+      expect([200, 400, 404]).toContain(response?.status);
+      if (response?.status !== 200) continue;
+      const link = response.headers.get('link') ?? '';
+      expect(link.startsWith(`<${path.split('?')[0]}?`), link).toBe(true);
+    }
+  });
+
+  test('is the same for a request target in absolute form', async () => {
+    const path = '/api/spaces/search?q=zigzag&limit=1';
+    const linkFor = async (target: string) =>
+      (await sendRaw(app.url, head('GET', target)))?.headers.get('link');
+    expect(await linkFor(`http://evil.example${path}`)).toBe(await linkFor(path));
+  });
+
+  test('contains the unchanged tag', async () => {
+    const { body, next } = await get(tagPath('<zig>&?#%zag', 1));
+    expect(next).toMatch(/^\/api\/spaces\/tag\/%3Czig%3E%26%3F%23%25zag\?limit=1&cursor=/);
+    const last = await get(next as string);
+    expect(ids([...body, ...last.body])).toHaveLength(2);
+    expect(last.next).toBeUndefined();
+  });
+
+  test('works without a limit, and replaces the cursor', async () => {
+    for (let i = 0; i < 45; i += 1) await createSpace(ann, { title: 'Numerous' });
+    const pages = await readPages<SearchResult>(app, '/api/spaces/search?q=numerous');
+    expect(pages.map((page) => page.length)).toEqual([20, 20, 5]);
+  });
+});

@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Participation, Space } from '../../generated/types.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { nextPage, readPages } from '../support/pages.ts';
+import {
+  createSpace,
+  getError,
+  getSpace,
+  joinSpace,
+  leaveSpace,
+  listParticipations,
+  sendMessage,
+} from '../support/spaces.ts';
+
+let app: TestApp;
+let ann: TestUser;
+let stranger: Pick<TestUser, 'client'>;
+
+beforeAll(async () => {
+  app = await startApp();
+  ann = await app.register('ann');
+  stranger = { client: app.client() };
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+describe('joinSpace', () => {
+  let space: Space;
+  let carl: TestUser;
+  beforeEach(async () => {
+    space = await createSpace(ann);
+    carl = await app.register();
+  });
+
+  test('returns the space and the time of joining, unchanged when repeated', async () => {
+    const first = await api.joinSpace({ client: carl.client, path: space, throwOnError: true });
+    expect(first.data).toEqual({
+      space: { ...space, participant_count: 2 },
+      joined_at: expect.any(String),
+    });
+    expect(Date.parse(first.data.joined_at)).toBeGreaterThanOrEqual(Date.parse(space.created_at));
+    await sleep(2);
+    const second = await api.joinSpace({ client: carl.client, path: space, throwOnError: true });
+    expect(second.data).toEqual(first.data);
+    expect(await listParticipations(carl)).toEqual([first.data]);
+  });
+
+  test('accepts a public space with or without a body or an invitation code', async () => {
+    const { client } = carl;
+    for (const body of [
+      undefined,
+      null,
+      {},
+      { invitation_code: null },
+      { invitation_code: 'whatever' },
+    ]) {
+      const { response } = await api.joinSpace({
+        client,
+        path: space,
+        ...(body !== undefined && { body }),
+      });
+      expect(response?.status).toBe(200);
+    }
+    expect((await getSpace(carl, space)).participant_count).toBe(2);
+  });
+
+  test('counts concurrent requests of a user once, like leaveSpace', async () => {
+    await Promise.all(Array.from({ length: 12 }, () => joinSpace(carl, space)));
+    expect((await getSpace(carl, space)).participant_count).toBe(2);
+    await Promise.all(Array.from({ length: 12 }, () => leaveSpace(carl, space)));
+    expect((await getSpace(carl, space)).participant_count).toBe(1);
+  });
+
+  test('rejects a malformed invitation code', async () => {
+    for (const invitation_code of ['', 'a'.repeat(65)]) {
+      const call = api.joinSpace({ client: carl.client, path: space, body: { invitation_code } });
+      expect(await getError(call)).toBe('400 invalid_request');
+    }
+  });
+});
+
+describe('leaveSpace', () => {
+  let space: Space;
+  let carl: TestUser;
+  beforeEach(async () => {
+    space = await createSpace(ann);
+    carl = await app.register();
+  });
+
+  const readParticipation = () =>
+    app.context.engine.db
+      .selectFrom('participations')
+      .innerJoin('users', 'users.pk', 'participations.user_pk')
+      .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
+      .select(['joined_at', 'left_at'])
+      .where('user_id', '=', carl.userId)
+      .where('space_id', '=', space.space_id)
+      .executeTakeFirst();
+
+  test('changes nothing for a user who does not participate', async () => {
+    await leaveSpace(carl, space);
+    expect(await getSpace(carl, space)).toEqual(space);
+    expect(await readParticipation()).toBeUndefined();
+  });
+
+  test('keeps joined_at and stores left_at once', async () => {
+    await joinSpace(carl, space);
+    const joined = await readParticipation();
+    await leaveSpace(carl, space);
+    const left = await readParticipation();
+    expect(left).toEqual({ ...joined, left_at: expect.any(String) });
+    expect(await listParticipations(carl)).toEqual([]);
+    expect(await getSpace(carl, space)).toEqual(space);
+    await sleep(2);
+    await leaveSpace(carl, space);
+    expect(await readParticipation()).toEqual(left);
+    expect((await getSpace(carl, space)).participant_count).toBe(1);
+  });
+
+  test('allows the user to join again, with a new joined_at', async () => {
+    await joinSpace(carl, space);
+    const before = await readParticipation();
+    await leaveSpace(carl, space);
+    await sleep(2);
+    await joinSpace(carl, space);
+    const after = await readParticipation();
+    expect(after?.left_at).toBeNull();
+    expect(Date.parse(after?.joined_at ?? '')).toBeGreaterThan(Date.parse(before?.joined_at ?? ''));
+    expect(await listParticipations(carl)).toMatchObject([
+      { space: { space_id: space.space_id, participant_count: 2 }, joined_at: after?.joined_at },
+    ]);
+  });
+
+  test('keeps the user’s messages and prevents new ones', async () => {
+    await joinSpace(carl, space);
+    await sendMessage(carl, space, 'I was here.');
+    await leaveSpace(carl, space);
+    const { data } = await api.listMessages({
+      client: stranger.client,
+      query: { space_id: space.space_id },
+    });
+    expect(data).toMatchObject([{ text: 'I was here.', author: { user_id: carl.userId } }]);
+    const body = { space_id: space.space_id, text: 'And again.' };
+    expect(await getError(api.sendMessage({ client: carl.client, body }))).toBe(
+      '403 not_a_participant',
+    );
+  });
+
+  test('rejects the creator', async () => {
+    const call = api.leaveSpace({ client: ann.client, path: space });
+    expect(await getError(call)).toBe('409 creator_cannot_leave');
+    expect((await getSpace(ann, space)).participant_count).toBe(1);
+  });
+});
+
+describe('listParticipations', () => {
+  let dora: TestUser;
+  let spaces: Space[];
+  beforeAll(async () => {
+    dora = await app.register('dora');
+    spaces = [];
+    for (const i of Array(7).keys()) {
+      spaces.push(await createSpace(i % 2 ? ann : dora, { title: `Space ${i}` }));
+      if (i % 2) await joinSpace(dora, spaces.at(-1) as Space);
+    }
+    await leaveSpace(dora, spaces[1] as Space);
+    await leaveSpace(dora, spaces[5] as Space);
+    await joinSpace(dora, spaces[1] as Space);
+    // Sets the same timestamp for the participations in all but the last two listed spaces.
+    const { joined_at } = (await listParticipations(dora)).at(-1) as Participation;
+    await app.context.engine.db
+      .updateTable('participations')
+      .set({ joined_at })
+      .where('space_pk', 'in', (eb) =>
+        eb.selectFrom('spaces').select('pk').where('title', 'in', titles.slice(2)),
+      )
+      .execute();
+  });
+
+  const titles = ['Space 1', 'Space 6', 'Space 4', 'Space 3', 'Space 2', 'Space 0'];
+
+  test('returns the spaces of the caller, the last joined first', async () => {
+    expect((await listParticipations(dora)).map(({ space }) => space.title)).toEqual(titles);
+  });
+
+  test.each([1, 2, 3, 5, 6, 7])('returns the same list in pages of %i', async (limit) => {
+    const path = `/api/participations?limit=${limit}`;
+    const pages = await readPages<Participation>(app, path, { headers: dora.headers });
+    expect(pages.map((page) => page.length)).toEqual(
+      Array.from({ length: Math.ceil(6 / limit) }, (_, i) => Math.min(limit, 6 - i * limit)),
+    );
+    expect(pages.flat().map(({ space }) => space.title)).toEqual(titles);
+  });
+
+  test('does not repeat spaces if the caller joins one between two pages', async () => {
+    const first = await app.fetch('/api/participations?limit=3', { headers: dora.headers });
+    const link = nextPage(first) as string;
+    const space = await createSpace(dora, { title: 'A new one' });
+    const [rest] = await readPages<Participation>(app, link, { headers: dora.headers });
+    expect(rest?.map(({ space }) => space.title)).toEqual(titles.slice(3));
+    await api.deleteSpace({ client: dora.client, path: space, throwOnError: true });
+  });
+
+  test.each(['x', 'WzFd', 'WyIyMDI2LTAxLTAxIl0', 'WyJcdTAwMDAiLDFd', 'bnVsbA', 'a b'])(
+    'rejects the cursor %j',
+    async (cursor) => {
+      const call = api.listParticipations({ client: dora.client, query: { cursor } });
+      expect(await getError(call)).toBe('400 invalid_cursor');
+    },
+  );
+});

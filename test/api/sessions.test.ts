@@ -1,0 +1,309 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { SessionSummary } from '../../generated/types.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { readDataFolder } from '../support/data-files.ts';
+import { readPages } from '../support/pages.ts';
+
+let app: TestApp;
+let alice: TestUser;
+
+beforeAll(async () => {
+  app = await startApp();
+  alice = await app.register('alice');
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+/** Returns the access token of a new session. */
+async function openSession({ email, password }: TestUser): Promise<string> {
+  const body = { email, password };
+  const { data } = await api.login({ client: app.client(), body, throwOnError: true });
+  return data.access_token;
+}
+
+async function getProfileStatus(token: string): Promise<number | undefined> {
+  const { response } = await api.getProfile({ client: app.client(token) });
+  return response?.status;
+}
+
+describe('access tokens', () => {
+  test('have 256 random bits and the prefix sps_', () => {
+    expect(alice.token).toMatch(/^sps_[A-Za-z0-9_-]{43}$/);
+  });
+
+  test('are stored as a hash only', async () => {
+    const row = await session(alice.token).selectAll().executeTakeFirstOrThrow();
+    expect(row.token_hash).toBe(sha256(alice.token));
+    for (const { name, content } of await readDataFolder(app.context.config.dataDir)) {
+      expect(content.includes(alice.token), name).toBe(false);
+    }
+  });
+
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  '])(
+    'are accepted after the scheme "%s"',
+    async (scheme) => {
+      const headers = { authorization: `${scheme} ${alice.token}` };
+      expect((await app.fetch('/api/profile/me', { headers })).status).toBe(200);
+    },
+  );
+
+  test.each<[string, string, (token: string) => string | undefined]>([
+    ['no header', 'Bearer', () => undefined],
+    ['another scheme', 'Bearer', (token) => `Basic ${token}`],
+    ['only the scheme', 'Bearer', () => 'Bearer'],
+    ['a token without a scheme', 'Bearer', (token) => token],
+    ['an unknown token', 'Bearer error="invalid_token"', () => `Bearer sps_${'A'.repeat(43)}`],
+    [
+      'half of the token',
+      'Bearer error="invalid_token"',
+      (token) => `Bearer ${token.slice(0, 20)}`,
+    ],
+    [
+      'the token and one more letter',
+      'Bearer error="invalid_token"',
+      (token) => `Bearer ${token}A`,
+    ],
+    [
+      'the token in capitals',
+      'Bearer error="invalid_token"',
+      (token) => `Bearer ${token.toUpperCase()}`,
+    ],
+    ['the token twice', 'Bearer error="invalid_token"', (token) => `Bearer ${token} ${token}`],
+    ['the hash of the token', 'Bearer error="invalid_token"', (token) => `Bearer ${sha256(token)}`],
+    ['the token in quotes', 'Bearer error="invalid_token"', (token) => `Bearer "${token}"`],
+    ['SQL', 'Bearer error="invalid_token"', () => "Bearer ' OR 1=1 --"],
+  ])('are required: %s gets 401 and WWW-Authenticate: %s', async (_, challenge, header) => {
+    const authorization = header(alice.token);
+    const response = await app.fetch(
+      '/api/profile/me',
+      authorization ? { headers: { authorization } } : {},
+    );
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe(challenge);
+    expect(await response.json()).toMatchObject({
+      status: 401,
+      code: 'unauthenticated',
+      errors: [],
+    });
+  });
+
+  test('are accepted in the Authorization header only', async () => {
+    const { token } = alice;
+    const inQuery = await app.fetch(`/api/profile/me?access_token=${token}`);
+    expect(inQuery.status).toBe(401);
+    const cookie = `access_token=${token}; token=${token}`;
+    const inCookie = await app.fetch('/api/profile/me', { headers: { cookie } });
+    expect(inCookie.status).toBe(401);
+  });
+
+  test('expire after 30 days without use, not earlier', async () => {
+    const token = await openSession(alice);
+    const other = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 31, usedDaysAgo: 30.001 });
+    await backdate(other, { createdDaysAgo: 31, usedDaysAgo: 29.999 });
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(other)).toBe(200);
+  });
+
+  test('are extended when they are used', async () => {
+    const token = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 40, usedDaysAgo: 29 });
+    expect(await getProfileStatus(token)).toBe(200);
+    const { last_used_at } = await session(token).selectAll().executeTakeFirstOrThrow();
+    expect(Date.now() - Date.parse(last_used_at)).toBeLessThan(10_000);
+  });
+
+  test('expire after 90 days even if they are used', async () => {
+    const token = await openSession(alice);
+    const other = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 90.001, usedDaysAgo: 0 });
+    await backdate(other, { createdDaysAgo: 89.999, usedDaysAgo: 0 });
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(other)).toBe(200);
+  });
+
+  test('are deleted after they have expired', async () => {
+    const token = await openSession(alice);
+    await backdate(token, { createdDaysAgo: 90.001, usedDaysAgo: 0 });
+    await app.context.housekeeping.run();
+    expect(await session(token).selectAll().executeTakeFirst()).toBeUndefined();
+    expect(await getProfileStatus(alice.token)).toBe(200);
+  });
+
+  test('expire after SESSION_IDLE_DAYS or SESSION_MAX_DAYS', async () => {
+    await using strict = await startApp({ SESSION_IDLE_DAYS: '2', SESSION_MAX_DAYS: '1' });
+    const { data } = await api.register({
+      client: strict.client(),
+      body: { username: 'brief', email: 'brief@example.com', password: alice.password },
+    });
+    expect(data?.expires_in).toBe(24 * 60 * 60);
+    const client = strict.client(data?.access_token);
+    expect((await api.getProfile({ client })).response?.status).toBe(200);
+    await strict.context.engine.db
+      .updateTable('sessions')
+      .set({ created_at: daysAgo(1.001) })
+      .execute();
+    expect((await api.getProfile({ client })).response?.status).toBe(401);
+  });
+
+  const session = (token: string) =>
+    app.context.engine.db.selectFrom('sessions').where('token_hash', '=', sha256(token));
+
+  async function backdate(
+    token: string,
+    { createdDaysAgo, usedDaysAgo }: { createdDaysAgo: number; usedDaysAgo: number },
+  ): Promise<void> {
+    await app.context.engine.db
+      .updateTable('sessions')
+      .set({ created_at: daysAgo(createdDaysAgo), last_used_at: daysAgo(usedDaysAgo) })
+      .where('token_hash', '=', sha256(token))
+      .execute();
+  }
+});
+
+describe('logout', () => {
+  test('ends the current session only', async () => {
+    const token = await openSession(alice);
+    const other = await openSession(alice);
+    const { data, response } = await api.logout({ client: app.client(token) });
+    expect(response?.status).toBe(200);
+    expect(data).toEqual({ message: 'You are signed out.' });
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(other)).toBe(200);
+    expect((await api.logout({ client: app.client(token) })).error).toMatchObject({ status: 401 });
+  });
+
+  test('ends all sessions of the account with everywhere=true, and no others', async () => {
+    const bob = await app.register('bob');
+    const tokens = [await openSession(bob), await openSession(bob), bob.token];
+    await api.logout({
+      client: app.client(tokens[0]),
+      query: { everywhere: true },
+      throwOnError: true,
+    });
+    expect(await Promise.all(tokens.map(getProfileStatus))).toEqual([401, 401, 401]);
+    expect(await getProfileStatus(alice.token)).toBe(200);
+    expect(await getProfileStatus(await openSession(bob))).toBe(200);
+  });
+
+  test('ends the current session only with everywhere=false', async () => {
+    const token = await openSession(alice);
+    await api.logout({
+      client: app.client(token),
+      query: { everywhere: false },
+      throwOnError: true,
+    });
+    expect(await getProfileStatus(token)).toBe(401);
+    expect(await getProfileStatus(alice.token)).toBe(200);
+  });
+
+  test.each(['everywhere=yes', 'everywhere', 'everywhere=true&everywhere=false'])(
+    'rejects ?%s and keeps the session',
+    async (query) => {
+      const { headers } = alice;
+      const response = await app.fetch(`/api/auth/logout?${query}`, { method: 'POST', headers });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ errors: [{ pointer: '?everywhere' }] });
+      expect(await getProfileStatus(alice.token)).toBe(200);
+    },
+  );
+});
+
+describe('listSessions', () => {
+  const list = async (token: string) =>
+    (await api.listSessions({ client: app.client(token), throwOnError: true })).data;
+
+  test('returns the sessions of the caller, newest first, without tokens', async () => {
+    const carla = await app.register('carla');
+    const newer = await openSession(carla);
+    const sessions = await list(carla.token);
+    const session = {
+      session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      created_at: expect.any(String),
+      last_used_at: expect.any(String),
+    };
+    expect(sessions).toEqual([
+      { ...session, is_current: false },
+      { ...session, is_current: true },
+    ]);
+    expect((await list(newer)).map(({ is_current }) => is_current)).toEqual([true, false]);
+    const text = JSON.stringify(sessions);
+    for (const secret of [carla.token, newer, sha256(carla.token), sha256(newer)]) {
+      expect(text).not.toContain(secret);
+    }
+  });
+
+  test('omits expired sessions', async () => {
+    const dora = await app.register('dora');
+    const expired = await openSession(dora);
+    await app.context.engine.db
+      .updateTable('sessions')
+      .set({ last_used_at: daysAgo(31) })
+      .where('token_hash', '=', sha256(expired))
+      .execute();
+    expect(await list(dora.token)).toMatchObject([{ is_current: true }]);
+  });
+
+  test('returns pages', async () => {
+    const edda = await app.register('edda');
+    for (let i = 0; i < 4; i += 1) await openSession(edda);
+    const pages = await readPages<SessionSummary>(app, '/api/auth/sessions?limit=2', edda);
+    expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
+    expect(pages.flat()).toEqual(await list(edda.token));
+  });
+});
+
+describe('endSession', () => {
+  const end = (token: string, session_id: string) =>
+    api.endSession({ client: app.client(token), path: { session_id } });
+  const idOf = async (token: string) => {
+    const { data } = await api.listSessions({ client: app.client(token), throwOnError: true });
+    return data.find(({ is_current }) => is_current)?.session_id as string;
+  };
+
+  test('ends one session of the caller', async () => {
+    const tokens = [await openSession(alice), await openSession(alice), await openSession(alice)];
+    const [caller, ended, other] = tokens as [string, string, string];
+    const sessionId = await idOf(ended);
+    const { data } = await end(caller, sessionId);
+    expect(data).toEqual({ message: 'The session has ended.' });
+    expect(await getProfileStatus(ended)).toBe(401);
+    expect(await getProfileStatus(caller)).toBe(200);
+    expect(await getProfileStatus(other)).toBe(200);
+    expect((await end(caller, sessionId)).error).toMatchObject({
+      status: 404,
+      code: 'session_not_found',
+    });
+  });
+
+  test('can end the session that sends the request', async () => {
+    const token = await openSession(alice);
+    expect((await end(token, await idOf(token))).response?.status).toBe(200);
+    expect(await getProfileStatus(token)).toBe(401);
+  });
+
+  test('does not end sessions of other users', async () => {
+    const fred = await app.register('fred');
+    const { error } = await end(fred.token, await idOf(alice.token));
+    expect(error).toMatchObject({ status: 404, code: 'session_not_found' });
+    expect(await getProfileStatus(alice.token)).toBe(200);
+  });
+
+  test.each(['a'.repeat(65), 'no id', "'--", 'a\0'])('rejects the malformed id %j', async (id) => {
+    const { error } = await end(alice.token, id);
+    expect(error).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      errors: [{ pointer: '{session_id}' }],
+    });
+  });
+});
+
+function daysAgo(days: number): string {
+  return new Date(Date.now() - days * 24 * 60 * 60 * 1000).toISOString();
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

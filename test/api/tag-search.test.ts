@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { nextPage } from '../support/pages.ts';
+import { head, sendRaw } from '../support/raw.ts';
+import { createSpace } from '../support/spaces.ts';
+
+let app: TestApp;
+let ann: TestUser;
+
+beforeAll(async () => {
+  app = await startApp();
+  ann = await app.register('ann');
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const searchTag = async (tag: string) =>
+  (await api.searchSpacesByTag({ client: app.client(), path: { tag }, throwOnError: true })).data;
+
+const tagged = async (tag: string) => (await searchTag(tag)).map(({ title }) => title);
+
+const change = ({ space_id }: Space, body: SpaceUpdate) =>
+  api.updateSpace({ client: ann.client, path: { space_id }, body, throwOnError: true });
+
+describe('A tag', () => {
+  const names = [
+    ...[
+      'a/b',
+      '100%',
+      'c++',
+      'C#',
+      '.net',
+      '🫖',
+      '👩🏽‍💻',
+      '東京',
+      'Zażółć',
+      'Ünder  the Sea',
+      'ＣＡＰＳ',
+    ],
+    ...['?q=1&x', '%2F', '..x', 'tea;time', "o'clock", '"quoted"', '\\', 'שלום', 'ไทย', '—'],
+  ];
+  beforeAll(async () => {
+    for (let i = 0; i < names.length; i += 7) {
+      await createSpace(ann, { title: `Tags ${i}`, tags: names.slice(i, i + 7) });
+    }
+  });
+
+  test.each(names)('is found by its name: %s', async (name) => {
+    const results = await searchTag(name);
+    expect(results).toHaveLength(1);
+    const stored = name.replace(/ +/g, ' ');
+    expect(results[0]?.tags.map(({ tag_name }) => tag_name)).toContain(stored);
+  });
+
+  test.each([
+    ['A/B', 'a/b'],
+    ['#a/b', 'a/b'],
+    ['  A/b ', 'a/b'],
+    ['C++', 'c++'],
+    ['c#', 'C#'],
+    ['#c#', 'C#'],
+    ['C♯', 'C#'],
+    ['zazolc', 'Zażółć'],
+    ['ZAŻÓŁĆ'.normalize('NFD'), 'Zażółć'],
+    ['under the sea', 'Ünder  the Sea'],
+    ['UNDER\tTHE\u3000SEA', 'Ünder  the Sea'],
+    ['caps', 'ＣＡＰＳ'],
+    ['👩‍💻', '👩🏽‍💻'],
+    ['o’clock', "o'clock"],
+  ])('is found by the spelling %s of %s', async (typed, name) => {
+    expect(await searchTag(typed)).toEqual(await searchTag(name));
+    expect(await searchTag(typed)).toHaveLength(1);
+  });
+
+  test.each([
+    ['a prefix', 'unde'],
+    ['one of its words', 'sea'],
+    ['additional words', 'under the sea now'],
+    ['other punctuation', 'c--'],
+    ['missing punctuation', 'c'],
+    ['double percent-encoding', '100%25'],
+    ['the words of a title', 'tags'],
+    ['a typing error', 'under teh sea'],
+    ['300 characters', 'a'.repeat(300)],
+    ['3,000 characters', 'a'.repeat(3000)],
+    ['a wildcard', '%'],
+    ['a number', '1'],
+    ['NUL', '\0'],
+    ['only #', '#'],
+    ['a blank', ' '],
+  ])('is not found by %s', async (_, name) => {
+    expect(await searchTag(name)).toEqual([]);
+  });
+
+  test.each(['.', '..', '...', '%2e%2E', '~', '*', '+', '@:!$&()*,;='])(
+    'may be the path segment %s',
+    async (segment) => {
+      const bytes = head('GET', `/api/spaces/tag/${segment}`, { connection: 'close' });
+      expect(await sendRaw(app.url, bytes)).toMatchObject({ status: 200, body: '[]' });
+    },
+  );
+
+  test('must not be empty', async () => {
+    const response = await app.fetch('/api/spaces/tag/');
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ code: 'not_found', errors: [] });
+  });
+
+  test('is a single path segment', async () => {
+    expect((await app.fetch('/api/spaces/tag/a/b')).status).toBe(404);
+    expect((await app.fetch('/api/spaces/tag/a%2Fb')).status).toBe(200);
+  });
+
+  test.each(['%', '100%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(
+    'is rejected if its percent-encoding is malformed: %s',
+    async (segment) => {
+      const response = await app.fetch(`/api/spaces/tag/${segment}`);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: 'invalid_request' });
+    },
+  );
+
+  test('is encoded in the link to the next page, even if it was not encoded in the request', async () => {
+    for (const _ of [1, 2]) await createSpace(ann, { tags: ['<"a>b|c'] });
+    const bytes = head('GET', '/api/spaces/tag/<"a>b|c?limit=1', { connection: 'close' });
+    const response = await sendRaw(app.url, bytes);
+    const next = nextPage(response as unknown as Response);
+    expect(next).toMatch(/^\/api\/spaces\/tag\/%3C%22a%3Eb%7Cc\?/);
+    expect(await (await app.fetch(next as string)).json()).toHaveLength(1);
+  });
+
+  test('no longer finds a space after the tag was removed or the space became private', async () => {
+    const space = await createSpace(ann, { title: 'Fickle', tags: ['fickle', 'constant'] });
+    await change(space, { tags: ['constant', 'changed'] });
+    expect([await tagged('fickle'), await tagged('constant'), await tagged('changed')]).toEqual([
+      ...[[], ['Fickle'], ['Fickle']],
+    ]);
+    await change(space, { visibility: 'private' });
+    expect([await tagged('constant'), await tagged('changed')]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import { transact } from '../../server/database/transaction.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const getProfile = async ({ client }: Pick<TestUser, 'client'>) =>
+  (await api.getProfile({ client, throwOnError: true })).data;
+
+describe('changeUsername', () => {
+  let user: TestUser;
+  const change = (username: string, { client }: TestUser = user) =>
+    api.changeUsername({ client, body: { username } });
+  beforeAll(async () => {
+    user = await app.register('Emil');
+    await app.register('alice');
+    await app.register('modem');
+  });
+
+  test('changes the username in every response immediately', async () => {
+    const { space_id } = await createSpace(user, {
+      title: 'Renaming of things',
+      tags: ['renaming'],
+    });
+    await sendMessage(user, { space_id }, 'Hello');
+    const { data, response } = await change('émile zola');
+    expect(response?.status).toBe(200);
+    expect(data).toEqual({ message: 'Your username is now émile zola.' });
+
+    const client = app.client();
+    const creator = { user_id: user.userId, username: 'émile zola' };
+    expect(await getProfile(user)).toMatchObject(creator);
+    const path = { user_id: user.userId };
+    expect((await api.getUser({ client: user.client, path })).data).toMatchObject(creator);
+    expect((await api.getSpace({ client, path: { space_id } })).data).toMatchObject({ creator });
+    const byText = await api.searchSpaces({ client, query: { q: 'renaming of things' } });
+    expect(byText.data).toMatchObject([{ creator }]);
+    const byTag = await api.searchSpacesByTag({ client, path: { tag: 'renaming' } });
+    expect(byTag.data).toMatchObject([{ creator }]);
+    const messages = await api.listMessages({ client, query: { space_id } });
+    expect(messages.data).toMatchObject([{ author: creator }]);
+  });
+
+  test.each([
+    ['the same characters', 'alice'],
+    ['capital letters', 'AlIcE'],
+    ['full-width letters', 'ａｌｉｃｅ'],
+    ['mathematical letters', '𝒶𝓁𝒾𝒸ℯ'],
+    ['a capital I instead of l', 'aIice'],
+    ['a Cyrillic а, which is invalid in other usernames', 'аlice'],
+    ['an invisible character, which is invalid in other usernames', 'ali\u200bce'],
+  ])('rejects a username that is already taken, written with %s', async (_, username) => {
+    const { error } = await change(username);
+    expect(error).toMatchObject({
+      status: 409,
+      code: 'username_taken',
+      errors: [{ pointer: '/username' }],
+    });
+  });
+
+  test('rejects a username that is confusable with a taken one', async () => {
+    expect((await change('modern')).error).toMatchObject({ status: 409, code: 'username_taken' });
+  });
+
+  test.each(['me', 'ADMIN', 'rооt', 'space-service'])(
+    'rejects the reserved username %s',
+    async (username) => {
+      expect((await change(username)).error).toMatchObject({
+        status: 409,
+        code: 'username_reserved',
+      });
+    },
+  );
+
+  test.each([
+    ['two scripts', 'bоb'],
+    ['two spaces', 'a  b'],
+    ['a leading space', ' ab'],
+    ['a line break', 'a\nb'],
+    ['an at sign', 'a@b'],
+    ['an emoji', 'a🙂'],
+    ['markup', '<b>a</b>'],
+  ])('rejects a username with %s', async (_, username) => {
+    const { error } = await change(username);
+    expect(error).toMatchObject({
+      status: 400,
+      code: 'username_invalid',
+      errors: [{ pointer: '/username' }],
+    });
+  });
+
+  test.each(['', 'a', 'a'.repeat(65)])(
+    'rejects a username that is too short or too long: %j',
+    async (username) => {
+      const { error } = await change(username);
+      expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/username' }] });
+    },
+  );
+
+  test.each(['田中さん', 'प्रिया', 'Дарья', 'يوسف', 'o.k_-9', 'ab', '𠀀𠀁', 'é'.repeat(64)])(
+    'accepts %s',
+    async (username) => {
+      expect((await change(username)).response?.status).toBe(200);
+      expect((await getProfile(user)).username).toBe(username);
+    },
+  );
+
+  test('accepts the caller’s own username in any capitalisation or confusable spelling', async () => {
+    const owner = await app.register('corner');
+    for (const username of ['corner', 'Corner', 'CORNER', 'comer', 'corner']) {
+      expect((await change(username, owner)).response?.status).toBe(200);
+      expect((await getProfile(owner)).username).toBe(username);
+    }
+  });
+
+  test('makes the old username available to others', async () => {
+    await change('before');
+    expect((await change('before', await app.register())).error).toMatchObject({ status: 409 });
+    await change('afterwards');
+    expect((await change('before', await app.register())).response?.status).toBe(200);
+  });
+
+  test('accepts one of twelve concurrent requests for confusable usernames', async () => {
+    const users = await Promise.all(Array.from({ length: 12 }, () => app.register()));
+    const spellings = ['popular', 'POPULAR', 'ｐｏｐｕｌａｒ', 'popu1ar'];
+    // Holds the write lock, so that every request checks the username before the first one changes it.
+    const [responses] = await Promise.all([
+      Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
+      transact(app.context.engine, () => sleep(150)),
+    ]);
+    const rejected = responses.filter(({ response }) => response?.status !== 200);
+    expect(rejected).toHaveLength(11);
+    for (const { error } of rejected) {
+      expect(error).toMatchObject({ status: 409, code: 'username_taken' });
+    }
+  });
+});

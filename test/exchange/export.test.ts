@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { importRecords } from '../../server/exchange/import.ts';
+import { sampleRecords } from '../../server/sample/sample.ts';
+import { isPostgresql } from '../support/databases.ts';
+import { toLines } from '../support/ndjson.ts';
+import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
+import { ada, bob, bread, hello, joined, liked, PASSWORD_HASH, validRecords } from './records.ts';
+
+let databases: EmptyDatabases;
+beforeAll(async () => {
+  databases = await prepareDatabases();
+});
+afterAll(() => databases[Symbol.asyncDispose]());
+
+describe('the sample data', () => {
+  test('imports completely, and its export imports to an equal database', async () => {
+    await using first = await databases.open();
+    const records = [...sampleRecords(PASSWORD_HASH, new Date('2026-01-01T00:00:00Z'))];
+    const report = await importRecords(first, toLines(records));
+    expect(report.bad).toEqual([]);
+    expect(report.added + report.unchanged).toBe(records.length);
+    const count = (type: string) => records.filter((each) => each.type === type).length;
+    expect(count('user')).toBe(30);
+    expect(count('space')).toBeGreaterThanOrEqual(200);
+    expect(count('message')).toBeGreaterThanOrEqual(2_000);
+    expect(count('appreciation')).toBeGreaterThanOrEqual(1_000);
+
+    const lines = await exportLines(first);
+    expect(lines).toHaveLength(report.added + count('space'));
+    await using second = await databases.open();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+  });
+});
+
+// The tables of both kinds of database have the same columns, so those of SQLite are enough.
+describe.skipIf(isPostgresql)('exportRecords', () => {
+  /** Columns that the import derives, or that refer to rows of other tables. */
+  const derivedColumns: Record<string, string[]> = {
+    users: ['pk', 'username_key', 'username_skeleton', 'email_key'],
+    spaces: ['pk', 'participant_count'],
+    participations: [],
+    messages: ['pk', 'word_count'],
+    appreciations: ['author_pk'],
+  };
+  /** Fields whose names differ from their columns. */
+  const fieldNames: Record<string, string> = {
+    'users.avatar': 'picture',
+    'spaces.creator_pk': 'creator_id',
+    'participations.space_pk': 'space_id',
+    'participations.user_pk': 'user_id',
+    'messages.space_pk': 'space_id',
+    'messages.author_pk': 'author_id',
+    'appreciations.message_pk': 'message_id',
+    'appreciations.user_pk': 'user_id',
+  };
+  /** Tables that an export does not contain, with the reason. */
+  const notExported: Record<string, string> = {
+    sessions: 'Users sign in again.',
+    reports: 'Only the operator of this server handles them.',
+    tags: 'The record of a space contains its tags with their ids.',
+    space_tags: 'The record of a space contains its tags with their ids.',
+    public_spaces: 'The import indexes the spaces.',
+    tag_hits: 'The import indexes the spaces.',
+    action_counts: 'An import does not use up quotas.',
+    erased_users: 'An export contains nothing of deleted accounts.',
+    erased_spaces: 'An export contains nothing of deleted spaces.',
+    spaces_to_move: 'The import indexes the spaces.',
+    dictionary: 'Maintenance builds it from the word index.',
+    search_index: 'The import writes the version of its own index.',
+    search_revision: 'It notifies the processes that use a database of changes.',
+    spaces_to_index: 'It is empty between transactions.',
+    discarded_avatars: 'These avatars are not in use.',
+    pending_purges: 'A new database has no deleted content.',
+    secrets: 'Each database has its own keys.',
+  };
+  /** Tables of SQLite, Kysely and FTS5. The word index is filled by the import. */
+  const isInternal = (name: string) => /^(sqlite_|kysely_|word_index(_|$))/.test(name);
+
+  test('exports every column that cannot be derived, including future ones', async () => {
+    await using engine = await databases.open();
+    const picture = `${'A'.repeat(22)}.webp`;
+    await importRecords(
+      engine,
+      toLines([
+        { ...ada, password_hash: PASSWORD_HASH, picture, suspended_at: '2026-01-01T00:00:00Z' },
+        bob,
+        { ...bread, visibility: 'private', invitation_code: 'a'.repeat(22) },
+        { ...joined, left_at: '2026-01-01T00:00:00Z', removed_at: '2026-01-02T00:00:00Z' },
+        hello,
+        liked,
+      ]),
+    );
+    const fields: Record<string, Set<string>> = {};
+    for (const line of await exportLines(engine)) {
+      const { type, ...record } = JSON.parse(line);
+      const table = type === 'participant' ? 'participations' : `${type}s`;
+      fields[table] = new Set([...(fields[table] ?? []), ...Object.keys(record)]);
+    }
+    const tables = await engine.db.introspection.getTables();
+    const own = tables.filter(({ name }) => !isInternal(name));
+    const names = own.map(({ name }) => name);
+    expect(Object.keys(notExported).filter((name) => !names.includes(name))).toEqual([]);
+    const kept = own.filter(({ name }) => !Object.hasOwn(notExported, name));
+    expect(kept.map(({ name }) => name).sort()).toEqual(Object.keys(derivedColumns).sort());
+    for (const { name: table, columns } of kept) {
+      const expected = columns
+        .map(({ name }) => name)
+        .filter((name) => !derivedColumns[table]?.includes(name))
+        .map((name) => fieldNames[`${table}.${name}`] ?? name);
+      if (table === 'spaces') expected.push('tags', 'tag_ids');
+      const exported = [...(fields[table] ?? [])].sort();
+      expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
+    }
+  });
+});
+
+describe('An export', () => {
+  test('can be imported if an older version has stored times outside of the years 0000 to 9999', async () => {
+    await using first = await databases.open();
+    await importRecords(first, toLines(validRecords));
+    const late = '+010000-01-01T00:59:59.000Z';
+    const early = '-000001-12-31T23:00:00.000Z';
+    const { db } = first;
+    await db.updateTable('users').set({ created_at: early, updated_at: late }).execute();
+    await db.updateTable('spaces').set({ created_at: late }).execute();
+    await db.updateTable('participations').set({ joined_at: early, left_at: late }).execute();
+    await db.updateTable('messages').set({ created_at: late }).execute();
+    await db.updateTable('appreciations').set({ created_at: early }).execute();
+
+    const lines = await exportLines(first);
+    const times = lines.join('').match(/[+-]?\d{4,}-\d\d-\d\dT[\d:.]+Z/g);
+    expect(new Set(times)).toEqual(
+      new Set(['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']),
+    );
+    await using second = await databases.open();
+    // The record of the creator has `left_at`, which is invalid for other reasons.
+    const report = await importRecords(second, toLines(lines), { skipBad: true });
+    expect(report.bad.map(({ reason }) => reason)).toEqual([
+      expect.stringContaining('cannot leave'),
+    ]);
+  });
+});

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import { restoreAccount } from '../../server/account-lifecycle/suspension.ts';
+import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import { startApp } from '../support/app.ts';
+import { toLines } from '../support/ndjson.ts';
+import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
+import { ada, bob, bread, hello, joined, liked, PASSWORD_HASH, validRecords } from './records.ts';
+
+let databases: EmptyDatabases;
+beforeAll(async () => {
+  databases = await prepareDatabases();
+});
+afterAll(() => databases[Symbol.asyncDispose]());
+
+/** Imports records, at least one of them invalid. Returns the report of the rejected import. */
+async function rejectImport(records: (object | string)[]): Promise<ImportReport> {
+  await using engine = await databases.open();
+  try {
+    await importRecords(engine, toLines(records));
+  } catch (error) {
+    expect(error).toBeInstanceOf(ImportError);
+    expect(await exportLines(engine)).toEqual([]);
+    return (error as ImportError).report;
+  }
+  return expect.fail('All records were imported.');
+}
+
+describe('importRecords', () => {
+  test('rejects an avatar that belongs to another user', async () => {
+    const picture = `${'A'.repeat(22)}.webp`;
+    const { bad } = await rejectImport([
+      { ...ada, picture },
+      { ...bob, picture },
+    ]);
+    expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
+  });
+
+  test('keeps suspensions: a suspended account and its spaces stay hidden', async () => {
+    const suspended_at = '2026-01-01T00:00:00.000Z';
+    await using first = await databases.open();
+    await importRecords(first, toLines([{ ...ada, suspended_at }, bob, bread, joined, hello]));
+    const lines = await exportLines(first);
+    await using app = await startApp();
+    const { engine } = app.context;
+    await importRecords(engine, toLines(lines));
+    expect(await exportLines(engine)).toEqual(lines);
+    const search = async () =>
+      (await api.searchSpaces({ client: app.client(), query: { q: 'bread' } })).data?.length;
+    expect(await search()).toBe(0);
+    expect(await restoreAccount(engine, 'ada')).toBe(true);
+    expect(await search()).toBe(1);
+  });
+
+  test('changes nothing if the same file is imported again', async () => {
+    await using engine = await databases.open();
+    await importRecords(engine, toLines(validRecords));
+    const before = await exportLines(engine);
+    const report = await importRecords(engine, toLines(validRecords));
+    expect(report).toEqual({ added: 0, unchanged: validRecords.length, bad: [] });
+    expect(await exportLines(engine)).toEqual(before);
+  });
+
+  test('changes nothing if records without ids are imported again', async () => {
+    const user = { type: 'user', username: 'cleo', email: 'cleo@example.com' };
+    const space = { type: 'space', creator_id: 'ada', title: 'Untitled' };
+    const message = { type: 'message', space_id: 'bread', author_id: 'bob', text: 'No id' };
+    await using engine = await databases.open();
+    await importRecords(engine, toLines([...validRecords, user, space, message]));
+    const report = await importRecords(engine, toLines([user, space, message]));
+    expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
+  });
+
+  test('gives users without an ID one that does not reveal their email address', async () => {
+    const user = { type: 'user', username: 'cleo', email: 'Cleo@example.com' };
+    const importedId = async () => {
+      await using engine = await databases.open();
+      await importRecords(engine, toLines([user, { ...user, email: 'cleo@EXAMPLE.com' }]));
+      const lines = await exportLines(engine);
+      expect(lines).toHaveLength(1);
+      return JSON.parse(lines[0] as string).user_id;
+    };
+    expect(await importedId()).not.toBe(await importedId());
+  });
+
+  test('keeps removals, and counts removed users as former participants', async () => {
+    await using first = await databases.open();
+    const times = {
+      joined_at: '2026-01-01T00:00:00.000Z',
+      left_at: '2026-01-02T00:00:00.000Z',
+      removed_at: '2026-01-03T00:00:00.000Z',
+    };
+    await importRecords(first, toLines([ada, bob, bread, { ...joined, ...times }, hello]));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual({ ...joined, ...times });
+    await using second = await databases.open();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+    const counts = await second.db.selectFrom('spaces').select('participant_count').execute();
+    expect(counts).toEqual([{ participant_count: 1 }]);
+  });
+
+  test('keeps old usernames that look alike or break a newer rule, and only those', async () => {
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+      { type: 'user', user_id: 'cy', username: 'cy_', email: 'cy@x.org', has_old_username: true },
+      { type: 'user', user_id: 'di', username: 'di', email: 'di@x.org', has_old_username: true },
+    ];
+    await using first = await databases.open();
+    await importRecords(first, toLines(users));
+    const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { username: 'modem' },
+      { username: 'modern', has_old_username: true },
+      { username: 'cy_', has_old_username: true },
+      { username: 'di' },
+    ]);
+    expect(JSON.parse(lines[3] as string)).not.toHaveProperty('has_old_username');
+    await using second = await databases.open();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+
+    const invalid = { ...ada, username: 'ada\u200B', has_old_username: true };
+    expect((await rejectImport([invalid])).bad).toHaveLength(1);
+    const alike = { ...bob, username: 'ADA', has_old_username: true };
+    expect((await rejectImport([ada, alike])).bad).toHaveLength(1);
+    expect(
+      (await rejectImport(users.map((each) => ({ ...each, has_old_username: false })))).bad,
+    ).toMatchObject([{ line: 2 }, { line: 3 }]);
+  });
+
+  test('accepts Windows line endings and empty lines', async () => {
+    await using engine = await databases.open();
+    const lines = ['', ...validRecords.map((record) => `${JSON.stringify(record)}\r`), ' '];
+    expect((await importRecords(engine, toLines(lines))).added).toBe(validRecords.length);
+  });
+
+  test('rejects all lines because of one invalid line and reports its number', async () => {
+    const { bad } = await rejectImport([ada, '{"type":"user"', bob]);
+    expect(bad).toEqual([{ line: 2, reason: 'is not JSON' }]);
+  });
+
+  test('imports the valid lines and reports the invalid ones with skipBad', async () => {
+    await using engine = await databases.open();
+    const report = await importRecords(
+      engine,
+      toLines([ada, 'no', bob, bread, { ...joined, space_id: 'x' }]),
+      { skipBad: true },
+    );
+    expect(report).toEqual({
+      added: 3,
+      unchanged: 0,
+      bad: [
+        { line: 2, reason: 'is not JSON' },
+        { line: 5, reason: 'space_id x is not known' },
+      ],
+    });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['an unknown type', { type: 'room' }, /has a type other than user, space/],
+    ['an unknown field', { ...ada, user_id: 'c', age: 3 }, /additional properties \(age\)/],
+    ['a missing email address', { type: 'user', username: 'cleo' }, /required property 'email'/],
+    [
+      'a username that is already taken',
+      { ...bob, user_id: 'c', email: 'c@example.com', username: 'ADA' },
+      /belongs to another/,
+    ],
+    [
+      'an email address that is already taken',
+      { ...bob, user_id: 'c', username: 'cleo' },
+      /belongs to another/,
+    ],
+    ['an invalid username', { type: 'user', username: 'a', email: 'c@example.com' }, /2 to 64/],
+    [
+      'an invalid password hash',
+      { ...ada, user_id: 'c', password_hash: 'secret' },
+      /password_hash/,
+    ],
+    [
+      'an unknown creator',
+      { ...bread, space_id: 's', creator_id: 'x' },
+      /creator_id x is not known/,
+    ],
+    ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not blank/],
+    [
+      'an invitation code that can be guessed',
+      { ...bread, space_id: 's', visibility: 'private', invitation_code: 'a'.repeat(21) },
+      /^invitation_code must NOT have fewer than 22 characters$/,
+    ],
+    [
+      'a title longer than 120 characters',
+      { ...bread, space_id: 's', title: 'x'.repeat(121) },
+      /120/,
+    ],
+    ['an empty tag', { ...bread, space_id: 's', tags: ['#'] }, /tag/],
+    [
+      'fewer tag ids than tags',
+      { ...bread, space_id: 's', tags: ['a', 'b'], tag_ids: [1] },
+      /tag_ids/,
+    ],
+    ['tag ids without tags', { ...bread, space_id: 's', tags: undefined, tag_ids: [1] }, /tag_ids/],
+    ['a tag id of 0', { ...bread, space_id: 's', tag_ids: [0] }, /tag_ids\/0 must be >= 1/],
+    ['a tag id that is no integer', { ...bread, space_id: 's', tag_ids: [1.5] }, /tag_ids\/0/],
+    [
+      'a tag id that leaves no room for others',
+      { ...bread, space_id: 's', tag_ids: [Number.MAX_SAFE_INTEGER] },
+      /tag_ids\/0 must be <= 4503599627370496/,
+    ],
+    [
+      'a creator who has left',
+      { ...joined, user_id: 'ada', left_at: '2026-01-01T00:00:00Z' },
+      /cannot leave/,
+    ],
+    [
+      'a removed participant who has not left',
+      { ...joined, removed_at: '2026-01-01T00:00:00Z' },
+      /removed_at without left_at/,
+    ],
+    [
+      'an unknown author',
+      { ...hello, message_id: 'm', author_id: 'eve' },
+      /author_id eve is not known/,
+    ],
+    ['a blank message', { ...hello, message_id: 'm', text: ' \n' }, /must not be blank/],
+    ['half a surrogate pair', { ...hello, message_id: 'm', text: 'a\ud800' }, /surrogate/],
+    ['NUL', { ...hello, message_id: 'm', text: 'a\0' }, /NUL/],
+    [
+      'an appreciation of the user’s own message',
+      { ...liked, user_id: 'bob' },
+      /one’s own message/,
+    ],
+    [
+      'an appreciation of an unknown message',
+      { ...liked, message_id: 'x' },
+      /message_id x is not known/,
+    ],
+    ['an invalid timestamp', { ...hello, message_id: 'm', created_at: 'yesterday' }, /created_at/],
+    [
+      'a timestamp with an invalid month',
+      { ...hello, message_id: 'm', created_at: '2026-13-01T00:00:00Z' },
+      /created_at/,
+    ],
+    [
+      'a timestamp after the year 9999 in UTC',
+      { ...hello, message_id: 'm', created_at: '9999-12-31T23:59:59-01:00' },
+      /created_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
+    ],
+    [
+      'a timestamp before the year 0 in UTC',
+      { ...joined, joined_at: '0000-01-01T00:00:00+01:00' },
+      /joined_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
+    ],
+    [
+      'a password hash that takes seconds to verify',
+      { ...ada, user_id: 'c', password_hash: PASSWORD_HASH.replace('m=19456,t=2', 'm=262144,t=4') },
+      /password_hash must be .*102,400 KiB.*262,144 KiB/,
+    ],
+  ])('rejects %s', async (_, record, reason) => {
+    const { bad } = await rejectImport([...validRecords, record]);
+    expect(bad).toHaveLength(1);
+    expect(bad[0]).toMatchObject({ line: 7, reason: expect.stringMatching(reason) });
+  });
+
+  test('rejects a message from a user who never joined the space', async () => {
+    const { bad } = await rejectImport([ada, bob, bread, hello]);
+    expect(bad[0]?.reason).toContain('never joined');
+  });
+});
