@@ -52,7 +52,7 @@ export async function openContext(
         }),
   );
   const cursorKey = await readCursorKey(engine);
-  const avatars = await openAvatars(config, log);
+  const avatars = await openAvatars(config, engine, log);
   const rateLimits = opened.adopt(
     await openRateLimits(config, {
       secretKey: await readRateLimitKey(engine),
@@ -86,10 +86,14 @@ export async function openContext(
 /**
  * Opens the avatar store. An unavailable bucket does not prevent the start, because everything except avatars works
  * without it.
- * @throws OperatorError if the bucket does not exist or refuses the credentials
+ * @throws OperatorError if the bucket does not exist, refuses the credentials or belongs to another database
  */
-export function openAvatars(config: Config, log: FastifyBaseLogger): Promise<AvatarStore> {
-  return openAvatarStore(config, (err) =>
+export function openAvatars(
+  config: Config,
+  engine: Engine,
+  log: FastifyBaseLogger,
+): Promise<AvatarStore> {
+  return openAvatarStore(config, engine, (err) =>
     log.warn({ err }, 'avatars and uploads return 503 until the avatar bucket is available'),
   );
 }
