@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -50,4 +52,25 @@ test('If the settings are wrong, the exit code tells the service manager not to 
   wrongPassword.password = 'wrong';
   const missing = server.url.replace(/postgres$/, 'missing');
   for (const url of [wrongPassword.href, missing]) expect(await start(url)).toBe(EX_CONFIG);
+}, 30_000);
+
+test('If PgBouncer rejects the timeouts of the connections, the server says which setting accepts them', async () => {
+  const message = 'unsupported startup parameter: statement_timeout';
+  const fields = Buffer.from(`SFATAL\0C08P01\0M${message}\0\0`);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(length.length + fields.length);
+  const pgbouncer = createServer((socket) => {
+    socket.once('data', () => socket.end(Buffer.concat([Buffer.from('E'), length, fields])));
+  });
+  pgbouncer.listen(0, '127.0.0.1');
+  await once(pgbouncer, 'listening');
+  try {
+    const { port } = pgbouncer.address() as AddressInfo;
+    const url = `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/spaces`;
+    const { code, stderr } = await runMain(url);
+    expect(stderr).toMatch(/^The PostgreSQL server of [^\n]+ ignore_startup_parameters\.\n$/);
+    expect(code).toBe(EX_CONFIG);
+  } finally {
+    pgbouncer.close();
+  }
 }, 30_000);
