@@ -13,10 +13,11 @@ export function isUniqueViolation(error: unknown): boolean {
 
 /**
  * Codes of connection errors, too many connections, a full disk, timeouts, a server that starts, stops or became a
- * standby, and conflicts that remained after all attempts.
+ * standby, and conflicts that remained after all attempts. Without those of a disk of this machine, which come from the
+ * avatar folder.
  */
 const UNAVAILABLE_CODES =
-  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E[A-Z_]+)$/;
+  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
 
 export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error);

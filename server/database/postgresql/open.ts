@@ -20,6 +20,7 @@ export interface PostgresqlOptions {
   /** URL of a standby for searches. */
   readUrl?: string | null | undefined;
   onReplicaUnusable?: ((cause: unknown) => void) | undefined;
+  onReplicaUsable?: (() => void) | undefined;
 }
 
 /**
@@ -35,6 +36,7 @@ export async function openPostgresql(
     hasTimeouts = true,
     readUrl,
     onReplicaUnusable: onUnusable = () => {},
+    onReplicaUsable: onUsable = () => {},
   }: PostgresqlOptions,
 ): Promise<Engine> {
   try {
@@ -50,7 +52,7 @@ export async function openPostgresql(
   );
   const db = connect(pool);
   const replica = readUrl
-    ? await openReplica({ url: readUrl, primary: db, onUnusable })
+    ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
     : undefined;
   const thread =
     runsMaintenance || tasksModule

@@ -57,6 +57,9 @@ class OutdatedReplicaError extends OperatorError {}
 /** The replica does not respond in time, is not a standby, or its rows may differ from those of the primary. */
 class UnusableReplicaError extends Error {}
 
+/** The replica cannot be compared with the primary, which cannot be read. Requests report that, too. */
+class PrimaryError extends Error {}
+
 /** A read did not get enough time, because others held all connections. */
 class BusyReplicaError extends Error {}
 
@@ -66,6 +69,8 @@ export interface ReplicaOptions {
   primary: Database;
   /** Called when the replica becomes unusable: once, until it is usable again. */
   onUnusable: (cause: unknown) => void;
+  /** Called when it is usable again, after `onUnusable`. */
+  onUsable: () => void;
 }
 
 /**
@@ -76,6 +81,7 @@ export class Replica {
   readonly #url: string;
   readonly #primary: Database;
   readonly #onUnusable: (cause: unknown) => void;
+  readonly #onUsable: () => void;
   readonly #pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
   readonly #databases = new WeakMap<pg.PoolClient, Database>();
@@ -84,10 +90,11 @@ export class Replica {
   #isUsable = false;
   #isReported = false;
 
-  private constructor({ url, primary, onUnusable }: ReplicaOptions) {
+  private constructor({ url, primary, onUnusable, onUsable }: ReplicaOptions) {
     this.#url = url;
     this.#primary = primary;
     this.#onUnusable = onUnusable;
+    this.#onUsable = onUsable;
     this.#pool = openPool(url, {
       applicationName: 'space-service search',
       maxConnections: MAX_CONNECTIONS,
@@ -218,7 +225,8 @@ export class Replica {
     this.#isUsable = false;
     // Pending reads must not wait for their own timeouts, and later ones must not find a connection that hangs.
     this.#closeConnections();
-    if (this.#isReported || this.#stopping.signal.aborted) return;
+    const isReported = this.#isReported || cause instanceof PrimaryError;
+    if (isReported || this.#stopping.signal.aborted) return;
     this.#isReported = true;
     this.#onUnusable(cause);
   }
@@ -274,7 +282,7 @@ export class Replica {
    */
   async #check(): Promise<void> {
     const { isStandby, ...replica } = await this.#readReplicaState();
-    let primary = await readState(this.#primary);
+    let primary = await this.#readPrimaryState();
     if (!replica.cursorKey.equals(primary.cursorKey)) {
       throw new OperatorError(
         `${this.#name} belongs to another database than DATABASE_URL. Use the URL of a standby of DATABASE_URL.`,
@@ -287,7 +295,7 @@ export class Replica {
     // With synchronous replication, a replica can show a commit shortly before the primary does.
     for (let i = 1; primary.revision < replica.revision && i < MAX_PRIMARY_READS; i += 1) {
       await sleep(PRIMARY_READ_INTERVAL_MS);
-      primary = await readState(this.#primary);
+      primary = await this.#readPrimaryState();
     }
     const isSameRevision = primary.revision === replica.revision;
     if (
@@ -299,6 +307,7 @@ export class Replica {
       );
     }
     this.#isUsable = true;
+    if (this.#isReported) this.#onUsable();
     this.#isReported = false;
   }
 
@@ -318,6 +327,14 @@ export class Replica {
     }
   }
 
+  async #readPrimaryState(): Promise<DatabaseState> {
+    try {
+      return await readState(this.#primary);
+    } catch (cause) {
+      throw isUnavailable(cause) ? new PrimaryError(undefined, { cause }) : cause;
+    }
+  }
+
   get #name(): string {
     return `DATABASE_READ_URL=${withoutPassword(this.#url)}`;
   }
@@ -332,7 +349,12 @@ export class Replica {
 
 /** Whether the replica may become usable again without a change of the settings. */
 function isTemporary(error: unknown): boolean {
-  return isUnavailable(error) || isDenied(error) || error instanceof UnusableReplicaError;
+  return (
+    isUnavailable(error) ||
+    isDenied(error) ||
+    error instanceof UnusableReplicaError ||
+    error instanceof PrimaryError
+  );
 }
 
 function notStandby(): UnusableReplicaError {
@@ -341,6 +363,7 @@ function notStandby(): UnusableReplicaError {
 
 /** Returns whether a read found too many others. */
 function isBusy(error: unknown): boolean {
+  if (error instanceof PrimaryError) return isBusy(error.cause);
   return isPoolExhausted(error) || error instanceof BusyReplicaError;
 }
 

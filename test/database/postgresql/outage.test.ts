@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import pg from 'pg';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import { connect } from '../../../server/database/postgresql/dialect.ts';
@@ -12,11 +13,15 @@ import { createSpace } from '../../support/spaces.ts';
 let server: PostgresqlServer;
 let url: string;
 let app: TestApp;
+const warnings: { level: number; msg: string }[] = [];
 
 beforeAll(async () => {
   server = await startPostgresql();
   url = await server.createDatabase('outage');
-  app = await startApp({ DATABASE_URL: url, RATE_LIMITS: 'on' });
+  app = await startApp(
+    { DATABASE_URL: url, RATE_LIMITS: 'on' },
+    { log: pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line)) }) },
+  );
 }, 60_000);
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
@@ -43,9 +48,11 @@ describe('While PostgreSQL is stopped', () => {
       }
       expect((await app.fetch('/healthz')).status).toBe(200);
       expect((await app.fetch('/readyz')).status).toBe(503);
+      await app.context.housekeeping.run();
     } finally {
       await server.start();
     }
+    expect(warnings).toMatchObject([{ level: 40, msg: 'the database is unavailable' }]);
     expect((await app.fetch('/readyz')).status).toBe(200);
     const statuses: (number | undefined)[] = [];
     for (const request of requests) statuses.push((await request()).response?.status);
