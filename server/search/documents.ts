@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database, DocumentChanges, Engine, IndexedDocument } from '../database/engine.ts';
 import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
-import { transact } from '../database/transaction.ts';
+import { transactAlone } from '../database/transaction.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { documentKey } from './keys.ts';
@@ -228,12 +228,10 @@ export async function updateSearchIndex(
   engine: Engine,
   onProgress: (spaces: number) => void = () => {},
 ): Promise<void> {
-  const { version } = await engine.db
-    .selectFrom('search_index')
-    .select('version')
-    .executeTakeFirstOrThrow();
-  if (version === INDEX_VERSION) return;
-  await transact(engine, async (trx) => {
+  if (await isCurrent(engine.db)) return;
+  // Of several servers that start at the same time, one rebuilds the index. The others wait for the lock.
+  const isRebuilt = await transactAlone(engine, async (trx) => {
+    if (await isCurrent(trx)) return false;
     await engine.wordIndex.clear(trx);
     await trx.deleteFrom('tag_hits').execute();
     await trx.deleteFrom('public_spaces').execute();
@@ -249,8 +247,18 @@ export async function updateSearchIndex(
     const spaces = await indexQueuedSpaces(engine, trx, onProgress);
     if (spaces > 0) await engine.wordIndex.optimize(trx);
     await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
+    return true;
   });
-  await refreshDictionary(engine);
+  if (isRebuilt) await refreshDictionary(engine);
+}
+
+/** Returns whether the search index has the version of this program. */
+async function isCurrent(db: Database): Promise<boolean> {
+  const { version } = await db
+    .selectFrom('search_index')
+    .select('version')
+    .executeTakeFirstOrThrow();
+  return version === INDEX_VERSION;
 }
 
 const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, ({ db }, rows) =>
