@@ -7,6 +7,7 @@ import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
+import { type OutageLog, openOutageLog } from './outage-log.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
@@ -25,6 +26,7 @@ export interface Context extends AsyncDisposable {
   rateLimits: RateLimits;
   metrics: Metrics;
   housekeeping: Housekeeping;
+  outageLog: OutageLog;
   search: SearchState;
   /** The secret key of cursors, 32 bytes. See `http/cursors.ts`. */
   cursorKey: Uint8Array;
@@ -49,10 +51,11 @@ export async function openContext(
           runsMaintenance,
           tasksModule,
           onReplicaUnusable: warnAboutReplica(log),
+          onReplicaUsable: reportReplica(log),
         }),
   );
   const cursorKey = await readCursorKey(engine);
-  const avatars = await openAvatars(config, log);
+  const avatars = await openAvatars(config, engine, log);
   const rateLimits = opened.adopt(
     await openRateLimits(config, {
       secretKey: await readRateLimitKey(engine),
@@ -62,8 +65,9 @@ export async function openContext(
     (limits) => limits.close(),
   );
   const metrics = openMetrics(config, engine);
+  const outageLog = opened.adopt(openOutageLog(log), (logged) => logged.stop());
   const housekeeping = opened.adopt(
-    startHousekeeping({ config, log, engine, avatars, rateLimits }),
+    startHousekeeping({ config, log, engine, avatars, rateLimits, outageLog }),
     (started) => started.stop(),
   );
   // All are open. From now on, disposing the context closes them.
@@ -77,6 +81,7 @@ export async function openContext(
     rateLimits,
     metrics,
     housekeeping,
+    outageLog,
     search: openSearchState(),
     cursorKey,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
@@ -86,10 +91,14 @@ export async function openContext(
 /**
  * Opens the avatar store. An unavailable bucket does not prevent the start, because everything except avatars works
  * without it.
- * @throws OperatorError if the bucket does not exist or refuses the credentials
+ * @throws OperatorError if the bucket does not exist, refuses the credentials or belongs to another database
  */
-export function openAvatars(config: Config, log: FastifyBaseLogger): Promise<AvatarStore> {
-  return openAvatarStore(config, (err) =>
+export function openAvatars(
+  config: Config,
+  engine: Engine,
+  log: FastifyBaseLogger,
+): Promise<AvatarStore> {
+  return openAvatarStore(config, engine, (err) =>
     log.warn({ err }, 'avatars and uploads return 503 until the avatar bucket is available'),
   );
 }
@@ -97,6 +106,10 @@ export function openAvatars(config: Config, log: FastifyBaseLogger): Promise<Ava
 function warnAboutReplica(log: FastifyBaseLogger): (cause: unknown) => void {
   return (err) =>
     log.warn({ err }, 'searches read from DATABASE_URL until DATABASE_READ_URL can be used');
+}
+
+function reportReplica(log: FastifyBaseLogger): () => void {
+  return () => log.info('searches read from DATABASE_READ_URL again');
 }
 
 /**
@@ -119,6 +132,7 @@ export async function openMaintainedDatabase(
           'another server or an import uses DATA_DIR, waiting until it has stopped',
         ),
       onReplicaUnusable: warnAboutReplica(log),
+      onReplicaUsable: reportReplica(log),
     }),
   );
   await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));

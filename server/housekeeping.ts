@@ -5,6 +5,8 @@ import type { AvatarStore } from './avatars/store.ts';
 import { removeUnusedAvatars } from './avatars/unused-avatars.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
+import { OperatorError } from './errors.ts';
+import type { OutageLog } from './outage-log.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 
 const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
@@ -30,19 +32,27 @@ export function startHousekeeping({
   engine,
   avatars,
   rateLimits,
+  outageLog,
 }: {
   config: Pick<Config, 'sessions'>;
   log: FastifyBaseLogger;
   engine: Engine;
   avatars: AvatarStore;
   rateLimits: Pick<RateLimits, 'deleteExpired'>;
+  outageLog: Pick<OutageLog, 'report'>;
 }): Housekeeping {
+  // The operator must correct the settings of a bucket that belongs to another database.
+  const isTemporary = (error: unknown) =>
+    avatars.isUnavailable(error) && !(error instanceof OperatorError);
   const attempt = async (work: () => Promise<void>) => {
     try {
       await work();
     } catch (error) {
-      const isOutage = engine.isUnavailable(error) || avatars.isUnavailable(error);
-      log[isOutage ? 'warn' : 'error']({ err: error }, 'housekeeping failed and will be retried');
+      // Removals fail with one error for each avatar.
+      const cause = error instanceof AggregateError ? error.errors[0] : error;
+      if (engine.isUnavailable(cause)) outageLog.report('database', cause);
+      else if (isTemporary(cause)) outageLog.report('avatar storage', cause);
+      else log.error({ err: error }, 'housekeeping failed and will be retried');
     }
   };
 

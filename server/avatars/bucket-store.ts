@@ -17,24 +17,56 @@ import {
 /** The pause of a scan after each page of up to 1,000 objects. */
 const SCAN_PAUSE_MS = 50;
 
+/** The key of an object with the id of the database whose users have the avatars. */
+const MARKER_KEY = 'space-service-database.txt';
+
+/** The bucket belongs to another database. */
+class ForeignBucketError extends OperatorError {}
+
 /**
  * Opens an avatar store in a bucket. The bucket also contains the default avatar, so that a CDN can serve every avatar
- * URL from it. Several processes and machines may share the bucket, but not two services, because each deletes avatars
- * that its own users do not have.
+ * URL from it. Several processes and machines may share the bucket, but not two databases, because the service deletes
+ * avatars that its own users do not have. So the store marks the bucket with the id of its database, and refuses a
+ * bucket with another id.
  *
  * Region and credentials come from the standard sources of the AWS SDK.
+ * @param databaseId see `readDatabaseId`
  * @param baseUrl absolute URL without a trailing slash, under which the avatars are served
  * @param onUnavailable called if the bucket is temporarily unavailable; the store is opened anyway
- * @throws OperatorError if the bucket does not exist or refuses the credentials
+ * @throws OperatorError if the bucket does not exist, refuses the credentials or belongs to another database
  */
 export async function openAvatarBucket(
   location: BucketLocation,
+  databaseId: string,
   baseUrl: string,
   onUnavailable: (error: BucketError) => void,
 ): Promise<AvatarStore> {
   const bucket = openBucket(location);
   const put = (name: string, bytes: Uint8Array) =>
     bucket.put(name, bytes, { contentType: 'image/webp', cacheControl: cacheControlOf(name) });
+
+  let isClaimed = false;
+  /**
+   * Marks the bucket, unless it has a marker.
+   * @throws ForeignBucketError if it belongs to another database
+   */
+  const claim = async () => {
+    isClaimed = false;
+    const readMarker = async () => (await bucket.read(MARKER_KEY))?.bytes.toString().trim();
+    let marker = await readMarker();
+    if (marker === undefined) {
+      const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
+      await bucket.create(MARKER_KEY, Buffer.from(`${databaseId}\n`), headers);
+      // Another service may have created it first.
+      marker = await readMarker();
+    }
+    if (marker !== databaseId) {
+      throw new ForeignBucketError(
+        `The avatar bucket ${location.name} belongs to another database, and the services of both would delete each other's avatars. Use another bucket. If this database replaces the other one, stop the other service and delete the object ${MARKER_KEY} from the bucket.`,
+      );
+    }
+    isClaimed = true;
+  };
 
   let hasDefault = false;
   /** Writes the default avatar unless it is up to date. */
@@ -49,6 +81,7 @@ export async function openAvatarBucket(
   try {
     // Lists first, because reading from a missing bucket looks like a missing object on some storages.
     await bucket.list(1);
+    await claim();
     await putDefault();
   } catch (error) {
     if (!(error instanceof BucketError)) throw error;
@@ -67,6 +100,8 @@ export async function openAvatarBucket(
 
     async put(name, bytes) {
       assertAvatarName(name);
+      // If the bucket was unavailable at the start.
+      if (!isClaimed) await claim();
       await put(name, bytes);
     },
 
@@ -76,7 +111,8 @@ export async function openAvatarBucket(
     },
 
     async removeUnused(findUsed, signal) {
-      // If the bucket was unavailable at the start.
+      // Also if the bucket was unavailable at the start, or if the operator has replaced the marker.
+      await claim();
       await putDefault();
       let lastKey: string | undefined;
       while (!signal.aborted) {
@@ -97,7 +133,7 @@ export async function openAvatarBucket(
       }
     },
 
-    isUnavailable: (error) => error instanceof BucketError,
+    isUnavailable: (error) => error instanceof BucketError || error instanceof ForeignBucketError,
   };
 }
 

@@ -17,9 +17,16 @@ const CONNECTION_TIMEOUT_MS = 2_000;
 
 const MAX_ATTEMPTS = 2;
 
+/** HTTP statuses of a conditional write. */
+const OBJECT_EXISTS = 412;
+const CONCURRENT_WRITE = 409;
+const NOT_IMPLEMENTED = 501;
+
 /** A bucket of an S3-compatible storage. Every operation throws a BucketError if it fails. */
 export interface Bucket {
   put(key: string, bytes: Uint8Array, headers: ObjectHeaders): Promise<void>;
+  /** Like `put`, but does nothing if the object exists. */
+  create(key: string, bytes: Uint8Array, headers: ObjectHeaders): Promise<void>;
   /** Returns undefined if there is no such object. */
   read(key: string): Promise<StoredObject | undefined>;
   /** Does nothing if there is no such object. */
@@ -75,17 +82,38 @@ export function openBucket({ name, endpoint }: BucketLocation): Bucket {
     }
   };
 
+  const inputOf = (
+    key: string,
+    bytes: Uint8Array,
+    { contentType, cacheControl }: ObjectHeaders,
+  ) => ({
+    Bucket: name,
+    Key: key,
+    Body: bytes,
+    ContentType: contentType,
+    CacheControl: cacheControl,
+  });
+
   return {
-    put: (key, bytes, { contentType, cacheControl }) =>
+    put: (key, bytes, headers) =>
       attempt(async (abortSignal) => {
-        const command = new PutObjectCommand({
-          Bucket: name,
-          Key: key,
-          Body: bytes,
-          ContentType: contentType,
-          CacheControl: cacheControl,
-        });
+        const command = new PutObjectCommand(inputOf(key, bytes, headers));
         await client.send(command, { abortSignal });
+      }),
+
+    create: (key, bytes, headers) =>
+      attempt(async (abortSignal) => {
+        const input = inputOf(key, bytes, headers);
+        try {
+          const command = new PutObjectCommand({ ...input, IfNoneMatch: '*' });
+          await client.send(command, { abortSignal });
+        } catch (error) {
+          const status = (error as ServiceError).$metadata?.httpStatusCode;
+          if (status === OBJECT_EXISTS || status === CONCURRENT_WRITE) return;
+          if (status !== NOT_IMPLEMENTED) throw error;
+          // The storage has no conditional writes.
+          await client.send(new PutObjectCommand(input), { abortSignal });
+        }
       }),
 
     read: (key) =>

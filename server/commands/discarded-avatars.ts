@@ -13,7 +13,7 @@ export async function removeDiscardedAvatarsNow(
   config: Pick<Config, 'dataDir' | 'avatarBaseUrl' | 'avatarBucket'>,
 ): Promise<void> {
   // If the bucket is unavailable, the removal below fails with the reason.
-  const avatars = await openAvatarStore(config, () => {});
+  const avatars = await openAvatarStore(config, engine, () => {});
   try {
     await removeDiscardedAvatars(engine, avatars);
   } catch (error) {

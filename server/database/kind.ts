@@ -24,6 +24,8 @@ export interface OpenOptions {
   onLockWait?: () => void;
   /** Called when the read replica becomes unusable: once, until the replica is usable again. */
   onReplicaUnusable?: (cause: unknown) => void;
+  /** Called when it is usable again. */
+  onReplicaUsable?: () => void;
 }
 
 /** A kind of database. For the functions, see `open.ts`. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Engine } from './engine.ts';
 import type { Secrets } from './schema.ts';
 
@@ -7,6 +7,16 @@ const KEY_BYTES = 32;
 /** Returns the key that encrypts the cursors of all processes: 32 random bytes. */
 export function readCursorKey(engine: Engine): Promise<Uint8Array> {
   return readKey(engine, 'cursor key');
+}
+
+/**
+ * Returns an id of the database, which reveals no secret. Replicas and restored backups have the same id. A database
+ * that was filled by an import has another one.
+ */
+export async function readDatabaseId(engine: Engine): Promise<string> {
+  return createHmac('sha256', await readCursorKey(engine))
+    .update('database id')
+    .digest('hex');
 }
 
 /** Returns the key of the HMACs that identify addresses and accounts in rate-limit counters: 32 random bytes. */

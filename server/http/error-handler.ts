@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
+import type { Resource } from '../outage-log.ts';
 import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,
@@ -24,18 +25,23 @@ export type ErrorHandler = (
 export function errorHandler({
   engine,
   avatars,
-}: Pick<Context, 'engine' | 'avatars'>): ErrorHandler {
-  const isUnavailable = (error: unknown) =>
-    engine.isUnavailable(error) || avatars.isUnavailable(error);
+  outageLog,
+}: Pick<Context, 'engine' | 'avatars' | 'outageLog'>): ErrorHandler {
+  const findUnavailable = (error: unknown): Resource | undefined => {
+    if (engine.isUnavailable(error)) return 'database';
+    return avatars.isUnavailable(error) ? 'avatar storage' : undefined;
+  };
   return (error, request, reply) => {
-    const problem = problemOf(error, isUnavailable);
-    logFailure(error, problem, request);
+    const unavailableResource = findUnavailable(error);
+    const problem = problemOf(error, unavailableResource !== undefined);
+    if (unavailableResource) outageLog.report(unavailableResource, error, request.log);
+    else logFailure(error, problem, request);
     return sendProblem(problem, request, reply);
   };
 }
 
 /** Never copies messages of libraries or the database, because they can contain data of other users. */
-function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): HttpProblem {
+function problemOf(error: unknown, isUnavailable: boolean): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof RateExceededError) {
     const headers = { 'retry-after': String(error.retryAfterSeconds) };
@@ -44,7 +50,7 @@ function problemOf(error: unknown, isUnavailable: (error: unknown) => boolean): 
   if (error instanceof DomainError) {
     return new HttpProblem(error.code, error.message, { pointers: error.pointers });
   }
-  if (isUnavailable(error)) return unavailable();
+  if (isUnavailable) return unavailable();
   return explainValidation(error) ?? explainFrameworkError(error as FastifyError) ?? internal();
 }
 

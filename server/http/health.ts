@@ -6,7 +6,7 @@ import { unavailable } from './problems.ts';
 /** Serves `/healthz` (the process is alive) and `/readyz` (it is not stopping, and can read the database). */
 export async function serveHealth(
   app: FastifyInstance,
-  { engine }: Pick<Context, 'engine'>,
+  { engine, outageLog }: Pick<Context, 'engine' | 'outageLog'>,
 ): Promise<void> {
   let isStopping = false;
   app.addHook('preClose', async () => {
@@ -15,12 +15,13 @@ export async function serveHealth(
   // An overloaded process is alive, and a restart would not help.
   const config = { isExemptFromLoadShedding: true };
   app.get('/healthz', { config }, async () => ({ status: 'ok' }));
-  app.get('/readyz', async () => {
+  app.get('/readyz', async (request) => {
     if (isStopping) throw unavailable();
     try {
       await pingDatabase(engine);
-    } catch (cause) {
-      throw unavailable(cause);
+    } catch (error) {
+      outageLog.report('database', error, request.log);
+      throw unavailable();
     }
     return { status: 'ready' };
   });

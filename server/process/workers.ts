@@ -41,7 +41,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
     await using opened = new AsyncDisposableStack();
     const database = opened.use(await openMaintainedDatabase(config, log));
     // Each worker opens the store, too. Here, a wrong setting is reported once.
-    await openAvatars(config, log);
+    await openAvatars(config, database, log);
     // Keeps the database open.
     opened.move();
     return database;

@@ -1,5 +1,5 @@
-import type { Engine } from '../database/engine.ts';
-import { transact } from '../database/transaction.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { indexQueuedSpaces } from './index-queue.ts';
 import { updateTagKeys } from './tag-keys.ts';
@@ -15,12 +15,10 @@ export async function updateSearchIndex(
   engine: Engine,
   onProgress: (spaces: number) => void = () => {},
 ): Promise<void> {
-  const { version } = await engine.db
-    .selectFrom('search_index')
-    .select('version')
-    .executeTakeFirstOrThrow();
-  if (version === INDEX_VERSION) return;
-  await transact(engine, async (trx) => {
+  if (await isCurrent(engine.db)) return;
+  // Of several servers that start at the same time, one rebuilds the index. The others wait for the lock.
+  const isRebuilt = await transactAlone(engine, async (trx) => {
+    if (await isCurrent(trx)) return false;
     await engine.wordIndex.clear(trx);
     await trx.deleteFrom('tag_hits').execute();
     await trx.deleteFrom('public_spaces').execute();
@@ -36,6 +34,16 @@ export async function updateSearchIndex(
     const spaces = await indexQueuedSpaces(engine, trx, onProgress);
     if (spaces > 0) await engine.wordIndex.optimize(trx);
     await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
+    return true;
   });
-  await refreshDictionary(engine);
+  if (isRebuilt) await refreshDictionary(engine);
+}
+
+/** Returns whether the search index has the version of this program. */
+async function isCurrent(db: Database): Promise<boolean> {
+  const { version } = await db
+    .selectFrom('search_index')
+    .select('version')
+    .executeTakeFirstOrThrow();
+  return version === INDEX_VERSION;
 }

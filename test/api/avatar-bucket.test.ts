@@ -1,4 +1,5 @@
 import type { InjectOptions } from 'fastify';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -161,7 +162,8 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
   });
 
   test('have URLs of the CDN, if there is one', async () => {
-    await using other = await startApp({ ...settings, CDN_URL: 'https://cdn.example.org' });
+    const otherSettings = await server.createBucket();
+    await using other = await startApp({ ...otherSettings, CDN_URL: 'https://cdn.example.org' });
     const user = await other.register();
     expect(await uploadAvatar(user)).toMatch(/^https:\/\/cdn\.example\.org\/[\w-]{22}\.webp$/);
   });
@@ -202,6 +204,27 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     await other.context.housekeeping.run();
     expect(await listAvatars()).toEqual([avatar]);
     expect(await upload(user)).not.toBe(avatar);
+  });
+
+  test('of another database are not deleted, even if the bucket was unavailable at the start', async () => {
+    const avatar = await upload(await app.register());
+    await server.makeOld(settings.AVATARS_BUCKET);
+    await server.kill();
+    const log: { level: number; err?: { message: string } }[] = [];
+    const write = (line: string) => void log.push(JSON.parse(line));
+    await using other = await startApp(settings, { log: pino({ level: 'warn' }, { write }) });
+    await server.start();
+    const { client } = await other.register();
+    await other.context.housekeeping.run();
+    expect(await listAvatars()).toEqual([avatar]);
+    const body = { avatar: await avatarFile() };
+    const { error } = await api.changeProfilePicture({ client, body });
+    expect(error).toMatchObject({ status: 503, code: 'unavailable' });
+    expect(await listAvatars()).toEqual([avatar]);
+    const failures = log.filter(({ level }) => level === 50);
+    expect(failures.map(({ err }) => err?.message)).toEqual([
+      expect.stringContaining('belongs to another database'),
+    ]);
   });
 
   test('are deleted by housekeeping if no account has them', async () => {

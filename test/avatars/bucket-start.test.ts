@@ -63,6 +63,41 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     expect(code).toBe(EX_CONFIG);
   });
 
+  test.each(['1', '2'])(
+    'with WORKERS=%s, a bucket of another database stops the start with one line',
+    async (workers) => {
+      const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
+      await using first = await startServer({ ...settings, WORKERS: workers });
+      expect(await first.stop()).toBe(0);
+      const { code, stderr } = await runCommand('main', [], {
+        ...settings,
+        DATA_DIR: dataDir,
+        PORT: String(await freePort()),
+        WORKERS: workers,
+        LOG_LEVEL: 'silent',
+      });
+      expect(stderr).toMatch(
+        /^The avatar bucket \S+ belongs to another database[^\n]+ delete the object space-service-database\.txt [^\n]+\n$/,
+      );
+      expect(code).toBe(EX_CONFIG);
+    },
+  );
+
+  test('the service starts with the bucket of a database that was restored from a backup', async () => {
+    const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
+    await using first = await startServer(settings);
+    const folder = await mkdtemp(join(tmpdir(), 'bucket-restore-'));
+    try {
+      const file = join(folder, 'space-service.sqlite');
+      const backup = { ...settings, DATA_DIR: first.dataDir };
+      expect((await runCommand('commands/backup', [file], backup)).code).toBe(0);
+      await using restored = await startServer({ ...settings, DATA_DIR: folder });
+      expect(await restored.stop()).toBe(0);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
   test('the commands for operators remove avatars from the bucket', {
     timeout: 60_000,
   }, async () => {

@@ -1,6 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openAvatarBucket } from '../../server/avatars/bucket-store.ts';
 import {
@@ -12,9 +19,16 @@ import {
 import { OperatorError } from '../../server/errors.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
-import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';
+import {
+  awsEnvironment,
+  hasS3Server,
+  MARKER_KEY,
+  type S3Server,
+  startS3Server,
+} from '../support/s3.ts';
 
 const BASE_URL = 'https://cdn.example.org/avatars';
+const DATABASE_ID = 'database';
 
 beforeEach(() => {
   for (const [name, value] of Object.entries(awsEnvironment)) vi.stubEnv(name, value);
@@ -38,8 +52,8 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
     store = await open();
   });
 
-  const open = (name = bucket) =>
-    openAvatarBucket({ name, endpoint: server.url }, BASE_URL, failOnUnavailable);
+  const open = (name = bucket, databaseId = DATABASE_ID) =>
+    openAvatarBucket({ name, endpoint: server.url }, databaseId, BASE_URL, failOnUnavailable);
 
   async function put(content = 'avatar'): Promise<string> {
     const name = newAvatarName();
@@ -113,6 +127,46 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
     );
   });
 
+  test('adopts a bucket without a marker, and refuses one of another database', async () => {
+    const key = { Bucket: bucket, Key: MARKER_KEY };
+    const { Body } = await server.client.send(new GetObjectCommand(key));
+    expect(await Body?.transformToString()).toBe(`${DATABASE_ID}\n`);
+    await expect(open(bucket, 'other')).rejects.toThrow(OperatorError);
+    await expect(open(bucket, 'other')).rejects.toThrow(
+      new RegExp(`^The avatar bucket ${bucket} belongs to another database, [^\\n]+\\.$`),
+    );
+    await server.client.send(new DeleteObjectCommand(key));
+    await open(bucket, 'other');
+    await expect(open()).rejects.toThrow('belongs to another database');
+  });
+
+  test('lets only one of several databases delete avatars if all adopt a bucket at once', async () => {
+    await server.client.send(new DeleteObjectCommand({ Bucket: bucket, Key: MARKER_KEY }));
+    const outcomes = await Promise.allSettled(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map(async (id) => {
+        const other = await open(bucket, id);
+        // The conditional write of Versity Gateway is not atomic, so that several can open.
+        await sleep(500);
+        await other.removeUnused(async () => new Set(), new AbortController().signal);
+      }),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  test('deletes nothing and stores nothing once the bucket belongs to another database', async () => {
+    const name = await put();
+    await server.makeOld(bucket);
+    await server.client.send(
+      new PutObjectCommand({ Bucket: bucket, Key: MARKER_KEY, Body: 'other' }),
+    );
+    const sweep = () => store.removeUnused(async () => new Set(), new AbortController().signal);
+    await expect(sweep()).rejects.toThrow('belongs to another database');
+    expect(await read(name)).toBe('avatar');
+    const failure = await put().catch((error: unknown) => error);
+    expect(store.isUnavailable(failure)).toBe(true);
+    expect(await server.listKeys(bucket)).toEqual([name, DEFAULT_AVATAR_NAME].sort());
+  });
+
   test('examines more objects than one page of the list has', { timeout: 60_000 }, async () => {
     const names = Array.from({ length: 1_100 }, newAvatarName);
     for (let i = 0; i < names.length; i += 50) {
@@ -148,6 +202,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
     await other.kill();
     store = await openAvatarBucket(
       { name: AVATARS_BUCKET, endpoint: other.url },
+      DATABASE_ID,
       BASE_URL,
       (error) => unavailable.push(error),
     );
@@ -173,13 +228,17 @@ describe('openAvatarBucket', () => {
     vi.stubEnv('AWS_CONFIG_FILE', '/dev/null');
     vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', '/dev/null');
     const endpoint = `http://127.0.0.1:${await freePort()}`;
-    const opening = openAvatarBucket({ name: 'avatars', endpoint }, BASE_URL, failOnUnavailable);
+    const location = { name: 'avatars', endpoint };
+    const opening = openAvatarBucket(location, DATABASE_ID, BASE_URL, failOnUnavailable);
     await expect(opening).rejects.toThrow(OperatorError);
     await expect(opening).rejects.toThrow(/^The avatar bucket avatars cannot be used: [^\n]+$/);
   });
 
   const isListing = (url = '') => url.includes('list-type=2');
   const emptyList = '<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>';
+  const noSuchKey = '<Error><Code>NoSuchKey</Code><Message>Not found</Message></Error>';
+  const openStorage = ({ location }: Awaited<ReturnType<typeof startStorage>>) =>
+    openAvatarBucket(location, DATABASE_ID, BASE_URL, failOnUnavailable);
 
   test.each<[string, RequestListener]>([
     ['accepts connections and never responds', () => {}],
@@ -192,7 +251,7 @@ describe('openAvatarBucket', () => {
     async (_, respond) => {
       await using storage = await startStorage(respond);
       const unavailable: Error[] = [];
-      const store = await openAvatarBucket(storage.location, BASE_URL, (error) =>
+      const store = await openAvatarBucket(storage.location, DATABASE_ID, BASE_URL, (error) =>
         unavailable.push(error),
       );
       expect(unavailable).toHaveLength(1);
@@ -205,18 +264,33 @@ describe('openAvatarBucket', () => {
   test('fails in a few seconds if the content of an avatar never ends', async () => {
     await using storage = await startStorage(({ url }, response) => {
       if (isListing(url)) response.end(emptyList);
+      else if (url?.includes(MARKER_KEY)) response.end(DATABASE_ID);
       else if (url?.includes(DEFAULT_AVATAR_NAME)) response.end('default');
       else response.writeHead(200, { 'content-length': '100' }).write('RIFF');
     });
-    const store = await openAvatarBucket(storage.location, BASE_URL, failOnUnavailable);
+    const store = await openStorage(storage);
     await expectUnavailable(store, () => readAny(store));
+  });
+
+  test('opens on a server without conditional writes', async () => {
+    let marker: string | undefined;
+    await using storage = await startStorage(async (request, response) => {
+      const { method, url, headers } = request;
+      const body = await text(request);
+      const isMarker = url?.includes(MARKER_KEY) === true;
+      if (headers['if-none-match']) response.statusCode = 501;
+      else if (isMarker && method === 'PUT') marker = body;
+      else if (isMarker && marker === undefined) response.writeHead(404).write(noSuchKey);
+      else response.write(isListing(url) ? emptyList : (marker ?? 'default'));
+      response.end();
+    });
+    await openStorage(storage);
+    expect(marker).toBe(`${DATABASE_ID}\n`);
   });
 
   test('refuses to open if the server is not an S3 server', async () => {
     await using storage = await startStorage((_, response) => response.end('It works!'));
-    await expect(openAvatarBucket(storage.location, BASE_URL, failOnUnavailable)).rejects.toThrow(
-      OperatorError,
-    );
+    await expect(openStorage(storage)).rejects.toThrow(OperatorError);
   });
 });
 

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { startHousekeeping } from '../../server/housekeeping.ts';
+import { openOutageLog } from '../../server/outage-log.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
 
@@ -15,15 +16,19 @@ test.each([
   const { config, avatars, rateLimits, engine } = app.context;
   const error = Object.assign(new Error('failed on purpose'), { code });
   const levels: number[] = [];
+  const log = pino({}, { write: (line) => void levels.push(JSON.parse(line).level) });
+  const outageLog = openOutageLog(log);
   const housekeeping = startHousekeeping({
     config,
-    log: pino({}, { write: (line) => void levels.push(JSON.parse(line).level) }),
+    log,
+    outageLog,
     engine: failingEngine(engine, () => ({ error, after: 0 })),
     avatars,
     rateLimits,
   });
   await housekeeping.run();
   await housekeeping.stop();
+  outageLog.stop();
   expect(levels.length).toBeGreaterThan(0);
   expect([...new Set(levels)]).toEqual([level]);
 });

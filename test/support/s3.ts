@@ -42,7 +42,7 @@ export interface S3Server extends AsyncDisposable {
   client: S3Client;
   /** Creates an empty bucket and returns the settings to use it. */
   createBucket(): Promise<BucketSettings>;
-  /** Returns the keys of all objects in a bucket, sorted. */
+  /** Returns the keys of all objects in ascending order, without the marker of the database. */
   listKeys(bucket: string): Promise<string[]>;
   /** Lets all objects of a bucket look two hours old. */
   makeOld(bucket: string): Promise<void>;
@@ -51,6 +51,9 @@ export interface S3Server extends AsyncDisposable {
   /** Kills the server. Its address then refuses connections. */
   kill(): Promise<void>;
 }
+
+/** The key of the object with the id of the database that the avatars belong to. */
+export const MARKER_KEY = 'space-service-database.txt';
 
 export interface BucketSettings extends Record<string, string> {
   AVATARS_BUCKET: string;
@@ -88,7 +91,8 @@ export async function startS3Server(): Promise<S3Server> {
     },
     async listKeys(bucket) {
       const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket }));
-      return Contents.map(({ Key }) => Key as string).sort();
+      const keys = Contents.map(({ Key }) => Key as string);
+      return keys.filter((key) => key !== MARKER_KEY).sort();
     },
     async makeOld(bucket) {
       const twoHoursAgo = new Date(Date.now() - 2 * HOUR_MS);

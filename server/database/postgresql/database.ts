@@ -10,13 +10,17 @@ export const postgresql: DatabaseKind = {
     // Opening a missing database throws.
   },
 
-  async open(location, { runsMaintenance = true, tasksModule, onReplicaUnusable }) {
+  async open(
+    location,
+    { runsMaintenance = true, tasksModule, onReplicaUnusable, onReplicaUsable },
+  ) {
     return openPostgresql(urlOf(location), {
       migrate: true,
       runsMaintenance,
       tasksModule,
       readUrl: location.databaseReadUrl,
       onReplicaUnusable,
+      onReplicaUsable,
     });
   },
 

@@ -6,7 +6,6 @@ import {
   PostgresIntrospector,
   type PostgresPool,
   PostgresQueryCompiler,
-  sql,
 } from 'kysely';
 import Cursor from 'pg-cursor';
 import type { Database } from '../engine.ts';
@@ -18,10 +17,10 @@ export function connect(pool: PostgresPool): Database {
   return new Kysely<Schema>({ dialect: postgresqlDialect(pool) });
 }
 
-/** Kysely's dialect with another migration lock. Rejects queries that bypass the current transaction. */
+/** Kysely's dialect without a migration lock. Rejects queries that bypass the current transaction. */
 function postgresqlDialect(pool: PostgresPool): Dialect {
   return {
-    createAdapter: () => new TransactionLockAdapter(),
+    createAdapter: () => new LocklessAdapter(),
     createDriver: () => new CheckedDriver({ pool, cursor: Cursor }),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
@@ -35,16 +34,12 @@ class CheckedDriver extends PostgresDriver {
   }
 }
 
-/** An arbitrary key. No other advisory lock may use it. */
-const MIGRATION_LOCK_KEY = 7_305_829_416;
-
-/** Kysely's own lock belongs to a session, so it does not work behind a connection pooler in transaction mode. */
-class TransactionLockAdapter extends PostgresAdapter {
-  override async acquireMigrationLock(db: Kysely<unknown>): Promise<void> {
-    await sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(db);
+class LocklessAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {
+    // `migrateToLatest` holds a lock.
   }
 
   override async releaseMigrationLock(): Promise<void> {
-    // The end of the transaction releases it.
+    // The end of its transaction releases it.
   }
 }

@@ -13,10 +13,11 @@ export function isUniqueViolation(error: unknown): boolean {
 
 /**
  * Codes of connection errors, too many connections, a full disk, timeouts, a server that starts, stops or became a
- * standby, and conflicts that remained after all attempts.
+ * standby, and conflicts that remained after all attempts. Without those of a disk of this machine, which come from the
+ * avatar folder.
  */
 const UNAVAILABLE_CODES =
-  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E[A-Z_]+)$/;
+  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
 
 export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error) || isPoolExhausted(error);
@@ -90,12 +91,25 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^(08|57P0|53)/, 'is temporarily unavailable. Try again later.'],
 ];
 
+const REJECTED_PARAMETER =
+  'is a PgBouncer that rejects timeouts. Add statement_timeout, lock_timeout and idle_in_transaction_session_timeout to its ignore_startup_parameters.';
+
+/** Returns whether PgBouncer rejects a setting of the connection. Its code is that of any other error of PgBouncer. */
+function isRejectedParameter(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('unsupported startup parameter');
+}
+
 /** Converts an error of PostgreSQL to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, url: string): unknown {
   // A missing file of `sslrootcert` has a path.
-  const isTemporary = isUnavailable(error) && !(error instanceof Error && 'path' in error);
+  const isTemporary =
+    isUnavailable(error) &&
+    !(error instanceof Error && 'path' in error) &&
+    !isRejectedParameter(error);
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
-  const cause = found?.[1] ?? (isTemporary ? 'cannot be reached.' : undefined);
+  const cause = isRejectedParameter(error)
+    ? REJECTED_PARAMETER
+    : (found?.[1] ?? (isTemporary ? 'cannot be reached.' : undefined));
   if (cause === undefined) return error;
   const message = `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${cause}`;
   return isTemporary

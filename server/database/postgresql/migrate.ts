@@ -4,16 +4,25 @@ import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
 import { migrations } from './migrations/index.ts';
 
+/** An arbitrary key. No other advisory lock may use it. */
+const MIGRATION_LOCK_KEY = 7_305_829_416;
+
 /**
  * Applies missing migrations. Processes that start at the same time wait for each other.
  * @throws OperatorError if the database belongs to a newer version or to another program
  */
 export async function migrateToLatest(db: Database): Promise<void> {
-  // Called only for its checks, before the migrator changes a database of a newer version or another program.
-  await readMissing(db);
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateToLatest();
-  if (error) throw error;
+  // Each statement must see what the previous holder of the lock has committed.
+  const transaction = db.transaction().setIsolationLevel('read committed');
+  await transaction.execute(async (trx) => {
+    // Unlike a lock of the session, it works behind a connection pooler in transaction mode.
+    await sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(trx);
+    // Called only for its checks, before the migrator changes a database of a newer version or another program.
+    await readMissing(trx);
+    const provider = { getMigrations: async () => migrations };
+    const { error } = await new Migrator({ db: trx, provider }).migrateToLatest();
+    if (error) throw error;
+  });
 }
 
 /** @throws OperatorError if the database lacks a migration, or belongs to a newer version or to another program */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 
@@ -14,8 +15,6 @@ const statements = new LRUCache<string, { runs: number; name?: string }>({
 
 /** A statement gets a name at this run, because most statements with a list of values run only once. */
 const NAMED_AT_RUN = 3;
-
-let lastName = 0;
 
 /** Names statements that run often, so that PostgreSQL plans them only once for each connection. */
 export class NamingClient extends pg.Client {
@@ -34,7 +33,15 @@ export class NamingClient extends pg.Client {
 function nameOf(text: string): string | undefined {
   const statement = statements.get(text) ?? { runs: 0 };
   statement.runs += 1;
-  if (statement.runs === NAMED_AT_RUN) statement.name = `statement ${++lastName}`;
+  if (statement.runs === NAMED_AT_RUN) statement.name = nameFrom(text);
   statements.set(text, statement);
   return statement.name;
+}
+
+/**
+ * A hash instead of a number. Behind a connection pooler, a connection can have statements of other processes, and a
+ * number could name a different statement.
+ */
+function nameFrom(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }

@@ -21,6 +21,7 @@ export interface PostgresqlOptions {
   /** URL of a standby for searches. */
   readUrl?: string | null | undefined;
   onReplicaUnusable?: ((cause: unknown) => void) | undefined;
+  onReplicaUsable?: (() => void) | undefined;
 }
 
 /**
@@ -36,6 +37,7 @@ export async function openPostgresql(
     hasTimeouts = true,
     readUrl,
     onReplicaUnusable: onUnusable = () => {},
+    onReplicaUsable: onUsable = () => {},
   }: PostgresqlOptions,
 ): Promise<Engine> {
   try {
@@ -51,7 +53,7 @@ export async function openPostgresql(
   );
   const db = connect(pool);
   const replica = readUrl
-    ? await openReplica({ url: readUrl, primary: db, onUnusable })
+    ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
     : undefined;
   const thread =
     runsMaintenance || tasksModule

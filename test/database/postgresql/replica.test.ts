@@ -315,9 +315,12 @@ describe('At the start, the service', () => {
 
   const open = (databaseReadUrl: string, databaseUrl = urls.primaryUrl) => {
     const problems: unknown[] = [];
+    const uses: true[] = [];
     const onReplicaUnusable = (cause: unknown) => void problems.push((cause as Error).message);
-    const options = { runsMaintenance: false, onReplicaUnusable };
-    return { problems, engine: openDatabase({ dataDir, databaseUrl, databaseReadUrl }, options) };
+    const onReplicaUsable = () => void uses.push(true);
+    const options = { runsMaintenance: false, onReplicaUnusable, onReplicaUsable };
+    const engine = openDatabase({ dataDir, databaseUrl, databaseReadUrl }, options);
+    return { problems, uses, engine };
   };
 
   const refusal = async (databaseReadUrl: string) => {
@@ -387,6 +390,35 @@ describe('At the start, the service', () => {
       expect(await opened.readOnReplica(0, isStandby)).toBe(false);
       expect(problems).toEqual([expect.stringContaining('has changes that DATABASE_URL lacks')]);
     }
+  });
+
+  test('reports once that the replica fails, and once that it is used again', async () => {
+    await using proxy = await startSwitchingProxy();
+    proxy.switchTo(standby.port);
+    const { engine, problems, uses } = open(proxy.urlOf(urls.standbyUrl));
+    await using opened = await engine;
+    proxy.switchTo(null);
+    await sleep(2_500);
+    expect(problems).toHaveLength(1);
+    expect(uses).toHaveLength(0);
+    proxy.switchTo(standby.port);
+    await expect.poll(() => uses.length, { timeout: 5_000 }).toBe(1);
+    expect(await opened.readOnReplica(0, isStandby)).toBe(true);
+    expect(problems).toHaveLength(1);
+  });
+
+  test('reports no problem of the replica while only the primary fails', async () => {
+    await using proxy = await startSwitchingProxy();
+    proxy.switchTo(cluster.primary.port);
+    const { engine, problems, uses } = open(urls.standbyUrl, proxy.urlOf(urls.primaryUrl));
+    await using opened = await engine;
+    proxy.switchTo(null);
+    await sleep(2_500);
+    proxy.switchTo(cluster.primary.port);
+    const readStandby = () => opened.readOnReplica(0, isStandby);
+    await expect.poll(readStandby, { timeout: 5_000 }).toBe(true);
+    expect(problems).toEqual([]);
+    expect(uses).toEqual([]);
   });
 
   test('continues without a server that is not a standby', async () => {

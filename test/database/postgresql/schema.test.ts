@@ -22,6 +22,15 @@ test('Both kinds of databases have the same tables and columns', async () => {
   );
 });
 
+test('Servers that start at the same time migrate an empty database only once', async () => {
+  await using server = await startPostgresql();
+  const url = await server.createDatabase('shared');
+  const open = () => openPostgresql(url, { migrate: true, runsMaintenance: false });
+  const engines = await Promise.allSettled(Array.from({ length: 6 }, open));
+  for (const engine of engines) if (engine.status === 'fulfilled') await engine.value.close();
+  expect(engines.map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
+});
+
 async function columnsOf({ db }: Engine, except: string[]) {
   const tables = await db.introspection.getTables();
   const names = tables.map(({ name }) => name);

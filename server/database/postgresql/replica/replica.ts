@@ -23,6 +23,8 @@ export interface ReplicaOptions {
   primary: Database;
   /** Called when the replica becomes unusable: once, until it is usable again. */
   onUnusable: (cause: unknown) => void;
+  /** Called when it is usable again, after `onUnusable`. */
+  onUsable: () => void;
 }
 
 /**
@@ -33,16 +35,18 @@ export class Replica {
   readonly #url: string;
   readonly #primary: Database;
   readonly #onUnusable: (cause: unknown) => void;
+  readonly #onUsable: () => void;
   readonly #connections: ReplicaConnections;
   readonly #reads: ReplicaReads = { replica: 0, behind: 0, failed: 0 };
   readonly #stopping = new AbortController();
   #isUsable = false;
   #isReported = false;
 
-  private constructor({ url, primary, onUnusable }: ReplicaOptions) {
+  private constructor({ url, primary, onUnusable, onUsable }: ReplicaOptions) {
     this.#url = url;
     this.#primary = primary;
     this.#onUnusable = onUnusable;
+    this.#onUsable = onUsable;
     this.#connections = new ReplicaConnections(url);
   }
 
@@ -150,6 +154,7 @@ export class Replica {
   async #check(): Promise<void> {
     await checkReplica(this.#connections, this.#primary, this.#url);
     this.#isUsable = true;
+    if (this.#isReported) this.#onUsable();
     this.#isReported = false;
   }
 

@@ -1,0 +1,64 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type OutageLog, openOutageLog } from '../../server/outage-log.ts';
+
+let lines: { level: number; msg: string; failures?: number; err?: { message: string } }[];
+let outageLog: OutageLog;
+beforeEach(() => {
+  vi.useFakeTimers();
+  lines = [];
+  outageLog = openOutageLog(pino({}, { write: (line) => void lines.push(JSON.parse(line)) }));
+});
+afterEach(() => {
+  outageLog.stop();
+  vi.useRealTimers();
+});
+
+/** Returns the lines since the last call. */
+const readLines = () =>
+  lines.splice(0).map(({ level, msg, failures, err }) => ({
+    level,
+    msg,
+    ...(failures !== undefined && { failures }),
+    ...(err && { reason: err.message }),
+  }));
+
+test('logs the beginning of an outage, the number of failures every minute, and the end', () => {
+  for (let i = 1; i <= 1_000; i += 1) outageLog.report('database', new Error(`failure ${i}`));
+  expect(readLines()).toEqual([
+    { level: 40, msg: 'the database is unavailable', reason: 'failure 1' },
+  ]);
+  vi.advanceTimersByTime(60_000);
+  const again = { level: 40, msg: 'the database was unavailable in the last minute' };
+  expect(readLines()).toEqual([{ ...again, failures: 999, reason: 'failure 1000' }]);
+  outageLog.report('database', new Error('last failure'));
+  vi.advanceTimersByTime(60_000);
+  expect(readLines()).toEqual([{ ...again, failures: 1, reason: 'last failure' }]);
+  vi.advanceTimersByTime(60_000);
+  expect(readLines()).toEqual([
+    { level: 30, msg: 'the database has not failed for a minute', failures: 1_001 },
+  ]);
+  vi.advanceTimersByTime(600_000);
+  expect(readLines()).toEqual([]);
+});
+
+test('logs a second outage like the first one', () => {
+  outageLog.report('database', new Error('first'));
+  vi.advanceTimersByTime(60_000);
+  outageLog.report('database', new Error('second'));
+  expect(readLines().map(({ msg, reason }) => reason ?? msg)).toEqual([
+    'first',
+    'the database has not failed for a minute',
+    'second',
+  ]);
+});
+
+test('logs outages of the database and of the avatar storage separately', () => {
+  outageLog.report('database', new Error('database'));
+  outageLog.report('avatar storage', new Error('avatars'));
+  outageLog.report('database', new Error('database'));
+  expect(readLines().map(({ msg }) => msg)).toEqual([
+    'the database is unavailable',
+    'the avatar storage is unavailable',
+  ]);
+});
