@@ -7,10 +7,10 @@ import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
-import { type OutageLog, openOutageLog } from './outage-log.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
+import { type OutageLog, openOutageLog } from './system/outage-log.ts';
 import { tasksModule } from './tasks.ts';
 
 /** Maximum time that a stopping server uses the database after its drain period, for pending requests and tasks. */

@@ -6,8 +6,8 @@ import { removeUnusedAvatars } from './avatars/unused-avatars.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { OperatorError } from './errors.ts';
-import type { OutageLog } from './outage-log.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
+import type { OutageLog } from './system/outage-log.ts';
 
 const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
 

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
-import type { Resource } from '../outage-log.ts';
+import type { Resource } from '../system/outage-log.ts';
 import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,

@@ -57,7 +57,7 @@ async function* writeQueuedDocuments(
   db: Database,
   onBatch: (spaces: number) => void,
 ): AsyncGenerator<DocumentChanges> {
-  // Begins after the last batch, because PostgreSQL would step over all deleted rows.
+  // Each batch begins after the previous one, because a database may step over all rows that were deleted meanwhile.
   for (let after = -1; ; ) {
     const batch = await db
       .selectFrom('spaces_to_index')
@@ -91,7 +91,7 @@ const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' },
 /** Sets the keys of all queued spaces. They depend on the final participant counts. */
 async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
   for (let after = 0; ; ) {
-    // The limit is in the subquery, because PostgreSQL has no statistics about the new rows and would join all of them.
+    // The limit is in the subquery, because a database without statistics about the new rows may join all of them.
     const batch = await db
       .selectFrom((from) =>
         from

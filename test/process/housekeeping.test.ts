@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { startHousekeeping } from '../../server/housekeeping.ts';
-import { openOutageLog } from '../../server/outage-log.ts';
+import { openOutageLog } from '../../server/system/outage-log.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type OutageLog, openOutageLog } from '../../server/outage-log.ts';
+import { type OutageLog, openOutageLog } from '../../server/system/outage-log.ts';
 
 let lines: { level: number; msg: string; failures?: number; err?: { message: string } }[];
 let outageLog: OutageLog;
