@@ -35,7 +35,8 @@ const TITLE_BONUS = 6 * KEYS_PER_STEP;
 // The sections of a list, in the order of the results.
 const EXACT_TITLE = 0;
 const AS_TYPED = 1;
-const OTHER_QUERY = 2;
+const OTHER_EXACT_TITLE = 2;
+const OTHER_QUERY = 3;
 
 /** Where to resume reading the list: in a section, after a rank. */
 interface ResumePoint {
@@ -44,6 +45,7 @@ interface ResumePoint {
 }
 
 const LIST_START: ResumePoint = { section: EXACT_TITLE, after: -Infinity };
+const OTHER_START: ResumePoint = { section: OTHER_EXACT_TITLE, after: -Infinity };
 
 /**
  * Where a page begins. Includes everything that the first page decided from the dictionary, so that later pages
@@ -73,8 +75,9 @@ export interface TextQuery {
 
 /** The state of one request. */
 interface Search extends KeySearch {
-  query: string;
   words: QueryWord[];
+  /** The keys of titles that equal the query as typed. */
+  titleKeys: readonly string[];
   /** The revision when the first page was read. The list omits spaces with this revision or a later one. */
   firstRevision: number;
   /** As the dictionary had them on the first page. */
@@ -103,8 +106,8 @@ interface Hit {
 
 /**
  * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
- * then other matches of the query as typed, then matches of at most one other query. Each of these sections is sorted by
- * popularity, and in the last two a title match ranks higher. The index returns them in this order.
+ * then other matches of the query as typed, then those of at most one other query in the same way. Each of these sections
+ * is sorted by popularity, and a title match ranks higher than one of a description. The index returns them in this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
  * @param revision the current revision
@@ -135,8 +138,8 @@ export async function searchText(
     stores,
     db,
     dictionary,
-    query,
     words,
+    titleKeys: exactTitleKeys(query, words, joins),
     firstRevision,
     variants,
     typed: typedMatcher(words, variants),
@@ -151,6 +154,18 @@ export async function searchText(
   return toPage(search, read, limit);
 }
 
+/** Returns the keys of titles that equal a query, or the query with its joined words. */
+function exactTitleKeys(
+  query: string,
+  words: readonly QueryWord[],
+  joins: Variants['joins'],
+): string[] {
+  const typed = titleKey(query);
+  if (joins.length === 0) return [typed];
+  const joined = words.map(({ word }, i) => (joins.includes(i - 1) ? word : ` ${word}`)).join('');
+  return [typed, titleKey(joined)];
+}
+
 /** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */
 async function readFirstPage(search: Search, maxHits: number): Promise<ReadResult> {
   const typed = await readFrom(search, LIST_START, Math.max(maxHits, MIN_TYPED_MATCHES));
@@ -160,17 +175,15 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
   if (hits.length >= MIN_TYPED_MATCHES || (resumeAt !== null && hits.length > 0)) return typed;
   search.typedSpaces = hits.map(({ spacePk }) => spacePk);
   const other = await tryOtherQueries(search, hits.length === 0, maxHits);
-  if (!other) return typed;
-  search.otherQuery = other.query;
-  return { hits: [...hits, ...other.read.hits], resumeAt: other.read.resumeAt };
+  return other ? { hits: [...hits, ...other.hits], resumeAt: other.resumeAt } : typed;
 }
 
 /** Reads the list from a point on, across sections. */
 async function readFrom(search: Search, start: ResumePoint, maxHits: number): Promise<ReadResult> {
   const hits: Hit[] = [];
-  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_QUERY]) {
+  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_EXACT_TITLE, OTHER_QUERY]) {
     if (section < start.section) continue;
-    if (section === OTHER_QUERY && search.otherQuery.length === 0) continue;
+    if (section >= OTHER_START.section && search.otherQuery.length === 0) continue;
     const after = section === start.section ? start.after : -Infinity;
     const read = await readSection(search, { section, after }, maxHits - hits.length);
     hits.push(...read.hits);
@@ -186,21 +199,30 @@ function readSection(
 ): Promise<ReadResult> {
   switch (section) {
     case EXACT_TITLE:
-      return readExactTitles(search, after, maxHits);
+      return readExactTitles(search, EXACT_TITLE, search.titleKeys, after, maxHits);
     case AS_TYPED:
       return readMatches(search, AS_TYPED, search.typed, after, maxHits);
+    case OTHER_EXACT_TITLE:
+      return readExactTitles(search, OTHER_EXACT_TITLE, otherTitleKeys(search), after, maxHits);
     default:
-      return readOtherQuery(search, search.otherQuery, after, maxHits);
+      return readMatches(
+        search,
+        OTHER_QUERY,
+        alternativesMatcher(search.otherQuery),
+        after,
+        maxHits,
+      );
   }
 }
 
-function readOtherQuery(
-  search: Search,
-  query: Alternatives,
-  after: number,
-  maxHits: number,
-): Promise<ReadResult> {
-  return readMatches(search, OTHER_QUERY, alternativesMatcher(query), after, maxHits);
+/** Returns the keys of titles that equal the other query; none if there is none, or if it equals the query as typed. */
+function otherTitleKeys({ otherQuery, titleKeys }: Search): string[] {
+  return [titleKey(probableText(otherQuery))].filter((key) => !titleKeys.includes(key));
+}
+
+/** Returns a query with the most probable alternative of each word. */
+function probableText(query: Alternatives): string {
+  return query.map(([[text]]) => text).join(' ');
 }
 
 function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
@@ -219,47 +241,54 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: otherQuery.length > 0 ? otherQuery.map(([texts]) => texts[0]).join(' ') : null,
+    answeredQuery: otherQuery.length > 0 ? probableText(otherQuery) : null,
   };
 }
 
 async function readExactTitles(
-  { stores, db, query, firstRevision, budget }: Search,
+  { stores, db, firstRevision, typedSpaces, budget }: Search,
+  section: number,
+  titleKeys: readonly string[],
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  // Later pages read more rows, because those that changed after the first page are omitted. The first page omits none,
-  // so it reads no more rows than it needs. If a filter is added, the first page must read more rows, too.
-  const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
-  const rows = await readRowsByTitle(stores, db, titleKey(query), Math.max(-1, after), limit);
+  // Later pages read more rows, because those that changed after the first page are omitted. So do other queries, because
+  // matches of the query as typed are omitted.
+  const omitted = section === OTHER_EXACT_TITLE ? typedSpaces : [];
+  const limit = maxHits + omitted.length + (after === -Infinity ? 0 : budget.rejectedRows);
+  const read = await Promise.all(
+    titleKeys.map((key) => readRowsByTitle(stores, db, key, Math.max(-1, after), limit)),
+  );
+  const rows = read
+    .flat()
+    .sort((a, b) => a.key - b.key)
+    .slice(0, limit);
   const hits = rows
-    .filter((row) => row.revision < firstRevision)
+    .filter((row) => row.revision < firstRevision && !omitted.includes(spacePkOf(row.key)))
     .slice(0, maxHits)
-    .map(({ key, result }) => ({
-      section: EXACT_TITLE,
-      rank: key,
-      spacePk: spacePkOf(key),
-      result,
-    }));
+    .map(({ key, result }) => ({ section, rank: key, spacePk: spacePkOf(key), result }));
   const last = rows.at(-1);
   const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
-  return { hits, resumeAt: isTruncated ? { section: EXACT_TITLE, after: last.key } : null };
+  return { hits, resumeAt: isTruncated ? { section, after: last.key } : null };
 }
 
 /**
- * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. Returns the first one
- * with results, and its first hits.
+ * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. Returns the first hits
+ * of the first one with results, which becomes `search.otherQuery`.
  */
 async function tryOtherQueries(
   search: Search,
   mayDropWords: boolean,
   maxHits: number,
-): Promise<{ query: Alternatives; read: ReadResult } | undefined> {
+): Promise<ReadResult | undefined> {
   const { dictionary, words, variants } = search;
   search.budget = newBudget();
   const tryQuery = async (query: Alternatives) => {
-    const read = await readOtherQuery(search, query, -Infinity, maxHits);
-    return read.hits.length > 0 ? { query, read } : undefined;
+    search.otherQuery = query;
+    const read = await readFrom(search, OTHER_START, maxHits);
+    if (read.hits.length > 0) return read;
+    search.otherQuery = [];
+    return undefined;
   };
   const meant = findOtherQuery(dictionary, words);
   const found = meant && (await tryQuery(meant));
@@ -329,13 +358,14 @@ async function readMatches(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const { stores, db, budget, query, firstRevision } = search;
+  const { stores, db, budget, titleKeys, firstRevision } = search;
   const streams = openStreams(matcher, after);
   const planned = streams.map((stream) => ({ query: stream.query, after: stream.reached }));
   const reader = stores.engine.wordIndex.openReader(db, planned);
   const [titles, others] = streams;
   const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
-  const exactTitle = titleKey(query);
+  const exactTitles =
+    section === OTHER_QUERY ? [...titleKeys, ...otherTitleKeys(search)] : titleKeys;
   const hits: Hit[] = [];
   let reached = after;
   let rejected = 0;
@@ -370,7 +400,7 @@ async function readMatches(
       const isHit =
         row !== undefined &&
         row.revision < firstRevision &&
-        row.title_key !== exactTitle &&
+        !exactTitles.includes(row.title_key) &&
         !omittedSpaces.includes(spacePk) &&
         isMatch(row, matcher, scope);
       if (isHit) hits.push({ section, rank, spacePk, result: row.result });
