@@ -15,6 +15,9 @@ const MIN_SHARED_LENGTH = 3;
 /** Longer endings derive another word: `organization` is not a form of `organ`. */
 const MAX_ENDING_LENGTH = 5;
 
+/** Agents and tools: a container, an editor. Their verbs are other words, and often far more frequent: `contains`. */
+const AGENT_NOUN = /[eo]rs?$/;
+
 const MAX_INFLECTIONS = 3;
 
 /** Bounds the cost of a call to about 0.2 ms. */
@@ -37,6 +40,7 @@ export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
   return wordsBelow(trie, node, MAX_ENDING_LENGTH, MAX_DICTIONARY_NODES)
     .map(({ ending, documents }) => ({ form: shared + ending, documents }))
     .filter(({ form }) => !form.startsWith(word) && stemOf(form) === stem)
+    .filter(({ form }) => !AGENT_NOUN.test(word) || AGENT_NOUN.test(form))
     .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
     .slice(0, MAX_INFLECTIONS)
     .map(({ form }) => form);
