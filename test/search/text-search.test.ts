@@ -53,13 +53,17 @@ const RARE =
 function generateSpaces(count: number) {
   const random = randomNumbers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
-  return Array.from({ length: count }, (_, i) => ({
-    pk: 1 + i * 1_009,
-    title:
-      random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' '),
-    description: [...pick(FREQUENT, 90), ...pick(RARE, 2)].join(' '),
-    participants: Math.floor(2 ** (random(110) / 10)),
-  }));
+  const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
+  return Array.from({ length: count }, (_, i) => {
+    const title =
+      random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' ');
+    return {
+      pk: 1 + i * 1_009,
+      title: i % 300 < exactTitles.length ? (exactTitles[i % 300] as string) : title,
+      description: [...pick(FREQUENT, 90), ...pick(RARE, 2)].join(' '),
+      participants: Math.floor(2 ** (random(110) / 10)),
+    };
+  });
 }
 
 const spaces = generateSpaces(3_000);
@@ -96,6 +100,7 @@ async function readPages(
 const word = fc.oneof(
   fc.constantFrom(...FREQUENT),
   fc.constantFrom(...RARE, 'no12', 'no', 'sourduogh', 'the', 'k', 'zuk', '学习', 'breads', '東'),
+  fc.constantFrom('fast api', 'fastapx', 'sour dough'),
 );
 const query = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
 
