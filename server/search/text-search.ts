@@ -215,7 +215,7 @@ function readSection(
   }
 }
 
-/** Returns the keys of titles that equal the other query; none if there is none, or if it equals the query as typed. */
+/** Returns the key of titles that equal the other query, unless they also equal the query as typed. */
 function otherTitleKeys({ otherQuery, titleKeys }: Search): string[] {
   return [titleKey(probableText(otherQuery))].filter((key) => !titleKeys.includes(key));
 }
