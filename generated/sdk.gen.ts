@@ -38,8 +38,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * `Answered-Query` contains it. `as_typed=true` disables it, and the other forms of words as well.
  *
  * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
- * other query. Each group is sorted by popularity, then newest first. Popularity is the number of
- * participants in logarithmic steps; a match in the title adds six steps.
+ * other query in the same order. Each group is sorted by popularity, then newest first. Popularity is
+ * the number of participants in logarithmic steps; a match in the title adds six steps.
  *
  */
 export const searchSpaces = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesData, ThrowOnError>): RequestResult<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesResponses, SearchSpacesErrors, ThrowOnError>({ url: '/api/spaces/search', ...options });

@@ -15,6 +15,9 @@ const MIN_SHARED_LENGTH = 3;
 /** Longer endings derive another word: `organization` is not a form of `organ`. */
 const MAX_ENDING_LENGTH = 5;
 
+/** A person or thing that does something, such as a container. Its verb is another word, and often far more frequent. */
+const AGENT_NOUN = /[eo]rs?$/;
+
 const MAX_INFLECTIONS = 3;
 
 /** Bounds the cost of a call to about 0.2 ms. */
@@ -22,8 +25,8 @@ const MAX_DICTIONARY_NODES = 2_000;
 
 /**
  * Returns the most frequent other forms of a folded word: `library` for `libraries`. Forms have the same stem by
- * Snowball's stemmers for English and Russian. Forms that begin with the word itself are left out, because a search for
- * the word finds them anyway.
+ * Snowball's stemmers for English and Russian. `contains` is not a form of `containers`. Forms that begin with the word
+ * itself are left out, because a search for the word finds them anyway.
  */
 export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
   const stem = stemOf(word);
@@ -37,6 +40,7 @@ export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
   return wordsBelow(trie, node, MAX_ENDING_LENGTH, MAX_DICTIONARY_NODES)
     .map(({ ending, documents }) => ({ form: shared + ending, documents }))
     .filter(({ form }) => !form.startsWith(word) && stemOf(form) === stem)
+    .filter(({ form }) => AGENT_NOUN.test(form) || !AGENT_NOUN.test(word))
     .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
     .slice(0, MAX_INFLECTIONS)
     .map(({ form }) => form);

@@ -134,7 +134,13 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
     nodes -= visited;
     const [best, ...others] = found
       .filter(({ distance }) => distance > 0)
-      .sort((a, b) => a.distance - b.distance || b.total - a.total || (a.word < b.word ? -1 : 1));
+      .sort(
+        (a, b) =>
+          a.distance - b.distance ||
+          Number(isAnagram(b.word, word)) - Number(isAnagram(a.word, word)) ||
+          b.total - a.total ||
+          (a.word < b.word ? -1 : 1),
+      );
     if (!best) continue;
     const ties = others.filter(
       ({ distance, total }) =>
@@ -148,6 +154,14 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
     );
   }
   return corrections;
+}
+
+/**
+ * Whether two words have the same letters. Such a correction only swaps letters. A word has few swaps and many other
+ * edits, so a word that is reached by a swap is rarely found by chance.
+ */
+function isAnagram(a: string, b: string): boolean {
+  return [...a].sort().join('') === [...b].sort().join('');
 }
 
 /**

@@ -3,18 +3,14 @@ import { newBudget } from './budget.ts';
 import { type Alternative, type Alternatives, alternativesMatcher } from './matcher.ts';
 import { type FoundKeys, findKeys } from './matching-keys.ts';
 import { dropWords, estimateDocuments, findOtherQuery } from './other-query.ts';
-import { type ListSearch, type ReadResult, readOtherQuery } from './text-list.ts';
-
-interface Attempt {
-  query: Alternatives;
-  read: ReadResult;
-}
+import { type ListSearch, OTHER_QUERY_START, type ReadResult, readList } from './text-list.ts';
 
 /**
- * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. Returns the first one
- * with results, and its first hits. Replaces the budget of the search.
+ * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. The first one with
+ * results becomes `search.otherQuery`. Replaces the budget of the search.
  * @param words       the query as typed
  * @param inflections the other forms of each word
+ * @returns the first hits of this query; undefined if no query has results
  */
 export async function tryOtherQueries(
   search: ListSearch,
@@ -22,11 +18,14 @@ export async function tryOtherQueries(
   inflections: readonly (readonly string[])[],
   mayDropWords: boolean,
   maxHits: number,
-): Promise<Attempt | undefined> {
+): Promise<ReadResult | undefined> {
   search.budget = newBudget();
   const tryQuery = async (query: Alternatives) => {
-    const read = await readOtherQuery(search, query, -Infinity, maxHits);
-    return read.hits.length > 0 ? { query, read } : undefined;
+    search.otherQuery = query;
+    const read = await readList(search, OTHER_QUERY_START, maxHits);
+    if (read.hits.length > 0) return read;
+    search.otherQuery = [];
+    return undefined;
   };
   const meant = findOtherQuery(search.dictionary, words);
   const found = meant && (await tryQuery(meant));

@@ -11,7 +11,8 @@ import { type FoundRow, readRows, readRowsByTitle } from './rows.ts';
 // The sections of a list, in the order of the results.
 const EXACT_TITLE = 0;
 const AS_TYPED = 1;
-const OTHER_QUERY = 2;
+const OTHER_EXACT_TITLE = 2;
+const OTHER_QUERY = 3;
 
 /** Where to resume reading the list: in a section, after a rank. */
 export interface ResumePoint {
@@ -21,9 +22,13 @@ export interface ResumePoint {
 
 export const LIST_START: ResumePoint = { section: EXACT_TITLE, after: -Infinity };
 
+/** Where the results of the other query begin. */
+export const OTHER_QUERY_START: ResumePoint = { section: OTHER_EXACT_TITLE, after: -Infinity };
+
 /** What determines the list of a text search, and the resources of a request that reads it. */
 export interface ListSearch extends KeySearch {
-  query: string;
+  /** The keys of titles that equal the query as typed. */
+  titleKeys: readonly string[];
   /** The revision when the first page was read. The list omits spaces with this revision or a later one. */
   firstRevision: number;
   /** Matches the query as typed. */
@@ -56,9 +61,9 @@ export async function readList(
   maxHits: number,
 ): Promise<ReadResult> {
   const hits: Hit[] = [];
-  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_QUERY]) {
+  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_EXACT_TITLE, OTHER_QUERY]) {
     if (section < start.section) continue;
-    if (section === OTHER_QUERY && search.otherQuery.length === 0) continue;
+    if (section >= OTHER_QUERY_START.section && search.otherQuery.length === 0) continue;
     const after = section === start.section ? start.after : -Infinity;
     const read = await readSection(search, { section, after }, maxHits - hits.length);
     hits.push(...read.hits);
@@ -74,45 +79,51 @@ function readSection(
 ): Promise<ReadResult> {
   switch (section) {
     case EXACT_TITLE:
-      return readExactTitles(search, after, maxHits);
+      return readExactTitles(search, section, search.titleKeys, after, maxHits);
     case AS_TYPED:
-      return readMatches(search, AS_TYPED, search.typed, after, maxHits);
+      return readMatches(search, section, search.typed, after, maxHits);
+    case OTHER_EXACT_TITLE:
+      return readExactTitles(search, section, otherTitleKeys(search), after, maxHits);
     default:
-      return readOtherQuery(search, search.otherQuery, after, maxHits);
+      return readMatches(search, section, alternativesMatcher(search.otherQuery), after, maxHits);
   }
 }
 
-async function readExactTitles(
-  { stores, db, query, firstRevision, budget }: ListSearch,
-  after: number,
-  maxHits: number,
-): Promise<ReadResult> {
-  // Later pages read more rows, because those that changed after the first page are omitted. The first page omits none,
-  // so it reads no more rows than it needs. If a filter is added, the first page must read more rows, too.
-  const limit = maxHits + (after === -Infinity ? 0 : budget.rejectedRows);
-  const rows = await readRowsByTitle(stores, db, titleKey(query), Math.max(-1, after), limit);
-  const hits = rows
-    .filter((row) => row.revision < firstRevision)
-    .slice(0, maxHits)
-    .map(({ key, result }) => ({
-      section: EXACT_TITLE,
-      rank: key,
-      spacePk: spacePkOf(key),
-      result,
-    }));
-  const last = rows.at(-1);
-  const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
-  return { hits, resumeAt: isTruncated ? { section: EXACT_TITLE, after: last.key } : null };
+/** Returns the key of titles that equal the other query, unless they also equal the query as typed. */
+function otherTitleKeys({ otherQuery, titleKeys }: ListSearch): string[] {
+  return [titleKey(probableText(otherQuery))].filter((key) => !titleKeys.includes(key));
 }
 
-/** Reads the matches of another query with ranks greater than `after`. */
-export function readOtherQuery(
-  search: ListSearch,
-  query: Alternatives,
+/** Returns a query with the most probable alternative of each word. */
+export function probableText(query: Alternatives): string {
+  return query.map(([[text]]) => text).join(' ');
+}
+
+async function readExactTitles(
+  { stores, db, firstRevision, typedSpaces, budget }: ListSearch,
+  section: number,
+  titleKeys: readonly string[],
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  return readMatches(search, OTHER_QUERY, alternativesMatcher(query), after, maxHits);
+  // Later pages read more rows, because those that changed after the first page are omitted. So do other queries, because
+  // matches of the query as typed are omitted.
+  const omitted = section === OTHER_EXACT_TITLE ? typedSpaces : [];
+  const limit = maxHits + omitted.length + (after === -Infinity ? 0 : budget.rejectedRows);
+  const read = await Promise.all(
+    titleKeys.map((key) => readRowsByTitle(stores, db, key, Math.max(-1, after), limit)),
+  );
+  const rows = read
+    .flat()
+    .sort((a, b) => a.key - b.key)
+    .slice(0, limit);
+  const hits = rows
+    .filter((row) => row.revision < firstRevision && !omitted.includes(spacePkOf(row.key)))
+    .slice(0, maxHits)
+    .map(({ key, result }) => ({ section, rank: key, spacePk: spacePkOf(key), result }));
+  const last = rows.at(-1);
+  const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
+  return { hits, resumeAt: isTruncated ? { section, after: last.key } : null };
 }
 
 /** Reads the matches of a section with ranks greater than `after`. */
@@ -123,10 +134,11 @@ async function readMatches(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const { stores, db, budget, query, firstRevision } = search;
+  const { stores, db, budget, titleKeys, firstRevision } = search;
   const rankedKeys = new RankedKeys(search, matcher, after);
   const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
-  const exactTitle = titleKey(query);
+  const exactTitles =
+    section === OTHER_QUERY ? [...titleKeys, ...otherTitleKeys(search)] : titleKeys;
   const hits: Hit[] = [];
   let reached = after;
   let rejected = 0;
@@ -156,7 +168,7 @@ async function readMatches(
       const isHit =
         row !== undefined &&
         row.revision < firstRevision &&
-        row.title_key !== exactTitle &&
+        !exactTitles.includes(row.title_key) &&
         !omittedSpaces.includes(spacePk) &&
         isMatch(row, matcher, scope);
       if (isHit) hits.push({ section, rank, spacePk, result: row.result });

@@ -2,13 +2,20 @@ import type { Database } from '../database/engine.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { Stores } from '../stores.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
+import { titleKey } from '../text/words/tokenize.ts';
 import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { type Alternatives, typedMatcher, type Variants } from './matcher.ts';
 import { findInflections, findJoins } from './other-query.ts';
 import { tryOtherQueries } from './query-attempts.ts';
 import type { SearchResultJson } from './results.ts';
-import { LIST_START, type ListSearch, type ReadResult, readList } from './text-list.ts';
+import {
+  LIST_START,
+  type ListSearch,
+  probableText,
+  type ReadResult,
+  readList,
+} from './text-list.ts';
 
 /** If fewer spaces match the query as typed, the search also tries another query, whatever the page size. */
 const MIN_TYPED_MATCHES = 10;
@@ -48,8 +55,8 @@ interface Search extends ListSearch {
 
 /**
  * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
- * then other matches of the query as typed, then matches of at most one other query. Each of these sections is sorted by
- * popularity, and in the last two a title match ranks higher. The index returns them in this order.
+ * then other matches of the query as typed, then those of at most one other query in the same way. Each of these sections
+ * is sorted by popularity, and a title match ranks higher than one of a description. The index returns them in this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
  * @param revision the current revision
@@ -80,8 +87,8 @@ export async function searchText(
     stores,
     db,
     dictionary,
-    query,
     words,
+    titleKeys: exactTitleKeys(query, words, joins),
     firstRevision,
     variants,
     typed: typedMatcher(words, variants),
@@ -96,6 +103,16 @@ export async function searchText(
   return toPage(search, read, limit);
 }
 
+/** Returns the keys of titles that equal a query, or the query with its joined words. */
+function exactTitleKeys(
+  query: string,
+  words: readonly QueryWord[],
+  joins: Variants['joins'],
+): string[] {
+  const joined = words.map(({ word }, i) => (joins.includes(i - 1) ? word : ` ${word}`)).join('');
+  return joins.length === 0 ? [titleKey(query)] : [...new Set([query, joined].map(titleKey))];
+}
+
 /** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */
 async function readFirstPage(search: Search, maxHits: number): Promise<ReadResult> {
   const typed = await readList(search, LIST_START, Math.max(maxHits, MIN_TYPED_MATCHES));
@@ -107,9 +124,7 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
   const { words, variants } = search;
   const mayDropWords = hits.length === 0;
   const other = await tryOtherQueries(search, words, variants.inflections, mayDropWords, maxHits);
-  if (!other) return typed;
-  search.otherQuery = other.query;
-  return { hits: [...hits, ...other.read.hits], resumeAt: other.read.resumeAt };
+  return other ? { hits: [...hits, ...other.hits], resumeAt: other.resumeAt } : typed;
 }
 
 function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
@@ -128,6 +143,6 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: otherQuery.length > 0 ? otherQuery.map(([texts]) => texts[0]).join(' ') : null,
+    answeredQuery: otherQuery.length > 0 ? probableText(otherQuery) : null,
   };
 }

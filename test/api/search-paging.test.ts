@@ -74,12 +74,17 @@ describe('The pages of a search', () => {
       const rank = (space: SearchResult) => steps(space) + (isMatch(space.title) ? 6 : 0);
       return section.toReversed().sort((a, b) => rank(b) - rank(a));
     };
-    const exactTitles = all.filter(({ title }) => titleKey(title) === titleKey(q));
+    const isTitle = (text: string | undefined, { title }: SearchResult) =>
+      text !== undefined && titleKey(title) === titleKey(text);
+    const exactTitles = all.filter((space) => isTitle(q, space) || isTitle(joined, space));
     const typed = all.filter((space) => !exactTitles.includes(space) && isTyped(textOf(space)));
     const found = [...order(exactTitles, () => true), ...order(typed, isTyped)];
     if (found.length >= 10 || asTyped) return found;
     const rest = all.filter((space) => !found.includes(space) && isOther(textOf(space)));
-    return [...found, ...order(rest, isOther)];
+    const probable = other?.map(([text]) => text).join(' ');
+    const otherTitles = rest.filter((space) => isTitle(probable, space));
+    const others = rest.filter((space) => !otherTitles.includes(space));
+    return [...found, ...order(otherTitles, () => true), ...order(others, isOther)];
   };
 
   let current: SearchResult[];

@@ -35,9 +35,13 @@ export function expectedResults(
   const words = queryWords(query);
   if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
-  const exactTitles = spaces.filter(({ title }) => titleKey(title) === titleKey(query));
+  const joins = findJoins(dictionary, words);
+  const joined = words.map(({ word }, i) => (joins.includes(i - 1) ? word : ` ${word}`)).join('');
+  const exactTitles = spaces.filter(({ title }) =>
+    [titleKey(query), joins.length > 0 && titleKey(joined)].includes(titleKey(title)),
+  );
   const inflections = asTyped ? [] : findInflections(dictionary, words);
-  const typedQuery = typedMatcher(words, { joins: findJoins(dictionary, words), inflections });
+  const typedQuery = typedMatcher(words, { joins, inflections });
   const matched = spaces.filter((space) => typedQuery.matches(textOf(space)));
   const rest = matched.filter((space) => !exactTitles.includes(space));
   const typed = [
@@ -53,10 +57,18 @@ export function expectedResults(
       (space) =>
         matcher.matches(textOf(space)) && !matched.includes(space) && !exactTitles.includes(space),
     );
+    const answeredQuery = alternatives.map(([[text]]) => text).join(' ');
+    const isExact = ({ title }: IndexedSpace) => titleKey(title) === titleKey(answeredQuery);
     return {
       typed,
-      other: inOrder(others, (title) => matcher.matches(title)),
-      answeredQuery: alternatives.map(([[text]]) => text).join(' '),
+      other: [
+        ...inOrder(others.filter(isExact), () => false),
+        ...inOrder(
+          others.filter((space) => !isExact(space)),
+          (title) => matcher.matches(title),
+        ),
+      ],
+      answeredQuery,
     };
   };
   const other = findOtherQuery(dictionary, words);

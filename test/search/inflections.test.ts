@@ -18,6 +18,7 @@ const FAMILIES = [
   ['validate', 'validation', 'validating'],
   ['knit', 'knitting', 'knits', 'knitted'],
   ['logger', 'loggers'],
+  ['container', 'containers'],
   ['шахматы', 'шахматами', 'шахматам'],
   ['москва', 'москве', 'москвой'],
   ['йога', 'йогой', 'йоге'],
@@ -50,6 +51,19 @@ describe('inflectionsOf', () => {
   test.each(STRANGERS)('finds none for %s', async (...words) => {
     const dictionary = await dictionaryOf(frequenciesOf([...STRANGERS]));
     for (const word of words) expect([word, inflectionsOf(dictionary, word)]).toEqual([word, []]);
+  });
+
+  test('finds the agent nouns of a verb, but not the verbs of an agent noun', async () => {
+    const dictionary = await dictionaryOf({
+      contains: 90,
+      container: 7,
+      generates: 80,
+      generators: 6,
+    });
+    expect(inflectionsOf(dictionary, 'containers')).toEqual(['container']);
+    expect(inflectionsOf(dictionary, 'generator')).toEqual([]);
+    expect(inflectionsOf(dictionary, 'containing')).toEqual(['contains', 'container']);
+    expect(inflectionsOf(dictionary, 'generating')).toEqual(['generates', 'generators']);
   });
 
   test('knows only words of the dictionary', async () => {

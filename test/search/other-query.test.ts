@@ -121,6 +121,13 @@ describe('findOtherQuery', () => {
       expect(other(await known(10, 10), 'clxmp')).toEqual([['clamp', 'clxmp']]);
     });
 
+    test('a word to one with the same letters before others at the same distance', async () => {
+      const dictionary = await dictionaryOf({ brad: 90, bread: 20, breads: 100, board: 90 });
+      expect(other(dictionary, 'braed')).toEqual([['bread', 'braed']]);
+      expect(other(dictionary, 'braed oven')?.[0]).toEqual(['bread', 'brad', 'braed']);
+      expect(other(dictionary, 'baord')).toEqual([['board', 'baord']]);
+    });
+
     test('one of several words to the three most frequent of the nearest words', async () => {
       const dictionary = await dictionaryOf({
         clamp: 90,

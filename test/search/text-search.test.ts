@@ -53,13 +53,17 @@ const RARE =
 function generateSpaces(count: number) {
   const random = randomNumbers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
-  return Array.from({ length: count }, (_, i) => ({
-    pk: 1 + i * 1_009,
-    title:
-      random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' '),
-    description: [...pick(FREQUENT, 90), ...pick(RARE, 2)].join(' '),
-    participants: Math.floor(2 ** (random(110) / 10)),
-  }));
+  const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
+  return Array.from({ length: count }, (_, i) => {
+    const title =
+      random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' ');
+    return {
+      pk: 1 + i * 1_009,
+      title: i % 300 < exactTitles.length ? (exactTitles[i % 300] as string) : title,
+      description: [...pick(FREQUENT, 90), ...pick(RARE, 2), ...(i === 0 ? ['the'] : [])].join(' '),
+      participants: Math.floor(2 ** (random(110) / 10)),
+    };
+  });
 }
 
 const spaces = generateSpaces(3_000);
@@ -112,6 +116,24 @@ describe('A text search', () => {
       { numRuns: isPostgresql ? 10 : 30 },
     );
   }, 60_000);
+
+  test.each([
+    'sourdough',
+    'sourduogh',
+    'the sourdough',
+    'the sourdough zuk',
+    'fast api',
+    'fastapi',
+    'tni k',
+  ])('returns titles that equal %j or its other query in the documented order', async (text) => {
+    for (const asTyped of [false, true]) {
+      const expected = expectedResults(spaces, index.dictionary, text, asTyped);
+      for (const limit of [3, 100]) {
+        const found = await readPages({ query: text, asTyped }, limit);
+        expect(found.ids).toEqual([...expected.typed, ...expected.other]);
+      }
+    }
+  });
 
   test.each([10, 100, 1_000])(
     'returns the same results on more pages if its words are %i times as frequent and its budget is small',

@@ -114,7 +114,7 @@ function minDocumentsOf(spaces: number): number {
 }
 
 // The dictionary has all words in the titles of this share of all spaces, the most popular ones, up to a maximum.
-const POPULAR_SHARE = 0.02;
+const POPULAR_SHARE = 0.1;
 const MAX_POPULAR_SPACES = 10_000;
 
 async function readPopularTitleWords(snapshot: Database, spaces: number): Promise<Set<string>> {
