@@ -32,7 +32,7 @@ const layers = [
   ['database'],
   ['text'],
   // Used by everything.
-  ['config.ts', 'contract.ts', 'outage-log.ts', 'pagination.ts', 'system'],
+  ['config.ts', 'contract.ts', 'pagination.ts', 'system'],
   ['errors.ts'],
 ];
 
