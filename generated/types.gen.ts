@@ -716,7 +716,7 @@ export type SearchSpacesErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -780,7 +780,7 @@ export type SearchSpacesByTagErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -813,7 +813,7 @@ export type GetProfileErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -870,7 +870,7 @@ export type ChangeUsernameErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -923,7 +923,7 @@ export type ChangeBioErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -956,7 +956,7 @@ export type RemoveProfilePictureErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1015,7 +1015,7 @@ export type ChangeProfilePictureErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1072,7 +1072,7 @@ export type ChangePasswordErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1105,7 +1105,7 @@ export type DownloadAccountDataErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1138,7 +1138,7 @@ export type DeleteAccountErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1195,7 +1195,7 @@ export type RegisterErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1252,7 +1252,7 @@ export type LoginErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1294,7 +1294,7 @@ export type LogoutErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1342,7 +1342,7 @@ export type ListSessionsErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1388,7 +1388,7 @@ export type EndSessionErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1445,7 +1445,7 @@ export type CreateSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1497,7 +1497,7 @@ export type DeleteSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1549,7 +1549,7 @@ export type GetSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1621,7 +1621,7 @@ export type UpdateSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1681,7 +1681,7 @@ export type RenewInvitationCodeErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1729,7 +1729,7 @@ export type ListParticipationsErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1781,7 +1781,7 @@ export type LeaveSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1853,7 +1853,7 @@ export type JoinSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1911,7 +1911,7 @@ export type ListParticipantsErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -1973,7 +1973,7 @@ export type ListRemovalsErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2029,7 +2029,7 @@ export type UndoRemovalErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2091,7 +2091,7 @@ export type RemoveParticipantErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2153,7 +2153,7 @@ export type ListMessagesErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2216,7 +2216,7 @@ export type SendMessageErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2266,7 +2266,7 @@ export type DeleteMessageErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2312,7 +2312,7 @@ export type WithdrawAppreciationErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2366,7 +2366,7 @@ export type AppreciateMessageErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2412,7 +2412,7 @@ export type GetUserErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2480,7 +2480,7 @@ export type ReportSpaceErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };
@@ -2546,7 +2546,7 @@ export type ReportMessageErrors = {
      */
     500: Problem;
     /**
-     * The server is overloaded, stopping or cannot reach its database.
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
      */
     503: Problem;
 };

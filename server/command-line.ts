@@ -37,7 +37,7 @@ export const commands = {
     positionals: 'FILE.ndjson',
     flags: { 'skip-bad': 'Imports valid lines and lists the others.' },
     summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
-    details: '- reads standard input.',
+    details: 'If the file is "-", it reads standard input.',
     nodeFlags: ['--max-semi-space-size=8', '--max-old-space-size=256'],
   },
   export: {

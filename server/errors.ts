@@ -20,7 +20,7 @@ export class DomainError extends Error {
 export class RateExceededError extends DomainError {
   readonly retryAfterSeconds: number;
 
-  /** @param limit a sentence that states the limit, if it is useful to people */
+  /** @param limit a sentence for people: the exceeded limit, or `Too many requests.` */
   constructor(limit: string, retryAfterSeconds: number) {
     const unit = retryAfterSeconds === 1 ? 'second' : 'seconds';
     super('too_many_requests', `${limit} Try again in ${retryAfterSeconds} ${unit}.`);

@@ -8,7 +8,7 @@ import { transact } from '../database/transaction.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
 import { eraseSome } from './erasure.ts';
 
-/** Deletes the caller's account on another thread, because the transaction for a large account takes long. */
+/** Deletes the caller's account on another thread, because the transaction for a large account takes a long time. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
   await engine.runTask('eraseAccount', { pk: userPk, sessionPk });
 }
@@ -69,7 +69,9 @@ async function eraseAccountRows(
   await repeatUntil(performance.now() + maxMs, () => eraseSome(engine, trx));
 }
 
-/** Deletes a user's participations. Their spaces are moved in the search order later, because that can take long. */
+/**
+ * Deletes a user's participations. Their spaces are moved in the search order later, because that can take a long time.
+ */
 async function endParticipations(trx: DatabaseTransaction, userPk: number): Promise<void> {
   const current = sql`SELECT space_pk FROM participations
     WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;

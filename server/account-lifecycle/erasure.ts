@@ -39,7 +39,8 @@ export async function eraseDeletedRows(
     if (stopping?.aborted || performance.now() > deadline) {
       return !(await hasDeletedRows(engine.db));
     }
-    // As long as the transaction, because writers of other processes retry at intervals and could miss a shorter pause.
+    // The pause lasts as long as the transaction. Writers of other processes retry at intervals and could miss a
+    // shorter one.
     await sleep(performance.now() - startedAt);
   }
   return true;

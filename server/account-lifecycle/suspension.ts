@@ -47,7 +47,7 @@ export async function restoreAccount(engine: Engine, account: string): Promise<b
   });
 }
 
-/** Updates the search index for all spaces that a user created. It contains none of a suspended user. */
+/** Updates the search index for all spaces that a user created. The index contains no spaces of suspended users. */
 async function indexSpacesOf(
   engine: Engine,
   trx: DatabaseTransaction,

@@ -44,7 +44,7 @@ function scriptsOf(scripts: string): string {
   return `[${properties.join('')}]`;
 }
 
-/** Trailing signs look like punctuation of the surrounding text, and fonts join equal signs to one. */
+/** Trailing signs look like punctuation of the surrounding text, and some fonts draw two identical signs as one. */
 const AMBIGUOUS_SIGNS = /([._-])\1|[._-]$/;
 
 /** Letters and digits with the bidirectional classes R and AL. */
@@ -53,7 +53,7 @@ const RTL_LETTER = String.raw`[[${scriptsOf('Adlm Arab Hebr Mand Nkoo Rohg Syrc 
 const EUROPEAN_DIGIT = String.raw`[0-9\u06F0-\u06F9]`;
 const ARABIC_DIGIT = String.raw`[\u0660-\u0669\u{10D30}-\u{10D39}]`;
 const HAS_RTL = new RegExp(`${RTL_LETTER}|${ARABIC_DIGIT}`, 'v');
-/** The Bidi Rule of RFC 5893, and spaces: two names that follow it are never displayed in the same order. */
+/** The Bidi Rule of RFC 5893, which here also allows spaces. Different names that follow it never look the same. */
 const RTL_NAME = new RegExp(
   [EUROPEAN_DIGIT, ARABIC_DIGIT]
     .map((digit) => `^${RTL_LETTER}[${RTL_LETTER}${MARK}${digit}._\\- ]*$`)

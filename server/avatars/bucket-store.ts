@@ -100,7 +100,7 @@ export async function openAvatarBucket(
 
     async put(name, bytes) {
       assertAvatarName(name);
-      // If the bucket was unavailable at the start.
+      // The bucket was unavailable at the start.
       if (!isClaimed) await claim();
       await put(name, bytes);
     },
@@ -111,7 +111,8 @@ export async function openAvatarBucket(
     },
 
     async removeUnused(findUsed, signal) {
-      // Also if the bucket was unavailable at the start, or if the operator has replaced the marker.
+      // Repeated, because the bucket can have been unavailable at the start, or the operator can have replaced the
+      // marker.
       await claim();
       await putDefault();
       let lastKey: string | undefined;

@@ -175,7 +175,7 @@ function isTemporary(error: unknown): boolean {
   return code !== undefined || /^(Timeout|Abort)Error$/.test(name);
 }
 
-/** Returns one sentence. An error can have no message (a connection to several addresses), or one of several lines. */
+/** Returns one sentence. A message can be empty (a connection to several addresses) or have several lines. */
 function reasonOf(error: unknown): string {
   const { name = 'Error', code, message } = error as ServiceError;
   const [line] = (message || code || '').split('\n');

@@ -32,7 +32,9 @@ export interface AvatarStore extends AvatarUrls {
     findUsed: (names: string[]) => Promise<Set<string>>,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Whether the error means that the store is full or unreachable. A later retry may succeed. */
+  /**
+   * Whether the store caused the error: it is full, unreachable, or a bucket that cannot be used with these settings.
+   */
   isUnavailable(error: unknown): boolean;
 }
 

@@ -13,7 +13,7 @@ await runProgram(async () => {
   console.error('The database has been compacted. Its files contain no deleted data.');
 });
 
-/** Deletes rows of deleted accounts that the service had not deleted when it stopped. */
+/** Deletes the remaining rows of deleted spaces and accounts, which the compacted file would otherwise contain. */
 async function eraseRemainingRows(config: Config): Promise<void> {
   await using engine = await openExistingDatabase(config);
   while (!(await eraseDeletedRows(engine)));

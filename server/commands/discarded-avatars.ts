@@ -20,7 +20,7 @@ export async function removeDiscardedAvatarsNow(
     if (!(error instanceof AggregateError)) throw error;
     const reasons = error.errors.map((each: Error) => each.message).join('; ');
     throw new OperatorError(
-      `The account no longer uses its avatar, but it could not be deleted. The service retries within 10 minutes. ${reasons}`,
+      `The change to the account is complete, but discarded avatars could not be deleted. The service retries within 10 minutes. ${reasons}`,
     );
   }
 }

@@ -82,7 +82,7 @@ export interface Tasks {
   eraseAccount(engine: Engine, target: TaskTarget): Promise<void>;
   eraseSpace(engine: Engine, target: TaskTarget): Promise<void>;
   /**
-   * Deletes rows of deleted spaces and accounts for about a second. Called by maintenance.
+   * For about a second, deletes rows of deleted spaces and accounts. Called by maintenance.
    * @returns whether none are left
    */
   eraseDeletedRows(engine: Engine, stopping: AbortSignal): Promise<boolean>;

@@ -102,7 +102,8 @@ interface SizedStatement<T extends Types, Row> {
 }
 
 /**
- * Returns a statement for each power of two, in descending order. Only few sizes, because each is compiled separately.
+ * Returns a statement for each power of two, in descending order. There are only a few sizes, because each is compiled
+ * separately.
  */
 function prepareSizes<T extends Types, Row>(
   types: T,

@@ -189,7 +189,7 @@ interface DiscardedAvatars {
   remove_after: string;
 }
 
-/** Requests to overwrite deleted content in the database files, one for each deleted account. */
+/** Only in SQLite. Requests to overwrite deleted content in the database files, one for each deleted account. */
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;

@@ -1,5 +1,5 @@
 /**
- * Settles like `work`, but rejects with the result of `createError` if that takes longer. Does not cancel `work`.
+ * Settles like `work`, but rejects with the result of `createError` if `work` takes longer. Does not cancel `work`.
  */
 export async function withTimeout<T>(
   work: Promise<T>,

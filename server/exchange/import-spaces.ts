@@ -1,7 +1,7 @@
 import { prepareWriteMany } from '../database/prepared.ts';
 import type { Spaces } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
-import { newInvitationCode } from '../spaces/invitation-codes.ts';
+import { invitationCodeFor } from '../spaces/invitation-codes.ts';
 import { parseDescription, parseTitle } from '../spaces/space-text.ts';
 import { parseTags } from '../spaces/tags.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
@@ -98,8 +98,7 @@ function spaceOf(record: SpaceRecord, creatorPk: number) {
     title,
     description,
     visibility,
-    invitation_code:
-      visibility === 'private' ? (record.invitation_code ?? newInvitationCode()) : null,
+    invitation_code: record.invitation_code ?? invitationCodeFor(visibility),
     // Set at the end of the import.
     participant_count: 0,
     created_at: createdAt,

@@ -55,7 +55,8 @@ export async function importRecords(
   // Otherwise, records of a deleted account could not be imported again.
   while (!(await eraseDeletedRows(engine)));
   const batches = readBatches(lines, options.onLine);
-  // Read before the transaction, because an export into a pipe writes its first line only after reading everything.
+  // Read before the transaction, which would otherwise hold its lock while it waits: an export into a pipe writes its
+  // first line only after it has read its whole database.
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
     await addBatches({ engine, trx, report }, first, batches, options);

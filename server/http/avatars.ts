@@ -48,7 +48,7 @@ async function serveFiles(
   });
 }
 
-/** Serves avatars that `read` returns. Each is in memory until it is sent, which is some tens of kilobytes. */
+/** Serves avatars that `read` returns. Each has tens of kilobytes, which stay in memory until they are sent. */
 function serveStored(
   app: FastifyInstance,
   read: (name: string) => Promise<StoredAvatar | undefined>,

@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
-/** Shorter texts are sent without a stream. Of longer ones, this much is read ahead of the client. */
+/**
+ * Longer texts are streamed, with a buffer of this size. The check counts UTF-16 code units, which is exact for ASCII.
+ */
 const BUFFER_BYTES = 65_536;
 
 /**

@@ -32,8 +32,8 @@ export async function withRateLimit<T>(
 }
 
 /**
- * Like `withRateLimit`, but sets no headers. For limits on top of another one, such as those of a whole network, whose
- * numbers would not tell a client how much it can still do.
+ * Like `withRateLimit`, but sets no headers. For limits on top of another one, such as those of a whole network. A
+ * client cannot tell from their counts how many requests it has left.
  * @throws RateExceededError
  */
 export async function withAdditionalLimit<T>(

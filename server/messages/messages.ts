@@ -200,10 +200,9 @@ function selectMessages(db: Database) {
       'users.avatar',
     ])
     .select(isLiveUser('messages.author_pk').as('is_live'))
-    .select((select) =>
-      select
-        .selectFrom('appreciations')
-        .select((count) => count.fn.countAll<number>().as('count'))
+    .select(({ selectFrom }) =>
+      selectFrom('appreciations')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
         .whereRef('appreciations.message_pk', '=', 'messages.pk')
         .where(isLiveUser('appreciations.user_pk'))
         .as('appreciation_count'),

@@ -3,7 +3,7 @@ import { DomainError, OperatorError, TemporaryError } from '../errors.ts';
 /**
  * Runs a program. If an error explains itself to the operator, prints its message and exits.
  *
- * Only its own user can read the files that the program creates.
+ * Also sets the umask, so that only the owner can read the files that the program creates.
  * @param exitCode           the exit code after such a failure
  * @param temporaryExitCode  the exit code after a TemporaryError
  */

@@ -8,7 +8,10 @@ import { transact } from '../database/transaction.ts';
 import type { Stores } from '../stores.ts';
 import { overloaded } from '../system/concurrency.ts';
 
-/** Maximum time between recording the new avatar's name and committing the change. After it, the file is removed. */
+/**
+ * Maximum time between recording the new avatar's name and committing the change. If it takes longer, the file is
+ * removed.
+ */
 const CHANGE_TIMEOUT_MS = 60 * 60 * 1000;
 
 /**

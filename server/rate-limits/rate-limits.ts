@@ -99,7 +99,7 @@ export async function openRateLimits(
       overflowCounter: await store.openCounter('password_slowly', 1, 5),
       ...failedLogins,
     }),
-    // A success does not reset them, because anyone can join a space of their own.
+    // Not reset by a success. Otherwise a guesser could reset them at any time by joining a public space.
     join: await open('failed_joins', 30, HOUR_SECONDS, { counts: 'failures' }),
     joinFromNetwork: await open('failed_joins_from_network', 300, HOUR_SECONDS, {
       counts: 'failures',

@@ -44,7 +44,7 @@ const MIN_BURST = 10;
 /** A network can read as much as this many clients. */
 const CLIENTS_PER_NETWORK = 10;
 
-/** Each takes some hundred bytes. Evicting a bucket forgets the reads of a client that has not read for longer. */
+/** Each takes a few hundred bytes. The least recently used bucket is evicted, which forgets the reads of its client. */
 const MAX_BUCKETS = 50_000;
 
 /** Maximum number of keys in a message to other processes: those with the most reads. */

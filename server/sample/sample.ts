@@ -4,8 +4,8 @@ import type { ExchangeRecord } from '../exchange/records.ts';
 import { randomNumbers } from './random.ts';
 
 /**
- * The account of the demo's access token. All sample users have its password, which is that of the contract's examples,
- * so that they work with the sample data.
+ * The account of the demo's access token. All sample users have its password. The contract's examples use the same
+ * email address and password, so they work with the sample data.
  */
 export const DEMO_ACCOUNT = { email: 'ada@example.com', password: 'correct horse battery' };
 
@@ -90,7 +90,7 @@ function* recordsOfSpaces(people: readonly User[], now: Date): Iterable<Exchange
     ).slice(0, Math.floor(random() ** 2 * 20));
     const [creator] = speakers;
     if (!creator) throw new Error(`No sample user speaks ${conversation.language}.`);
-    // The first public space of the demo's account, which can send all requests to it.
+    // The first public space that the demo's account created. As its creator, the account can send all requests.
     const isExample: boolean =
       !hasExampleSpace && creator.id === EXAMPLE_IDS.user && conversation.visibility !== 'private';
     hasExampleSpace ||= isExample;

@@ -5,8 +5,8 @@ import { replaceRows } from './documents.ts';
 import { documentKey } from './keys.ts';
 
 /**
- * Number of spaces that `indexQueuedSpaces` indexes at once. It adds their words after all other writes of the batch,
- * because the word index buffers words only until another table is written.
+ * Number of spaces that `indexQueuedSpaces` indexes at once. The words of a batch are added after all its other writes,
+ * because a word index may buffer words only until another table is written.
  */
 const INDEX_BATCH_SIZE = 5_000;
 
@@ -57,7 +57,8 @@ async function* writeQueuedDocuments(
   db: Database,
   onBatch: (spaces: number) => void,
 ): AsyncGenerator<DocumentChanges> {
-  // Each batch begins after the previous one, because a database may step over all rows that were deleted meanwhile.
+  // Rows are deleted only at the end. If each batch deleted its own, a database could step over all of them to find the
+  // next batch.
   for (let after = -1; ; ) {
     const batch = await db
       .selectFrom('spaces_to_index')

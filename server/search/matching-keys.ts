@@ -16,7 +16,7 @@ const MAX_ENTRIES_PER_STATEMENT = 80_000;
 /** In a slice, the cost of an entry is about this many times as high, because it is compared with the slice's terms. */
 const SLICED_ENTRY_COST = 2;
 
-/** What the statements of a search have in common. */
+/** The state that all statements of a search share. */
 export interface KeySearch {
   stores: Stores;
   /** All queries use it. */

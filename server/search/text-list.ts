@@ -25,7 +25,7 @@ export const LIST_START: ResumePoint = { section: EXACT_TITLE, after: -Infinity 
 /** Where the results of the other query begin. */
 export const OTHER_QUERY_START: ResumePoint = { section: OTHER_EXACT_TITLE, after: -Infinity };
 
-/** What determines the list of a text search, and the resources of a request that reads it. */
+/** The parameters of the list of a text search, and the resources of a request that reads it. */
 export interface ListSearch extends KeySearch {
   /** The keys of titles that equal the query as typed. */
   titleKeys: readonly string[];
@@ -106,8 +106,8 @@ async function readExactTitles(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  // Later pages read more rows, because those that changed after the first page are omitted. So do other queries, because
-  // matches of the query as typed are omitted.
+  // Later pages read more rows, because those that changed after the first page are omitted. So does the section of the
+  // other query, because matches of the query as typed are omitted.
   const omitted = section === OTHER_EXACT_TITLE ? typedSpaces : [];
   const limit = maxHits + omitted.length + (after === -Infinity ? 0 : budget.rejectedRows);
   const read = await Promise.all(

@@ -125,7 +125,7 @@ export async function eraseSomeOfSpaces(
     (await unindexSome(engine, trx)) ||
     (await eraseSomeMessages(trx, sql`space_pk IN (${spaceBatch})`)) ||
     (await eraseSomeParticipations(trx)) ||
-    (await eraseSomeSpaces(trx))
+    (await eraseTagsAndSpaces(trx))
   );
 }
 
@@ -165,7 +165,8 @@ export async function eraseSomeMessages(
   trx: Database,
   condition: RawBuilder<unknown>,
 ): Promise<boolean> {
-  // All statements select the same messages, because they read the same index.
+  // Without ORDER BY, because all statements read the same index and so select the same messages. If they did not,
+  // foreign keys would delete the remaining reports and appreciations.
   const batch = sql`SELECT pk FROM messages WHERE ${condition} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
   await sql`DELETE FROM reports WHERE message_pk IN (${batch})`.execute(trx);
   await sql`DELETE FROM appreciations WHERE message_pk IN (${batch})`.execute(trx);
@@ -182,7 +183,7 @@ async function eraseSomeParticipations(trx: Database): Promise<boolean> {
   return numAffectedRows !== 0n;
 }
 
-async function eraseSomeSpaces(trx: Database): Promise<boolean> {
+async function eraseTagsAndSpaces(trx: Database): Promise<boolean> {
   const tags = await sql<{ tag_id: number }>`
     DELETE FROM space_tags WHERE space_pk IN (${spaceBatch}) RETURNING tag_id`.execute(trx);
   await deleteUnusedTags(

@@ -1,4 +1,4 @@
-/** Rules about the characters of a text that several fields share. */
+// Rules for the characters of text fields.
 
 /** Returns whether the database and JSON keep a text unchanged: well-formed Unicode without NUL. */
 export function isStorable(text: string): boolean {

@@ -19,7 +19,8 @@ const PROTOTYPES = new Map(
       return [character, prototype.join('')];
     }),
 );
-// The table has i. Fonts draw the letter like its capital, which looks like l.
+// U+04CF (palochka): the table maps it to i, but fonts draw it like its capital, which looks like l. Fonts draw the
+// letter like its capital, which looks like l.
 PROTOTYPES.set('\u04CF', 'l');
 
 /** The letters that NFKC replaces by one that looks different: ſ looks like f, and the lunate sigma like c. */

@@ -1,4 +1,5 @@
 import { OperatorError, TemporaryError, withoutPassword } from '../../errors.ts';
+import { codeOf } from '../error-code.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 
@@ -12,9 +13,9 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /**
- * Codes of connection errors, too many connections, a full disk, timeouts, a server that starts, stops or became a
- * standby, and conflicts that remained after all attempts. Without those of a disk of this machine, which come from the
- * avatar folder.
+ * Codes of connection errors, too many connections, a full or failing disk, timeouts, a server that starts, stops or
+ * became a standby, and conflicts that remained after all attempts. Without those of a disk of this machine, which come
+ * from the avatar folder.
  */
 const UNAVAILABLE_CODES =
   /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
@@ -63,11 +64,6 @@ export function isDenied(error: unknown): boolean {
   return /^(28...|42501)$/.test(codeOf(error));
 }
 
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : '';
-}
-
 /** Creates an error like PostgreSQL's own for a statement that takes too long. */
 export function timeoutError(message: string): Error {
   return Object.assign(new Error(message), { code: '57014' });
@@ -107,11 +103,11 @@ export function explainFailure(error: unknown, url: string): unknown {
     !(error instanceof Error && 'path' in error) &&
     !isRejectedParameter(error);
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
-  const cause = isRejectedParameter(error)
+  const explanation = isRejectedParameter(error)
     ? REJECTED_PARAMETER
     : (found?.[1] ?? (isTemporary ? 'cannot be reached.' : undefined));
-  if (cause === undefined) return error;
-  const message = `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${cause}`;
+  if (explanation === undefined) return error;
+  const message = `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${explanation}`;
   return isTemporary
     ? new TemporaryError(message, { cause: error })
     : new OperatorError(message, { cause: error });

@@ -16,7 +16,7 @@ export interface PostgresqlOptions {
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
-  /** Whether statements and transactions have the timeouts of requests. False for imports, which can take longer. */
+  /** Whether statements and transactions have the timeouts of requests. Imports and commands can take longer. */
   hasTimeouts?: boolean;
   /** URL of a standby for searches. */
   readUrl?: string | null | undefined;

@@ -1,4 +1,5 @@
 import { OperatorError } from '../../errors.ts';
+import { codeOf } from '../error-code.ts';
 
 // Errors are recognised by their code, because errors from the maintenance thread have lost their class.
 
@@ -50,8 +51,3 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   ],
   [/^SQLITE_(BUSY|LOCKED)/, 'is locked by another program. Try again when it has finished.'],
 ];
-
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : '';
-}

@@ -37,7 +37,7 @@ export async function openSqlite(
       await migrateToLatest(db);
     } else if (!isCurrent) {
       throw new OperatorError(
-        `${file} was written by an older version. Start the service to migrate it.`,
+        `${file} is empty or was written by an older version. Start the service to migrate it.`,
       );
     }
   } catch (error) {

@@ -54,7 +54,7 @@ export function openSqliteRateLimitStore(
   };
 }
 
-/** Returns the part of better-sqlite3 that the library uses. */
+/** Returns an adapter with the methods of better-sqlite3 that the library uses. They run on the current file. */
 function clientOf(counters: CounterFile) {
   return {
     prepare: (sql: string) => ({

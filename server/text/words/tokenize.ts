@@ -23,7 +23,7 @@ import { fold, nasalPrefixes } from './fold.ts';
 /** The ASCII characters besides letters and digits that an indexed word may contain. */
 export const WORD_SIGNS = '+#.';
 
-/** Longer words are truncated, in the index and in queries. The word index has a prefix index for each length. */
+/** Longer words are truncated, in the index and in queries. A word index may have a prefix index for each length. */
 export const MAX_WORD_CODE_POINTS = 30;
 
 // Parts of the patterns below, for the `v` flag.

@@ -9,7 +9,7 @@ import { PostgresqlMaintenance } from './maintenance.ts';
 const MAX_CONNECTIONS = 3;
 
 /** Longer than any statement of maintenance takes to return its first row. */
-const RESPONSE_TIMEOUT_MS = 120_000;
+const MAINTENANCE_RESPONSE_TIMEOUT_MS = 120_000;
 
 /** Maintenance tries again in the next round. Without a timeout, an import would block the stop of the service. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -19,7 +19,7 @@ const db = connect(
     maxConnections: MAX_CONNECTIONS,
     statementTimeoutMs: 0,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
-    responseTimeoutMs: RESPONSE_TIMEOUT_MS,
+    responseTimeoutMs: MAINTENANCE_RESPONSE_TIMEOUT_MS,
   }),
 );
 

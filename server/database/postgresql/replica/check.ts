@@ -29,7 +29,8 @@ interface DatabaseState {
 /**
  * Checks that a replica has the identity, the migrations and the history of the primary.
  * @param url the URL of the replica, for messages
- * @throws OperatorError if the operator must fix the settings or the standby
+ * @throws OperatorError if the settings are wrong or the migrations differ; UnusableReplicaError or
+ *   UnreadablePrimaryError if a later check may succeed
  */
 export async function checkReplica(
   connections: ReplicaConnections,

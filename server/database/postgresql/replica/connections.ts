@@ -13,10 +13,10 @@ const MAX_CONNECTIONS = 10;
 /** Maximum time of a read on the replica, including the wait for a connection. */
 const READ_TIMEOUT_MS = 1_000;
 
-/** A read that has waited longer for a connection and then takes too long does not make the replica unusable. */
-const MAX_WAIT_MS = 100;
+/** If a read has waited longer than this for a connection and then takes too long, the connections were busy. */
+const BUSY_WAIT_MS = 100;
 
-/** The replica cancels a statement by itself after this service has closed the connection at READ_TIMEOUT_MS. */
+/** For statements whose connection this service has closed at READ_TIMEOUT_MS: the replica cancels them itself. */
 const STATEMENT_TIMEOUT_MS = 2_000;
 
 /** Sent together to save a round trip. The SELECT takes the snapshot of the transaction. */
@@ -57,7 +57,8 @@ export class ReplicaConnections {
 
   /**
    * Runs `work` on a snapshot.
-   * @throws UnusableReplicaError or BusyReplicaError if it takes longer than a second
+   * @throws UnusableReplicaError or BusyReplicaError if it takes longer than a second; the pool's timeout error if no
+   *   connection becomes free in that time
    */
   async readSnapshot<T>(
     work: (snapshot: Database, state: SnapshotState) => Promise<T>,
@@ -125,7 +126,7 @@ async function begin(client: pg.PoolClient): Promise<SnapshotState> {
 
 function timeoutError(waitMs: number, cause: unknown): Error {
   // After a long wait, the connections were busy, and the replica need not be slow.
-  if (waitMs > MAX_WAIT_MS) return new BusyReplicaError(undefined, { cause });
+  if (waitMs > BUSY_WAIT_MS) return new BusyReplicaError(undefined, { cause });
   return new UnusableReplicaError(
     `The server of DATABASE_READ_URL did not respond within ${READ_TIMEOUT_MS} ms.`,
     { cause },

@@ -28,8 +28,8 @@ export interface ReplicaOptions {
 }
 
 /**
- * A PostgreSQL standby for reads that must be current. It is checked every second, and used only while the checks
- * succeed. If it fails, a read runs on the primary, after at most a second.
+ * A PostgreSQL standby for reads that require a minimum revision. It is checked every second, and used only while the
+ * checks succeed. If it fails, a read runs on the primary, after at most a second.
  */
 export class Replica {
   readonly #url: string;
@@ -160,7 +160,7 @@ export class Replica {
 
   #stopUsing(cause: unknown): void {
     this.#isUsable = false;
-    // Other errors report it, and the replica is not the cause.
+    // The primary is the cause, and the requests that fail on it report that.
     if (cause instanceof UnreadablePrimaryError) return;
     // Pending reads must not wait for their own timeouts, and later ones must not find a connection that hangs.
     this.#connections.reset();

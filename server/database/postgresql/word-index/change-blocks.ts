@@ -9,18 +9,18 @@ import { type Postings, postingsOf, unpackPostings } from './postings.ts';
 import { type Block, splitIntoBlocks } from './split-blocks.ts';
 import { AFTER_ALL_TERMS, type Term } from './terms.ts';
 
-/** Number of postings per statement if few blocks change. */
-const POSITIONS_PER_STATEMENT = 500;
+/** Minimum number of postings per statement if few blocks change. */
+const SPARSE_POSTINGS_PER_STATEMENT = 500;
 
-/** Number of postings per statement if most blocks change. */
-const POSTINGS_PER_STATEMENT = 20_000;
+/** Minimum number of postings per statement if most blocks change. */
+const DENSE_POSTINGS_PER_STATEMENT = 20_000;
 
 /** Approximate size of a row with its block, including its share of the page's free space. */
 const BYTES_PER_BLOCK = 1_200;
 
 /**
- * Adds keys to posting lists and removes keys from them. If most blocks change, reads all blocks in between, too.
- * Otherwise, reads only those that change.
+ * Adds keys to posting lists and removes keys from them. If most blocks change, reads whole ranges of blocks.
+ * Otherwise, reads only the blocks that change.
  * @param changes in the order of their terms
  * @param isDense whether most blocks change; estimated if omitted
  */
@@ -56,8 +56,8 @@ async function computeWrites(
   isWriting: boolean,
 ): Promise<BlockWrites> {
   const positions = readsAll
-    ? queue.peekRange(POSTINGS_PER_STATEMENT)
-    : queue.peekPositions(POSITIONS_PER_STATEMENT);
+    ? queue.peekRange(DENSE_POSTINGS_PER_STATEMENT)
+    : queue.peekPositions(SPARSE_POSTINGS_PER_STATEMENT);
   const blocks = await (readsAll ? readRange : readAt)(db, positions);
   // Lets the connection send the previous writes, so that PostgreSQL runs them while this process computes.
   if (isWriting) await yieldToEventLoop();
@@ -107,7 +107,7 @@ interface BlockWrites {
 
 /**
  * Applies the next changes of the queue to blocks, and returns the rows to write.
- * @param blocks must contain the next changes, except those after the last block of the index
+ * @param blocks must cover the positions of the next changes, except those after the last block of the index
  * @param through the last position that `blocks` were read for
  */
 function collectWrites(

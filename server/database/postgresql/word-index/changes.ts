@@ -49,7 +49,7 @@ export async function removeDocuments(
   await mergeIfMany(db);
 }
 
-/** Changes the blocks without collecting the changes first. Merges earlier changes before. */
+/** Writes changes directly into the blocks, after merging the collected changes. */
 async function changeBlocks(
   db: Database,
   added: readonly MarkedDocument[],

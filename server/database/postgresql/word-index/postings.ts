@@ -26,9 +26,9 @@ export function* unpackPostings(bytes: Buffer): Generator<Postings> {
     const end = begin + (bytes[at + 1] as number);
     term = term.slice(0, shared) + bytes.toString('latin1', begin, end);
     const size = readVarint(bytes, end);
-    const keys = end + varintsLength(bytes, end, 1);
-    at = keys + varintsLength(bytes, keys, size);
-    yield { term, size, packed: bytes.subarray(keys, at) };
+    const keysBegin = end + varintsLength(bytes, end, 1);
+    at = keysBegin + varintsLength(bytes, keysBegin, size);
+    yield { term, size, packed: bytes.subarray(keysBegin, at) };
   }
 }
 
@@ -47,7 +47,7 @@ export function packPostings(list: readonly Postings[]): Buffer {
   let at = 0;
   let previous = '';
   for (const { term, size, packed } of list) {
-    const shared = sharedLength(previous, term);
+    const shared = commonPrefixLength(previous, term);
     bytes[at] = shared;
     bytes[at + 1] = term.length - shared;
     at += 2;
@@ -60,7 +60,7 @@ export function packPostings(list: readonly Postings[]): Buffer {
   return bytes.subarray(0, at);
 }
 
-function sharedLength(a: string, b: string): number {
+function commonPrefixLength(a: string, b: string): number {
   let length = 0;
   while (length < a.length && a.charCodeAt(length) === b.charCodeAt(length)) length += 1;
   return length;

@@ -204,8 +204,8 @@ async function readRows<Row>(
 }
 
 /** Groups rows by list. */
-function groupRows<Row extends BlockRow>(rows: readonly Row[], lists: number): Row[][] {
-  const groups: Row[][] = Array.from({ length: lists }, () => []);
+function groupRows<Row extends BlockRow>(rows: readonly Row[], listCount: number): Row[][] {
+  const groups: Row[][] = Array.from({ length: listCount }, () => []);
   for (const row of rows) groups[row.list]?.push(row);
   return groups;
 }
@@ -240,7 +240,7 @@ function prefixBlocks(prefixes: readonly Term[], rows: readonly FirstRow[]): Pre
 
 const BLOCKS_PER_FETCH = 1_000;
 
-/** Returns each word of scope `all` with its number of documents, in the order of their terms. */
+/** Yields the words of scope `all` with their numbers of documents, in the order of their terms. */
 export async function* readWordSizes(db: Database): AsyncGenerator<{ term: Term; size: number }> {
   const rows = db
     .selectFrom(sql<{ upper: Buffer; postings: Buffer }>`word_blocks`.as('blocks'))

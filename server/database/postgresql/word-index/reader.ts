@@ -155,7 +155,9 @@ export class PostgresqlWordReader implements WordReader {
       const hasUnreadBlocks = blocks[i + 1]?.isAfterGap ?? true;
       let upperKeys: number[] = [];
       for (const { term, packed } of postings) {
+        // The rest of the block's last word was skipped, so it needs a list.
         if (term === upperTerm && hasUnreadBlocks) upperKeys = unpackKeys(packed);
+        // The end of the word whose blocks were skipped.
         else if (isAfterGap && term === previous?.upperTerm) {
           this.#list(term).addLastBlock(unpackKeys(packed));
         } else keys.push(...unpackKeys(packed));

@@ -10,8 +10,8 @@ import {
   markDocument,
   toListChanges,
 } from './list-changes.ts';
-import { packKeys, unpackKeys } from './packed-keys.ts';
-import { type Postings, packPostings, unpackPostings } from './postings.ts';
+import { unpackKeys } from './packed-keys.ts';
+import { type Postings, packPostings, postingsOf, unpackPostings } from './postings.ts';
 import type { Term } from './terms.ts';
 
 // Each batch of an import changes most blocks of the index. Writing them for each batch would rewrite the whole index
@@ -123,7 +123,7 @@ class Parts {
 function pack(changes: readonly ListChange[], kind: 'added' | 'removed'): Buffer {
   return packPostings(
     changes.flatMap(({ term, [kind]: keys }): Postings | [] =>
-      keys.length === 0 ? [] : { term, size: keys.length, packed: packKeys(keys) },
+      keys.length === 0 ? [] : postingsOf(term, keys),
     ),
   );
 }

@@ -14,8 +14,11 @@ const MAX_BLOCK_BYTES = 1_100;
 /** When a block is split, longer lists are divided between the parts. */
 const MAX_UNDIVIDED_BYTES = 200;
 
-/** Divides postings into blocks of about equal size. The last block ends at `upper`. */
+/**
+ * Divides postings into blocks of about equal size. The last block ends at `upper`. Returns no blocks for no postings.
+ */
 export function splitIntoBlocks(upper: Position, postings: readonly Postings[]): Block[] {
+  if (postings.length === 0) return [];
   const bytes = postings.reduce((sum, each) => sum + packedLength(each), 0);
   const builder = new BlockBuilder(bytes / Math.ceil(bytes / MAX_BLOCK_BYTES));
   for (const each of postings) {
@@ -26,7 +29,7 @@ export function splitIntoBlocks(upper: Position, postings: readonly Postings[]):
       builder.add(each);
     }
   }
-  return builder.finish(upper);
+  return builder.endBlockAt(upper);
 }
 
 /** Collects postings into blocks of a target size. */
@@ -67,11 +70,11 @@ class BlockBuilder {
   /** Ends the current block at its last posting. Does nothing if it is empty. */
   endBlock(): void {
     const last = this.#postings.at(-1);
-    if (last) this.finish(positionOf(last.term, unpackKeys(last.packed).at(-1) as number));
+    if (last) this.endBlockAt(positionOf(last.term, unpackKeys(last.packed).at(-1) as number));
   }
 
-  /** Ends the current block at `upper`, unless it is empty. Returns all blocks. */
-  finish(upper: Position): Block[] {
+  /** Ends the current block at `upper`, unless it is empty. Returns all blocks so far. */
+  endBlockAt(upper: Position): Block[] {
     if (this.#postings.length > 0) {
       this.#blocks.push({ upper, postings: packPostings(this.#postings) });
     }

@@ -73,7 +73,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
       if (!(await beginWithEmptyWal(sqlite, file, signal))) break;
       const startedAt = performance.now();
       overwriteAndCommit(sqlite, fd, findRanges);
-      // Outside of the transaction, because it can take long.
+      // Outside of the transaction, because it can take a long time.
       fsyncSync(fd);
       await sleep(Math.max(MIN_PAUSE_MS, performance.now() - startedAt));
     }
