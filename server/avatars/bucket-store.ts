@@ -20,6 +20,9 @@ const SCAN_PAUSE_MS = 50;
 /** The key of an object with the id of the database whose users have the avatars. */
 const MARKER_KEY = 'space-service-database.txt';
 
+/** A storage may reject the creation while the operator deletes the marker. */
+const MAX_MARKER_ATTEMPTS = 3;
+
 /** The bucket belongs to another database. */
 class ForeignBucketError extends OperatorError {}
 
@@ -54,7 +57,7 @@ export async function openAvatarBucket(
     isClaimed = false;
     const readMarker = async () => (await bucket.read(MARKER_KEY))?.bytes.toString().trim();
     let marker = await readMarker();
-    if (marker === undefined) {
+    for (let attempt = 1; marker === undefined && attempt <= MAX_MARKER_ATTEMPTS; attempt += 1) {
       const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
       await bucket.create(MARKER_KEY, Buffer.from(`${databaseId}\n`), headers);
       // Another service may have created it first.
@@ -107,6 +110,8 @@ export async function openAvatarBucket(
 
     async remove(name) {
       assertAvatarName(name);
+      // Databases that were filled from the same export have avatars with the same names.
+      if (!isClaimed) await claim();
       await bucket.remove(name);
     },
 

@@ -40,10 +40,16 @@ export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
   return wordsBelow(trie, node, MAX_ENDING_LENGTH, MAX_DICTIONARY_NODES)
     .map(({ ending, documents }) => ({ form: shared + ending, documents }))
     .filter(({ form }) => !form.startsWith(word) && stemOf(form) === stem)
-    .filter(({ form }) => AGENT_NOUN.test(form) || !AGENT_NOUN.test(word))
+    .filter(({ form }) => !isVerbOf(form, word))
     .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
     .slice(0, MAX_INFLECTIONS)
     .map(({ form }) => form);
+}
+
+/** Whether a form of an agent noun is a form of its verb: `contains` for `containers`, but not `covered` for `covers`. */
+function isVerbOf(form: string, noun: string): boolean {
+  const singular = noun.replace(/s$/, '');
+  return AGENT_NOUN.test(noun) && !AGENT_NOUN.test(form) && !form.startsWith(singular);
 }
 
 function stemOf(word: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { Database, Engine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
 import { indexQueuedSpaces } from './index-queue.ts';
@@ -24,11 +25,17 @@ export async function updateSearchIndex(
     await trx.deleteFrom('public_spaces').execute();
     await trx.deleteFrom('spaces_to_index').execute();
     await updateTagKeys(trx);
+    // Deleted spaces whose rows remain have no words to remove any more.
+    await trx.updateTable('erased_spaces').set({ key: null }).execute();
     await trx
       .insertInto('spaces_to_index')
       .columns(['space_pk'])
       .expression((from) =>
-        from.selectFrom('spaces').select('pk').where('visibility', '=', 'public'),
+        from
+          .selectFrom('spaces')
+          .select('pk')
+          .where('visibility', '=', 'public')
+          .where(isLiveSpace('pk')),
       )
       .execute();
     const spaces = await indexQueuedSpaces(engine, trx, onProgress);

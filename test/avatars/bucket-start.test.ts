@@ -121,7 +121,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     await s3.kill();
     const failed = await run('delete-account');
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toMatch(/^The account [^\n]+ECONNREFUSED[^\n]+\n$/);
+    expect(failed.stderr).toMatch(/^The change to the account [^\n]+ECONNREFUSED[^\n]+\n$/);
     await s3.start();
     expect(await listKeys()).toHaveLength(2);
     // As after a crash: a server that starts later deletes it.

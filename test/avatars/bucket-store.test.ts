@@ -161,6 +161,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
     );
     const sweep = () => store.removeUnused(async () => new Set(), new AbortController().signal);
     await expect(sweep()).rejects.toThrow('belongs to another database');
+    await expect(store.remove(name)).rejects.toThrow('belongs to another database');
     expect(await read(name)).toBe('avatar');
     const failure = await put().catch((error: unknown) => error);
     expect(store.isUnavailable(failure)).toBe(true);

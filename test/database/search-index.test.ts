@@ -7,11 +7,15 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { isLiveSpace } from '../../server/database/erased-rows.ts';
+import { transact } from '../../server/database/transaction.ts';
+import { updateSearchIndex } from '../../server/search/rebuild.ts';
+import { hideSpaces } from '../../server/spaces/space-deletion.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile, withDatabase } from '../support/integrity.ts';
 import { readPages } from '../support/pages.ts';
+import { createSpace } from '../support/spaces.ts';
 
 const USERS = 6;
 
@@ -211,3 +215,23 @@ async function expectFound(app: TestApp, db: Database) {
     expect(ids.has(space_id)).toBe(visibility === 'public');
   }
 }
+
+test('A rebuild of the search index omits deleted spaces whose rows remain', async () => {
+  await using app = await startApp();
+  const { client } = await app.register();
+  await createSpace({ client }, { title: 'Kept vanilla' });
+  const deleted = await createSpace({ client }, { title: 'Deleted vanilla' });
+  const { engine } = app.context;
+  await transact(engine, async (trx) => {
+    const { pk } = await trx
+      .selectFrom('spaces')
+      .select('pk')
+      .where('space_id', '=', deleted.space_id)
+      .executeTakeFirstOrThrow();
+    await hideSpaces(trx, 'pk', pk);
+    await trx.updateTable('search_index').set({ version: 0 }).execute();
+  });
+  await updateSearchIndex(engine);
+  const { data } = await api.searchSpaces({ client, query: { q: 'vanilla' }, throwOnError: true });
+  expect(data.map(({ title }) => title)).toEqual(['Kept vanilla']);
+});

@@ -62,6 +62,10 @@ describe('inflectionsOf', () => {
     });
     expect(inflectionsOf(dictionary, 'containers')).toEqual(['container']);
     expect(inflectionsOf(dictionary, 'generator')).toEqual([]);
+    expect(inflectionsOf(await dictionaryOf({ covered: 5, cover: 3 }), 'covers')).toEqual([
+      'covered',
+      'cover',
+    ]);
     expect(inflectionsOf(dictionary, 'containing')).toEqual(['contains', 'container']);
     expect(inflectionsOf(dictionary, 'generating')).toEqual(['generates', 'generators']);
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { pino } from 'pino';
@@ -8,6 +9,7 @@ import { openPool } from '../../../server/database/postgresql/pool.ts';
 import { transact } from '../../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
+import { openRaw } from '../../support/raw.ts';
 import { createSpace } from '../../support/spaces.ts';
 
 let server: PostgresqlServer;
@@ -58,6 +60,19 @@ describe('While PostgreSQL is stopped', () => {
     for (const request of requests) statuses.push((await request()).response?.status);
     expect(statuses).toEqual([200, 200, 200, 201, 401]);
   }, 60_000);
+});
+
+test('A client that closes its connection while it sends a body does not count as an outage', async () => {
+  const earlier = warnings.length;
+  {
+    using connection = await openRaw(app.url);
+    await connection.write(
+      'POST /api/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"em',
+    );
+    await sleep(100);
+  }
+  await sleep(300);
+  expect(warnings.slice(earlier)).toEqual([]);
 });
 
 test('A lost connection fails the request of its transaction, and the transaction is not retried', async () => {
