@@ -63,16 +63,20 @@ describe('While PostgreSQL is stopped', () => {
 });
 
 test('A client that closes its connection while it sends a body does not count as an outage', async () => {
-  const earlier = warnings.length;
+  const lines: string[] = [];
+  await using other = await startApp(
+    { DATABASE_URL: await server.createDatabase('aborted') },
+    { log: pino({ level: 'warn' }, { write: (line) => void lines.push(line) }) },
+  );
   {
-    using connection = await openRaw(app.url);
+    using connection = await openRaw(other.url);
     await connection.write(
       'POST /api/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"em',
     );
     await sleep(100);
   }
   await sleep(300);
-  expect(warnings.slice(earlier)).toEqual([]);
+  expect(lines).toEqual([]);
 });
 
 test('A lost connection fails the request of its transaction, and the transaction is not retried', async () => {
