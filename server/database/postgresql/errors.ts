@@ -15,12 +15,14 @@ export function isUniqueViolation(error: unknown): boolean {
 /**
  * Codes of connection errors, too many connections, a full or failing disk, timeouts, a server that starts, stops or
  * became a standby, and conflicts that remained after all attempts. Without those of a disk of this machine, which come
- * from the avatar folder.
+ * from the avatar folder, and those of wrong arguments of Node.js, which are programming errors.
  */
 const UNAVAILABLE_CODES =
-  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
+  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!RR_INVALID_|RR_OUT_OF_RANGE|NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
 
 export function isUnavailable(error: unknown): boolean {
+  // Errors of files have a path: a missing file of `sslrootcert`, or an avatar.
+  if (error instanceof Error && 'path' in error) return false;
   return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error) || isPoolExhausted(error);
 }
 
@@ -29,7 +31,8 @@ export const READ_ONLY = '25006';
 
 /**
  * Returns whether a standby has refused to begin a serializable transaction, which all writes use. The error has the
- * code of any unsupported feature. The function in PostgreSQL's source code shows that it is the isolation level.
+ * code of any unsupported feature. Its `routine`, a function in PostgreSQL's source code, shows that the isolation
+ * level is the cause.
  */
 export function isRefusedByStandby({ code, routine }: ServerError): boolean {
   return code === '0A000' && routine === 'call_enum_check_hook';
@@ -97,11 +100,7 @@ function isRejectedParameter(error: unknown): boolean {
 
 /** Converts an error of PostgreSQL to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, url: string): unknown {
-  // A missing file of `sslrootcert` has a path.
-  const isTemporary =
-    isUnavailable(error) &&
-    !(error instanceof Error && 'path' in error) &&
-    !isRejectedParameter(error);
+  const isTemporary = isUnavailable(error) && !isRejectedParameter(error);
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
   const explanation = isRejectedParameter(error)
     ? REJECTED_PARAMETER
