@@ -117,7 +117,7 @@ export async function openAvatarBucket(
 
     async removeUnused(findUsed, signal) {
       // Repeated, because the bucket can have been unavailable at the start, or the operator can have replaced the
-      // marker.
+      // marker. A scan takes minutes, so each page repeats it, too.
       await claim();
       await putDefault();
       let lastKey: string | undefined;
@@ -136,6 +136,7 @@ export async function openAvatarBucket(
         lastKey = objects.at(-1)?.key;
         if (!hasMore || lastKey === undefined) return;
         await sleep(SCAN_PAUSE_MS);
+        await claim();
       }
     },
 
