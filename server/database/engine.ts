@@ -53,7 +53,7 @@ export interface Activity {
   busySeconds: number;
   /** Time that writers have waited for the write lock. */
   waitSeconds: number;
-  /** Number of writers that are waiting for the write lock now; 0 if only a database server knows. */
+  /** Number of writers that are waiting for the write lock now. Always 0 if only a database server knows it. */
   waitingWriters: number;
   /** Number of queries and transactions that are waiting for a connection now. */
   waitingQueries: number;

@@ -76,8 +76,8 @@ async function addBatches(
 ): Promise<void> {
   const { report } = run;
   for (let next = first; !next.done; ) {
-    // A database server adds this batch while this process parses the next one. The transaction must not end before
-    // the batch is added, because later statements would be committed.
+    // A database server adds this batch while this process parses the next one. If parsing fails, the transaction
+    // must not end before the batch is added. Otherwise, a statement could run after the rollback and be committed.
     const reading = others.next();
     // Awaited below, unless adding the batch fails.
     reading.catch(() => {});

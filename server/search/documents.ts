@@ -8,10 +8,8 @@ import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
 
-/**
- * The search index consists of the word index and the tables `public_spaces` and `tag_hits`. A document is the entry of a
- * public space in all of them, under the same key.
- */
+// The search index consists of the word index and the tables `public_spaces` and `tag_hits`. A document is the entry of
+// a public space in all of them, under the same key.
 
 /** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {

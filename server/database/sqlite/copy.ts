@@ -17,7 +17,7 @@ export async function copyFile(file: string, target: string): Promise<void> {
   try {
     await runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
   } catch (error) {
-    // Only the copy is written, so other failures are those of the database.
+    // A write failure concerns the copy, because nothing else is written. Other failures concern the database.
     throw explainFailure(error, isWriteFailure(error) ? target : file);
   }
   try {

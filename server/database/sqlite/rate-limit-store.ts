@@ -150,7 +150,7 @@ function createTable(sqlite: Sqlite.Database, name: string): void {
   );
 }
 
-/** Whether the content of the file is the cause of an error: it is no longer what `CounterFile` has written. */
+/** Whether an error means that the file no longer has the content that `CounterFile` wrote. */
 function isDamage(error: unknown): boolean {
   if (!(error instanceof Sqlite.SqliteError)) return false;
   return error.code === 'SQLITE_IOERR_SHORT_READ' || !isUnavailable(error);

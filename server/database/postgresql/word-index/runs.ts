@@ -21,7 +21,7 @@ import type { Term } from './terms.ts';
 
 const MAX_PARTS = 256;
 
-/** The parts are ranges with about the same number of postings in the first batches, which have at least this many. */
+/** The parts are computed from a sample: the first batches that together have at least this many postings. */
 const MIN_SAMPLE_SIZE = 100_000;
 
 /** The changes of a part in one run. */

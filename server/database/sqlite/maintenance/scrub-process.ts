@@ -20,6 +20,7 @@ export async function runScrubProcess(file: string, signal: AbortSignal): Promis
   const stop = () => child.connected && child.send('stop');
   signal.addEventListener('abort', stop);
   try {
+    // If the process could not start, `code` is the text of the error.
     const [code, killedBy] = await once(child, 'close').catch((error) => [String(error)]);
     if (code !== 0) {
       failure ??= ioError(

@@ -95,7 +95,7 @@ function reasonToSkip(sqlite: Sqlite.Database, pages: number): string | undefine
 
 /**
  * Overwrites ranges in the current transaction, and commits it.
- * @param findRanges called in the transaction, because the ranges can have changed before
+ * @param findRanges called in the transaction, because the ranges can have changed since the check without a lock
  */
 function overwriteAndCommit(
   sqlite: Sqlite.Database,
