@@ -12,7 +12,7 @@ const CRATE = 'unicode-security';
 const CRATE_VERSION = '0.1.2';
 /** SHA-256 of the crate. */
 const CHECKSUM = '2e4ddba1535dd35ed8b61c52166b7155d7f4e4b8847cec6f48e71dc66d8b5e50';
-/** Fails if the format of the crate changes so that entries are missed. */
+/** Minimum number of entries. Fewer mean that the format of the crate has changed. */
 const MIN_ENTRIES = 6_000;
 
 const output = new URL('../server/text/confusables.txt', import.meta.url);

@@ -45,7 +45,7 @@ const REMEDIES = {
  * Reports the changes from `before` to `after` that break clients. A request schema must not allow fewer values, and a
  * response schema must not allow more. Clients ignore unknown response fields, so added fields are compatible.
  * @param location the position of the schema in the request or response; replaced by the name of a named schema
- * @param visited  pairs of references that are being compared, which stops the recursion at recursive schemas
+ * @param visited pairs of references that are being compared, which stops the recursion at recursive schemas
  */
 export function compareSchemas(
   before: Schema,

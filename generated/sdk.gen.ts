@@ -26,8 +26,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * only at the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
  *
  * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
- * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter and a leading
- * dot are part of a word: `c++`, `c#`, `.net`. Adjacent words are also found as one word: `sour dough`
+ * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter is part of
+ * a word, and so is a leading dot: `c++`, `c#`, `.net`. Adjacent words are also found as one word: `sour dough`
  * finds *sourdough*. Other forms of an English or Russian word are found as well: `libraries` finds
  * *library*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is
  * found by any part of it. Simplified and traditional Chinese characters match each other.
@@ -169,7 +169,8 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
  * Download the caller's data
  *
  * Returns everything that the service stores about the caller as one document, except the hashes of the
- * password and of access tokens. The service's log is not included.
+ * password and of access tokens, and the counters of quotas and rate limits. The service's log is not
+ * included.
  *
  * For a large account, the document can be hundreds of megabytes long. The data is read while it is sent,
  * so the document can contain some but not all changes made during the download. If the download fails

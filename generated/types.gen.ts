@@ -1790,7 +1790,7 @@ export type LeaveSpaceError = LeaveSpaceErrors[keyof LeaveSpaceErrors];
 
 export type LeaveSpaceResponses = {
     /**
-     * The caller is not a participant in the space.
+     * The caller is no longer a participant in the space.
      */
     200: Confirmation;
 };

@@ -6,7 +6,7 @@ import { MAX_AVATAR_BYTES, MAX_UPLOAD_BYTES, malformedForm } from '../server/htt
 import { findUnstorable } from '../server/text/storable.ts';
 import type { Selection } from './prism.ts';
 
-// Prism never responds to malformed JSON, and needs quadratic time for multipart bodies.
+// Parsed here, because Prism never responds to malformed JSON and needs quadratic time for multipart bodies.
 
 /** @throws HttpProblem `body_too_large`, `invalid_request` */
 export async function readJson(incoming: IncomingMessage): Promise<unknown> {
@@ -33,7 +33,7 @@ export async function selectUploadResponse(incoming: IncomingMessage): Promise<S
   const parts = await parseForm(bytes, incoming.headers['content-type'] ?? '');
   const [[name, file] = []] = parts;
   if (parts.length !== 1 || name !== 'avatar') return { code: 400 };
-  // A part without a file name, decoded as text. These characters show that it was not a text.
+  // A part without a file name is decoded as text. These characters show that it was binary.
   if (typeof file === 'string') return { code: /[\0\uFFFD]/.test(file) ? 200 : 400 };
   if (file === undefined || file.size === 0) return { code: 400 };
   if (file.size > MAX_AVATAR_BYTES) return { code: 413 };

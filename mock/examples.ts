@@ -49,7 +49,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     // In the order of the server's checks.
     const query = incoming.url?.replace(/^[^?]*/, '') ?? '';
     if (operation.hasQueryParameters && !isPercentEncodedUtf8(query)) throw malformedQuery();
-    if (!hasToken(operation, incoming)) return select(operation, incoming, { code: 401 });
+    if (!isAuthorized(operation, incoming)) return select(operation, incoming, { code: 401 });
     const problem = findBodyProblem(incoming.headers, operation);
     if (problem) throw problem;
     if (operation.bodyType === 'multipart/form-data') {
@@ -123,7 +123,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
   }
 }
 
-function hasToken({ authentication }: Operation, { headers }: IncomingMessage): boolean {
+function isAuthorized({ authentication }: Operation, { headers }: IncomingMessage): boolean {
   if (authentication === 'none') return true;
   if (headers.authorization === undefined) return authentication === 'optional';
   return AUTHORIZATION.test(headers.authorization);

@@ -28,7 +28,8 @@ export interface Violation {
 }
 
 /**
- * Returns a function that responds with an example, or with the successful response to a valid request.
+ * Returns a function that responds with the selected example. Without a selection, it checks the request: it responds
+ * with the example of success, or reports violations.
  *
  * It throws an HttpProblem if the contract does not have the selected example.
  */
@@ -99,7 +100,7 @@ function valuesByName(query: URLSearchParams): Record<string, string | string[]>
   // Prism ignores the case of names. The names in the contract are in lower case.
   const names = new Set([...query.keys()].filter((name) => name === name.toLowerCase()));
   const entries = [...names].map((name) => {
-    // Prism ignores empty values. A space is also blank, and is no number or boolean either.
+    // Prism ignores empty values, so they become a blank text, which is not a number or a boolean either.
     const values = query.getAll(name).map((value) => value || ' ');
     return [name, values.length > 1 ? values : values[0]];
   });

@@ -1,6 +1,7 @@
 import { parseBio } from '../server/accounts/bio.ts';
 import { checkNewPassword } from '../server/accounts/password.ts';
-import { assertNotReserved, parseUsername } from '../server/accounts/username.ts';
+import { assertNotReserved } from '../server/accounts/reserved-usernames.ts';
+import { parseUsername } from '../server/accounts/username.ts';
 import type { Operation } from '../server/contract.ts';
 
 /** Fields of the bodies of the operations below. */
@@ -25,7 +26,8 @@ const RULES: Readonly<Record<string, (texts: Texts) => void>> = {
     parseBio(bio);
   },
   changePassword({ newPassword }) {
-    // The mock does not know the account, so it accepts passwords that contain its username or email address.
+    // The mock does not know the account, so it accepts a password that equals its username, its email address or the
+    // part before the @.
     checkNewPassword(newPassword, { username: '', email: '' }, '/newPassword');
   },
 };

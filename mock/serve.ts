@@ -19,7 +19,7 @@ Headers of requests, in both modes:
   Prefer: code=409, example=email   Respond with one of several examples of this status
   Prefer: delay-ms=1500             Wait before the response, at most 20,000 ms`;
 
-// `npm run` also passes on the signal of Ctrl+C.
+// Without a listener, a signal would end the process before the exit handler of stateful.ts deletes its data.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 const options = readArguments();

@@ -5,6 +5,7 @@ import type { Violation } from './prism.ts';
 /** Converts violations that Prism found to a problem like that of the server. */
 export function explainViolations(violations: readonly Violation[]): HttpProblem {
   const pointers = violations.map(explainViolation);
+  // The server does not check the pattern of a cursor. It rejects a text that it cannot decrypt with `invalid_cursor`.
   const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
   return invalidValues(pointers, isCursor ? 'invalid_cursor' : 'invalid_request');
 }

@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const { command, isCommand, overview } = await import('./command-line.ts');
+const { command, isCommand } = await import('./command-line/commands.ts');
+const { overview } = await import('./command-line/help.ts');
 
 const [name = '', ...args] = process.argv.slice(2);
 if (isCommand(name)) {

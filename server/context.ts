@@ -1,8 +1,10 @@
+import type { KeyObject } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { openAvatarStore } from './avatars/open.ts';
 import type { AvatarStore } from './avatars/store.ts';
 import type { Config, Quotas } from './config.ts';
 import type { Engine } from './database/engine.ts';
+import type { StopDeadline } from './database/kind.ts';
 import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
@@ -29,27 +31,31 @@ export interface Context extends AsyncDisposable {
   outageLog: OutageLog;
   search: SearchState;
   /** The secret key of cursors, 32 bytes. See `http/cursors.ts`. */
-  cursorKey: Uint8Array;
+  cursorKey: KeyObject;
 }
 
 /**
  * Opens the database, the avatar store and everything else that handlers use.
- * @param runsMaintenance whether this process takes part in maintenance; only one process of a data folder should
+ * @param runsMaintenance whether this process takes part in maintenance, see `OpenOptions`
  * @throws OperatorError if the database or the avatar bucket cannot be used
  */
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  { runsMaintenance = true }: { runsMaintenance?: boolean } = {},
+  {
+    runsMaintenance = true,
+    stopDeadline,
+  }: { runsMaintenance?: boolean; stopDeadline?: StopDeadline } = {},
 ): Promise<Context> {
   // Closes the opened resources if a later one fails to open.
   await using opened = new AsyncDisposableStack();
   const engine = opened.use(
     runsMaintenance
-      ? await openMaintainedDatabase(config, log)
+      ? await openMaintainedDatabase(config, log, stopDeadline)
       : await openDatabase(config, {
           runsMaintenance,
           tasksModule,
+          stopDeadline,
           onReplicaUnusable: warnAboutReplica(log),
           onReplicaUsable: reportReplica(log),
         }),
@@ -59,6 +65,7 @@ export async function openContext(
   const rateLimits = opened.adopt(
     await openRateLimits(config, {
       secretKey: await readRateLimitKey(engine),
+      stopDeadline,
       onReset: (err) =>
         log.warn({ err }, 'the counters of rate limits were damaged and have been reset'),
     }),
@@ -113,30 +120,25 @@ function reportReplica(log: FastifyBaseLogger): () => void {
 }
 
 /**
- * Opens the database for the one process that runs its maintenance. Migrates it, and rebuilds an outdated search index.
- * Waits for another server on the same data folder as long as it may take to stop, so that a restart succeeds.
+ * Opens the database for a process that takes part in maintenance: a single server, or the supervisor of workers.
+ * Migrates the database, and rebuilds an outdated search index.
+ * Waits for another server on the same data folder as long as it may take to stop, so that a restart succeeds. Servers
+ * that can share a database wait until another one has migrated and prepared it.
  * @throws OperatorError if the database cannot be used
  */
 export async function openMaintainedDatabase(
   config: Config,
   log: FastifyBaseLogger,
+  stopDeadline?: StopDeadline,
 ): Promise<Engine> {
-  await using opened = new AsyncDisposableStack();
-  const engine = opened.use(
-    await openDatabase(config, {
-      tasksModule,
-      lockTimeoutMs: config.drainSeconds * 1000 + STOP_TIMEOUT_MS,
-      onLockWait: () =>
-        log.warn(
-          { dataDir: config.dataDir },
-          'another server or an import uses DATA_DIR, waiting until it has stopped',
-        ),
-      onReplicaUnusable: warnAboutReplica(log),
-      onReplicaUsable: reportReplica(log),
-    }),
-  );
-  await updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index'));
-  // Keeps the engine open for the caller.
-  opened.move();
-  return engine;
+  return openDatabase(config, {
+    tasksModule,
+    lockTimeoutMs: config.drainSeconds * 1000 + STOP_TIMEOUT_MS,
+    onLockWait: (message) => log.warn({ dataDir: config.dataDir }, message),
+    prepare: (engine) =>
+      updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index')),
+    stopDeadline,
+    onReplicaUnusable: warnAboutReplica(log),
+    onReplicaUsable: reportReplica(log),
+  });
 }

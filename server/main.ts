@@ -1,4 +1,4 @@
-import { readArguments } from './command-line.ts';
+import { readArguments } from './command-line/arguments.ts';
 import { configFromEnvironment } from './config.ts';
 import { openLog } from './process/log.ts';
 import { explainInsecureVersion } from './process/node-version.js';

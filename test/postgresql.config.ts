@@ -7,7 +7,7 @@ export default defineConfig({
       'test/api/**/*.test.ts',
       'test/conformance/**/*.test.ts',
       'test/exchange/**/*.test.ts',
-      'test/search/{finding,matcher,tag-keys,text-search}.test.ts',
+      'test/search/{example-queries,matcher,tag-keys,text-search}.test.ts',
     ],
     globalSetup: ['test/support/postgresql-setup.ts'],
     setupFiles: ['test/support/setup.ts'],

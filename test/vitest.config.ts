@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -8,6 +9,8 @@ export default defineConfig({
     globalSetup: ['test/support/coverage.ts', 'test/support/query-plans.ts'],
     setupFiles: ['test/support/setup.ts'],
     execArgv: ['--import', new URL('support/statements.ts', import.meta.url).href],
+    // Tests often wait for processes and timers, so two files run at once even on two processors.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

@@ -90,7 +90,7 @@ const steps: Step[] = [
 /**
  * Checks effects of requests on later requests, which the schemas of the contract cannot express: a new account creates
  * a public space, changes its username and is deleted.
- * @param isSelected returns whether to check an operation; an effect needs that of both requests
+ * @param isSelected returns whether to check an operation; an effect is checked if both of its operations are selected
  */
 export async function checkBehaviour(
   world: World,
@@ -109,14 +109,13 @@ export async function checkBehaviour(
   for (const { act, effects } of selected) {
     const acted = subject.then(act);
     for (const [name, requireEffect] of effects) {
-      const check = acted
-        .then(() => subject)
-        .then(requireEffect)
-        .then(
-          () => ({ name, causes: [] }),
-          (error) => failedCheck(name, error),
-        );
-      checks.push(await check);
+      try {
+        await acted;
+        await requireEffect(await subject);
+        checks.push({ name, causes: [] });
+      } catch (error) {
+        checks.push(failedCheck(name, error));
+      }
     }
   }
   return checks;

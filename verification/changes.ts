@@ -49,6 +49,7 @@ export const changes: Record<string, Change> = {
 
   'changeUsername 200': (t) => setBody(t, { username: newUsername() }),
   'changeUsername 409': takenUsername,
+  // `other` sends its own username. The request changes nothing, but counts.
   'changeUsername 429': (t, world) => {
     asOther(t, world);
     takenUsername(t, world);

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
-/** The path of the contract. */
 export const contractFile = new URL('../openapi.yaml', import.meta.url);
 
 interface Schema {

@@ -22,11 +22,11 @@ export class UnexpectedResponse extends Error {
   /** Status, content type and body; undefined if there was no response. */
   readonly response: string | undefined;
 
-  /** @param expectation completes the sentence "GET /api/… does not return the new space" */
-  constructor({ data, error, request, response }: Exchange<unknown>, expectation: string) {
+  /** @param deviation completes the sentence "GET /api/… returned no list" */
+  constructor({ data, error, request, response }: Exchange<unknown>, deviation: string) {
     const { pathname, search } = new URL(request?.url ?? 'http://unknown');
     const sent = `${request?.method} ${pathname}${search}`;
-    super(response ? `${sent} ${expectation}` : explainNetworkError(error));
+    super(response ? `${sent} ${deviation}` : explainNetworkError(error));
     this.request = sent;
     const body = data ?? error;
     const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -65,6 +65,8 @@ export async function dataOf<T>(call: Promise<Exchange<T>>): Promise<T> {
   throw new UnexpectedResponse(exchange, `returned ${response?.status}`);
 }
 
+const NO_RESPONSE_IN_TIME = `no response within ${REQUEST_TIMEOUT_MS / 1_000} seconds`;
+
 const networkErrors: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection closed by the server',
@@ -72,9 +74,9 @@ const networkErrors: Record<string, string> = {
   ENOTFOUND: 'unknown host name',
   EAI_AGAIN: 'unknown host name',
   ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not use HTTPS',
-  ESOCKETTIMEDOUT: 'no response within 30 seconds',
-  ETIMEDOUT: 'no response within 30 seconds',
-  TimeoutError: 'no response within 30 seconds',
+  ESOCKETTIMEDOUT: NO_RESPONSE_IN_TIME,
+  ETIMEDOUT: NO_RESPONSE_IN_TIME,
+  TimeoutError: NO_RESPONSE_IN_TIME,
 };
 
 /** Explains why a request got no response. */

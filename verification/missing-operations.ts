@@ -25,7 +25,7 @@ export function findMissingOperations(results: Result[]): Map<string, Result> {
       ({ statusCode, body }) =>
         EARLY_STATUSES.includes(statusCode) || isNotImplemented(statusCode, body),
     );
-    // Servers that register a route for every operation may also check the parameters first, but know the operation.
+    // A server with a route for the operation may check the parameters before it returns 501.
     const isDeclined = responses.some(({ statusCode }) => statusCode === 501);
     const evidence = group.find(
       ({ transaction: { real } }) => real && isNotImplemented(real.statusCode, real.body),

@@ -1,4 +1,4 @@
-// Plain JavaScript without imports, because older versions of Node.js cannot load the other modules.
+// Without imports, so that it runs before the other modules, which older versions of Node.js can load but not run.
 
 const MIN_NODE_MAJOR = 24;
 

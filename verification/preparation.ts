@@ -67,8 +67,11 @@ export function prepareWith(
     }
     const target = special ?? world;
     await changeRequest(transaction, response, target);
+    if (status !== '429') return;
     const isQuotaLow = special !== undefined;
-    if (status === '429' && !(await reachLimit(transaction, target.url, isQuotaLow)) && !special) {
+    const isReached = await reachLimit(transaction, target.url, isQuotaLow);
+    // With a low quota, the missing 429 is a failure.
+    if (!isReached && !isQuotaLow) {
       skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
     }
   };

@@ -6,7 +6,7 @@ const LINE_LENGTH = 80;
 /** Maximum number of checks per cause that are shown with request and response. */
 const MAX_EXAMPLES = 2;
 /** Maximum length of the text of a request or a response, unless the report is verbose. */
-const MAX_TEXT_LENGTH = 300;
+const MAX_SHOWN_LENGTH = 300;
 
 /**
  * Formats a verification for a terminal: each cause of failures with the checks that it affects, checks that could not
@@ -60,7 +60,7 @@ function formatExtent(group: Failure[], checks: Check[]): string {
 
 function formatExample({ pointer, check }: Failure, isVerbose: boolean): string[] {
   const { name, request, response } = check;
-  const maxLength = isVerbose ? Number.POSITIVE_INFINITY : MAX_TEXT_LENGTH;
+  const maxLength = isVerbose ? Number.POSITIVE_INFINITY : MAX_SHOWN_LENGTH;
   const format = (sign: string, text: string | undefined) =>
     text === undefined ? [] : wrap(`    ${sign} ${shorten(compact(text), maxLength)}`, '      ');
   return [

@@ -1,7 +1,7 @@
 import { checkBehaviour } from './behaviour.ts';
 import { type Check, checkOf, failedCheck, missingOperationCheck } from './checks.ts';
 import { declaredResponses } from './declared-responses.ts';
-import { runDredd } from './dredd.ts';
+import { type Result, runDredd } from './dredd.ts';
 import { findMissingOperations, operationIn } from './missing-operations.ts';
 import { prepareWith } from './preparation.ts';
 import type { World } from './world.ts';
@@ -45,27 +45,12 @@ export async function verify(
   const results = await runDredd(servers.world.url, prepare);
   const checked = new Set(results.map(({ transaction }) => transaction.id));
   const notSent = selected.filter(({ id }) => !checked.has(id) && !omitted.has(id));
-  const behaviour = await checkBehaviour(servers.world, isSelected);
-  const missing = new Map(
-    [...findMissingOperations(results)].map(([id, result]) => [id, checkOf(result)]),
-  );
   const attempted = [
     ...results.map(checkOf),
     ...notSent.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
-    ...behaviour,
-  ].filter(({ name }) => !missing.has(operationIn(name)));
-  const blocked = new Map<string, string>();
-  for (const check of attempted) {
-    const { name, missingOperation } = check;
-    if (missingOperation === undefined) continue;
-    blocked.set(name, missingOperation);
-    // An operation that is not selected has no results, so this check shows that it is missing.
-    if (!missing.has(missingOperation)) missing.set(missingOperation, check);
-  }
-  const checks = [
-    ...attempted.filter(({ name }) => !blocked.has(name)),
-    ...[...missing].map(([id, check]) => missingOperationCheck(id, check)),
+    ...(await checkBehaviour(servers.world, isSelected)),
   ];
+  const { checks, missing, blocked } = mergeMissingOperations(attempted, results);
   for (const id of omitted.keys()) if (missing.has(operationIn(id))) omitted.delete(id);
   try {
     await cleanup.disposeAsync();
@@ -73,4 +58,31 @@ export async function verify(
     checks.push(failedCheck('deleteAccount deletes the accounts of this run', error));
   }
   return { checks, omitted, blocked };
+}
+
+/**
+ * Replaces the checks of each operation that the server does not implement with one failed check, and removes the
+ * checks whose data the operation should have created.
+ */
+function mergeMissingOperations(
+  attempted: readonly Check[],
+  results: Result[],
+): { checks: Check[]; missing: Map<string, Check>; blocked: Verification['blocked'] } {
+  const missing = new Map(
+    [...findMissingOperations(results)].map(([id, result]) => [id, checkOf(result)]),
+  );
+  const ofImplemented = attempted.filter(({ name }) => !missing.has(operationIn(name)));
+  const blocked: Verification['blocked'] = new Map();
+  for (const check of ofImplemented) {
+    const { name, missingOperation } = check;
+    if (missingOperation === undefined) continue;
+    blocked.set(name, missingOperation);
+    // An operation that is not selected has no results, so this check shows that it is missing.
+    if (!missing.has(missingOperation)) missing.set(missingOperation, check);
+  }
+  const checks = [
+    ...ofImplemented.filter(({ name }) => !blocked.has(name)),
+    ...[...missing].map(([id, check]) => missingOperationCheck(id, check)),
+  ];
+  return { checks, missing, blocked };
 }

@@ -41,10 +41,11 @@ export function dependenciesOf({ dependencies, optionalDependencies }: LockedPac
 
 /**
  * Returns the path of a package in the nearest `node_modules`, like Node.js.
- * @param from the path of the importing package with a slash at its end, or an empty text for the repository
+ * @param from the path of the importing package with a slash at its end, or an empty string for the repository
  */
 export function resolvePackage(name: string, from: string): string | undefined {
   const path = `${from}node_modules/${name}`;
-  if (locked[path] || from === '') return locked[path] && path;
+  if (locked[path] !== undefined) return path;
+  if (from === '') return undefined;
   return resolvePackage(name, from.slice(0, from.lastIndexOf('node_modules/')));
 }

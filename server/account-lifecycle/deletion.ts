@@ -6,7 +6,7 @@ import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
-import { eraseSome } from './erasure.ts';
+import { eraseBatch } from './erasure.ts';
 
 /** Deletes the caller's account on another thread, because the transaction for a large account takes a long time. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
@@ -66,11 +66,11 @@ async function eraseAccountRows(
   await hideUser(trx, userPk);
   // Maintenance waits until no rows are left to erase.
   await engine.requestPurge(trx);
-  await repeatUntil(performance.now() + maxMs, () => eraseSome(engine, trx));
+  await repeatUntil(performance.now() + maxMs, () => eraseBatch(engine, trx));
 }
 
 /**
- * Deletes a user's participations. Their spaces are moved in the search order later, because that can take a long time.
+ * Deletes a user's participations. Enqueues the spaces for a later update of the search order, which can take long.
  */
 async function endParticipations(trx: DatabaseTransaction, userPk: number): Promise<void> {
   const current = sql`SELECT space_pk FROM participations

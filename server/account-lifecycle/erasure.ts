@@ -3,14 +3,12 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import {
-  eraseSomeMessages,
-  eraseSomeOfSpaces,
-  moveSomeSpaces,
+  eraseBatchOfSpaces,
+  eraseMessageBatch,
+  moveSpaceBatch,
+  ROWS_PER_STATEMENT,
   repeatUntil,
 } from '../spaces/space-deletion.ts';
-
-/** Number of rows that one statement deletes. */
-const ROWS_PER_STATEMENT = 500;
 
 const ERASURE_LIMITS = {
   /** Maximum time that a transaction blocks other writers. */
@@ -34,7 +32,7 @@ export async function eraseDeletedRows(
     let startedAt = performance.now();
     await transact(engine, (trx) => {
       startedAt = performance.now();
-      return repeatUntil(startedAt + maxTransactionMs, () => eraseSome(engine, trx));
+      return repeatUntil(startedAt + maxTransactionMs, () => eraseBatch(engine, trx));
     });
     if (stopping?.aborted || performance.now() > deadline) {
       return !(await hasDeletedRows(engine.db));
@@ -53,16 +51,20 @@ async function hasDeletedRows(db: Database): Promise<boolean> {
   return Boolean(rows[0]?.found);
 }
 
-/** Deletes some rows of deleted spaces and accounts. Returns false if there are none. */
-export async function eraseSome(engine: Engine, trx: DatabaseTransaction): Promise<boolean> {
+/**
+ * Deletes a batch of rows of deleted spaces and accounts. Before that, moves the spaces that deleted accounts have left
+ * to their new places in the search order.
+ * @returns false if nothing is left to do
+ */
+export async function eraseBatch(engine: Engine, trx: DatabaseTransaction): Promise<boolean> {
   return (
-    (await moveSomeSpaces(engine, trx)) ||
-    (await eraseSomeOfSpaces(engine, trx)) ||
-    (await eraseSomeOfUsers(trx))
+    (await moveSpaceBatch(engine, trx)) ||
+    (await eraseBatchOfSpaces(engine, trx)) ||
+    (await eraseBatchOfUsers(trx))
   );
 }
 
-async function eraseSomeOfUsers(trx: DatabaseTransaction): Promise<boolean> {
+async function eraseBatchOfUsers(trx: DatabaseTransaction): Promise<boolean> {
   const user = await trx
     .selectFrom('erased_users')
     .select('user_pk')
@@ -71,14 +73,14 @@ async function eraseSomeOfUsers(trx: DatabaseTransaction): Promise<boolean> {
     .executeTakeFirst();
   if (!user) return false;
   const { user_pk: userPk } = user;
-  if (await eraseSomeMessages(trx, sql`author_pk = ${userPk}`)) return true;
-  if (await eraseSomeAppreciations(trx, userPk)) return true;
-  // Cascades to the queue. There are no other rows left.
+  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`)) return true;
+  if (await eraseAppreciationBatch(trx, userPk)) return true;
+  // Cascades to `erased_users`. There are no other rows left.
   await trx.deleteFrom('users').where('pk', '=', userPk).execute();
   return true;
 }
 
-async function eraseSomeAppreciations(trx: Database, userPk: number): Promise<boolean> {
+async function eraseAppreciationBatch(trx: Database, userPk: number): Promise<boolean> {
   const { numAffectedRows } = await sql`
     DELETE FROM appreciations WHERE (message_pk, user_pk) IN (
       SELECT message_pk, user_pk FROM appreciations

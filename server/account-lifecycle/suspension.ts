@@ -3,6 +3,8 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { indexSpace } from '../search/documents.ts';
 
+// Suspensions are rare, so a conflict with another change of the search index is retried instead of prevented.
+
 /**
  * Suspends an account: ends its sessions, and hides its profile and the spaces that it created. For the operator.
  * Does nothing if it is already suspended.

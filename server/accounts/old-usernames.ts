@@ -1,7 +1,9 @@
 import type { Database } from '../database/engine.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import { DomainError } from '../errors.ts';
 import { usernameSkeleton } from '../text/username-keys.ts';
-import { isReserved, parseUsername } from './username.ts';
+import { isReserved } from './reserved-usernames.ts';
+import { parseUsername } from './username.ts';
 
 /** A username that its owner could not choose today. */
 export interface OldUsername {
@@ -16,6 +18,7 @@ export async function* findOldUsernames(db: Database): AsyncIterable<OldUsername
   const rows = db
     .selectFrom('users')
     .select(['user_id', 'username', 'username_skeleton'])
+    .where(isLiveUser('pk'))
     .orderBy('pk')
     .stream();
   for await (const row of rows) {

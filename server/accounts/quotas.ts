@@ -3,15 +3,16 @@ import type { Action, Quotas } from '../config.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import type { ActionCounts } from '../database/schema.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
+import { quantity } from '../text/quantity.ts';
 
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 24 * HOUR_SECONDS;
 
 /** Describes a limit, for error messages. */
-const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: string) => string>> = {
-  space: (limit) => `An account can create or update at most ${limit} spaces`,
-  message: (limit) => `An account can send at most ${limit} messages`,
-  change: (limit) => `An account can make at most ${limit} changes`,
+const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: number) => string>> = {
+  space: (limit) => `An account can create or update at most ${quantity(limit, 'space')}`,
+  message: (limit) => `An account can send at most ${quantity(limit, 'message')}`,
+  change: (limit) => `An account can make at most ${quantity(limit, 'change')}`,
 };
 
 /**
@@ -51,18 +52,13 @@ export async function countAction(
   const secondsLeft = (beganAt: string, seconds: number) =>
     Math.max(1, Math.ceil(seconds - (now - Date.parse(beganAt)) / 1000));
   const rateExceeded = (limit: number, period: string, seconds: number) =>
-    new RateExceededError(`${DESCRIBE_LIMIT[action](formatCount(limit))} per ${period}.`, seconds);
+    new RateExceededError(`${DESCRIBE_LIMIT[action](limit)} per ${period}.`, seconds);
   if (counts.day_count > perDay) {
     throw rateExceeded(perDay, 'day', secondsLeft(counts.day_began_at, DAY_SECONDS));
   }
   if (counts.hour_count > perHour) {
     throw rateExceeded(perHour, 'hour', secondsLeft(counts.hour_began_at, HOUR_SECONDS));
   }
-}
-
-/** Returns a number with thousands separators. */
-export function formatCount(count: number): string {
-  return count.toLocaleString('en');
 }
 
 /** @param detail the limit, and how to make room */

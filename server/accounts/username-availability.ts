@@ -1,7 +1,7 @@
 import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
-import { assertNotReserved } from './username.ts';
+import { assertNotReserved } from './reserved-usernames.ts';
 
 /**
  * Rejects a username that is reserved, taken, or looks like a taken one.

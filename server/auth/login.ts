@@ -4,10 +4,8 @@ import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
+import { HashReplacedError, retryReplacedHash } from './replaced-hashes.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
-
-/** Each attempt after the first one means that the password or its hash was replaced during the previous attempt. */
-const MAX_ATTEMPTS = 3;
 
 interface LoginResources {
   engine: Engine;
@@ -18,24 +16,19 @@ interface LoginResources {
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
  * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
-export async function login(
+export function login(
   resources: LoginResources,
   email: string,
   password: string,
 ): Promise<OpenedSession> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const session = await attemptLogin(resources, email, password);
-    if (session) return session;
-  }
-  throw credentialsIncorrect();
+  return retryReplacedHash(() => attemptLogin(resources, email, password), credentialsIncorrect);
 }
 
-/** Returns undefined if the stored hash was replaced after it had been verified. */
 async function attemptLogin(
   { engine, quotas }: LoginResources,
   email: string,
   password: string,
-): Promise<OpenedSession | undefined> {
+): Promise<OpenedSession> {
   const account = await engine.db
     .selectFrom('users')
     .select(['pk', 'user_id', 'password_hash'])
@@ -55,11 +48,11 @@ async function attemptLogin(
       .where('password_hash', '=', verifiedHash)
       .returning('suspended_at')
       .executeTakeFirst();
-    if (!updated) return undefined;
+    if (!updated) throw new HashReplacedError();
     if (updated.suspended_at !== null) throw accountSuspended();
     return openSession(trx, account.pk, quotas);
   });
-  return token === undefined ? undefined : { userId: account.user_id, token };
+  return { userId: account.user_id, token };
 }
 
 function accountSuspended(): DomainError {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BucketLocation } from '../config.ts';
 import { OperatorError } from '../errors.ts';
-import { BucketError, openBucket } from './bucket.ts';
+import { type Bucket, BucketError, openBucket } from './bucket.ts';
 import {
   type AvatarStore,
   assertAvatarName,
@@ -49,25 +49,9 @@ export async function openAvatarBucket(
     bucket.put(name, bytes, { contentType: 'image/webp', cacheControl: cacheControlOf(name) });
 
   let isClaimed = false;
-  /**
-   * Marks the bucket, unless it has a marker.
-   * @throws ForeignBucketError if it belongs to another database
-   */
   const claim = async () => {
     isClaimed = false;
-    const readMarker = async () => (await bucket.read(MARKER_KEY))?.bytes.toString().trim();
-    let marker = await readMarker();
-    for (let attempt = 1; marker === undefined && attempt <= MAX_MARKER_ATTEMPTS; attempt += 1) {
-      const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
-      await bucket.create(MARKER_KEY, Buffer.from(`${databaseId}\n`), headers);
-      // Another service may have created it first.
-      marker = await readMarker();
-    }
-    if (marker !== databaseId) {
-      throw new ForeignBucketError(
-        `The avatar bucket ${location.name} belongs to another database, and the services of both would delete each other's avatars. Use another bucket. If this database replaces the other one, stop the other service and delete the object ${MARKER_KEY} from the bucket.`,
-      );
-    }
+    await claimBucket(bucket, location.name, databaseId);
     isClaimed = true;
   };
 
@@ -110,7 +94,8 @@ export async function openAvatarBucket(
 
     async remove(name) {
       assertAvatarName(name);
-      // Databases that were filled from the same export have avatars with the same names.
+      // Databases that were filled from the same export have avatars with the same names. Without a claim, this could
+      // delete an avatar of another database.
       if (!isClaimed) await claim();
       await bucket.remove(name);
     },
@@ -142,6 +127,25 @@ export async function openAvatarBucket(
 
     isUnavailable: (error) => error instanceof BucketError || error instanceof ForeignBucketError,
   };
+}
+
+/**
+ * Marks a bucket with the id of a database, unless it has a marker.
+ * @throws ForeignBucketError if it belongs to another database
+ */
+async function claimBucket(bucket: Bucket, name: string, databaseId: string): Promise<void> {
+  const readMarker = async () => (await bucket.read(MARKER_KEY))?.bytes.toString().trim();
+  let marker = await readMarker();
+  for (let attempt = 1; marker === undefined && attempt <= MAX_MARKER_ATTEMPTS; attempt += 1) {
+    const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
+    await bucket.create(MARKER_KEY, Buffer.from(`${databaseId}\n`), headers);
+    // Another service may have created it first.
+    marker = await readMarker();
+  }
+  if (marker === databaseId) return;
+  throw new ForeignBucketError(
+    `The avatar bucket ${name} belongs to another database, and the services of both would delete each other's avatars. Use another bucket. If this database replaces the other one, stop the other service and delete the object ${MARKER_KEY} from the bucket.`,
+  );
 }
 
 function explain({ message }: BucketError): string {

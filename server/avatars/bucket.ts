@@ -175,7 +175,10 @@ function isTemporary(error: unknown): boolean {
   return code !== undefined || /^(Timeout|Abort)Error$/.test(name);
 }
 
-/** Returns one sentence. A message can be empty (a connection to several addresses) or have several lines. */
+/**
+ * Returns one sentence. A message can have several lines. It is empty if connections to several addresses failed
+ * (`AggregateError`).
+ */
 function reasonOf(error: unknown): string {
   const { name = 'Error', code, message } = error as ServiceError;
   const [line] = (message || code || '').split('\n');

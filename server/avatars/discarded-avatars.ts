@@ -1,4 +1,5 @@
 import type { Database, Engine } from '../database/engine.ts';
+import { quantity } from '../text/quantity.ts';
 import type { AvatarStore } from './store.ts';
 
 // This module must not import sharp, because the maintenance thread imports it, too.
@@ -61,6 +62,9 @@ export async function removeDiscardedAvatars(engine: Engine, avatars: AvatarStor
     await engine.db.deleteFrom('discarded_avatars').where('avatar', 'in', removed).execute();
   }
   if (failures.length > 0) {
-    throw new AggregateError(failures, `${failures.length} avatars could not be removed.`);
+    throw new AggregateError(
+      failures,
+      `${quantity(failures.length, 'avatar')} could not be removed.`,
+    );
   }
 }

@@ -58,7 +58,7 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
   };
 }
 
-/** Writes the default avatar unless it is up to date, so that the service also starts on a full disk. */
+/** Writes the default avatar. Does nothing if it is up to date, so that the service also starts on a full disk. */
 async function putDefault(folder: string): Promise<void> {
   const bytes = await readFile(DEFAULT_AVATAR_URL);
   try {

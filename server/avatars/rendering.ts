@@ -4,7 +4,7 @@ import { limitConcurrency } from '../system/concurrency.ts';
 import { type StrippedImage, stripMetadata } from './metadata.ts';
 
 /** Width and height of every avatar, in pixels. */
-export const AVATAR_EDGE_PIXELS = 512;
+const AVATAR_EDGE_PIXELS = 512;
 
 const MAX_PIXELS = 64_000_000;
 const RENDERING_TIMEOUT_SECONDS = 10;
@@ -40,7 +40,7 @@ export const countWaitingAvatars = limitRendering.countWaiting;
  * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to
  *   `AVATAR_EDGE_PIXELS`, in sRGB, with its transparency
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
- *   megapixels, or not decoded within 10 seconds
+ *   megapixels, or not decoded within 10 seconds; `unavailable` if too many avatars wait to be rendered
  */
 export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
   const image = stripMetadata(file);

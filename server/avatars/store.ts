@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-/** Minimum age of an unused avatar, so that the operator can copy avatars into the store before their users. */
+/**
+ * Minimum age at which an unused avatar is deleted, so that the operator can copy avatars into the store before
+ * importing their users.
+ */
 export const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
 
 /** Builds the URLs of avatars. */

@@ -1,8 +1,8 @@
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
+import { writeOutputFile } from '../command-line/output-file.ts';
 import { configFromEnvironment } from '../config.ts';
 import { assertDatabaseExists, copyDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
-import { writeOutputFile } from './output-file.ts';
 
 const { argument: file } = readArguments('backup');
 

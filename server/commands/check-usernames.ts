@@ -1,5 +1,5 @@
 import { findOldUsernames } from '../accounts/old-usernames.ts';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
@@ -16,6 +16,6 @@ await runProgram(async () => {
   console.log(
     count === 0
       ? 'All usernames follow the current rules.'
-      : `${count} usernames are from before the current rules. They stay valid.`,
+      : `Usernames from before the current rules: ${count}. They stay valid.`,
   );
 });

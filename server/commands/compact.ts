@@ -1,5 +1,5 @@
 import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
 import { compactDatabase, openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';

@@ -1,11 +1,12 @@
 import { deleteSuspendedAccount } from '../account-lifecycle/deletion.ts';
-import { commandLine, readArguments } from '../command-line.ts';
+import { accountNotFound } from '../command-line/account-not-found.ts';
+import { readArguments } from '../command-line/arguments.ts';
+import { removeDiscardedAvatarsNow } from '../command-line/avatar-removal.ts';
+import { commandLine } from '../command-line/help.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { runProgram } from '../process/program.ts';
-import { accountNotFound } from './account-not-found.ts';
-import { removeDiscardedAvatarsNow } from './discarded-avatars.ts';
 
 const { argument: account } = readArguments('delete-account');
 
@@ -20,5 +21,5 @@ await runProgram(async () => {
     );
   }
   await removeDiscardedAvatarsNow(engine, config);
-  console.log(`The account ${account} and everything in it has been deleted.`);
+  console.log(`The account ${account} and everything in it have been deleted.`);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, resolvePort } from '../process/port.ts';
@@ -30,7 +30,7 @@ await runProgram(async () => {
   const config = await configForDemo();
   console.log('Filling a temporary database with sample spaces …');
   await importSample({ dataDir });
-  // `npm run demo` builds it first, if the development dependencies are installed.
+  // `npm run demo` builds the web page first, if the development dependencies are installed.
   const page = fileURLToPath(new URL('../../examples/web/dist/', import.meta.url));
   const webPageFolder = existsSync(join(page, 'index.html')) ? page : null;
   const context = await serve(config, openLog({ logLevel: 'warn' }), {

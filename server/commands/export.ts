@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
+import { writeOutputFile } from '../command-line/output-file.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import {
@@ -11,7 +12,7 @@ import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { runProgram } from '../process/program.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
-import { writeOutputFile } from './output-file.ts';
+import { plural } from '../text/quantity.ts';
 
 /** Minimum number of characters per write, except for the last one. */
 const MIN_CHUNK_LENGTH = 65_536;
@@ -23,7 +24,7 @@ await runProgram(async () => {
   await assertDatabaseExists(config);
   try {
     const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
-    console.error(`${count} records written.`);
+    console.error(`${count} ${plural(count, 'record')} written.`);
   } catch (error) {
     throw await explainDatabaseError(config, error);
   }
@@ -40,7 +41,7 @@ async function exportToFile(file: string, config: Config): Promise<number> {
 }
 
 /**
- * Writes a temporary file first, because the reader of a pipe may pause for hours. Until then, a snapshot would keep
+ * Writes a temporary file first, because the reader of a pipe may pause for hours. During a pause, a snapshot would keep
  * deleted data from being overwritten, and the write-ahead log would grow.
  */
 async function exportToPipe(config: Config): Promise<number> {

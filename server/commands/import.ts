@@ -1,12 +1,13 @@
 import { open } from 'node:fs/promises';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
+import { printable } from '../command-line/printable.ts';
 import { configFromEnvironment } from '../config.ts';
 import { explainDatabaseError, openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
 import { runProgram } from '../process/program.ts';
-import { printable } from './printable.ts';
+import { plural, quantity } from '../text/quantity.ts';
 
 const { argument: file, flags } = readArguments('import');
 
@@ -27,13 +28,18 @@ await runProgram(async () => {
         return listBadLines(lines);
       },
       onLine: (count) => {
-        if (process.stderr.isTTY) process.stderr.write(`\r${count.toLocaleString('en')} lines`);
+        if (process.stderr.isTTY) process.stderr.write(`\r${quantity(count, 'line')}`);
       },
     });
     const seconds = (performance.now() - startedAt) / 1000;
     if (process.stderr.isTTY) process.stderr.write('\r');
     console.log(
-      `${report.added} records added, ${report.unchanged} were there already, ${skipped} bad lines skipped, in ${seconds.toFixed(1)} s.`,
+      [
+        `${report.added} ${plural(report.added, 'record')} added`,
+        `${report.unchanged} ${plural(report.unchanged, 'was', 'were')} there already`,
+        `${skipped} bad ${plural(skipped, 'line')} skipped`,
+        `in ${seconds.toFixed(1)} s.`,
+      ].join(', '),
     );
   } catch (error) {
     if (error instanceof Error && 'syscall' in error) {

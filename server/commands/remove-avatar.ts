@@ -1,10 +1,10 @@
-import { readArguments } from '../command-line.ts';
+import { accountNotFound } from '../command-line/account-not-found.ts';
+import { readArguments } from '../command-line/arguments.ts';
+import { removeDiscardedAvatarsNow } from '../command-line/avatar-removal.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
 import { removeAvatarOf } from '../profile/avatar.ts';
-import { accountNotFound } from './account-not-found.ts';
-import { removeDiscardedAvatarsNow } from './discarded-avatars.ts';
 
 const { argument: account } = readArguments('remove-avatar');
 

@@ -1,4 +1,5 @@
-import { exitWithUsage, readArguments } from '../command-line.ts';
+import { exitWithUsage, readArguments } from '../command-line/arguments.ts';
+import { printable } from '../command-line/printable.ts';
 import { configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { openExistingDatabase } from '../database/open.ts';
@@ -6,7 +7,6 @@ import { OperatorError } from '../errors.ts';
 import type { Position } from '../pagination.ts';
 import { runProgram } from '../process/program.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
-import { printable } from './printable.ts';
 
 /** Number of reports read at once. */
 const BATCH_SIZE = 100;

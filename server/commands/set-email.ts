@@ -1,9 +1,9 @@
 import { setEmail } from '../account-lifecycle/email-change.ts';
-import { readArguments } from '../command-line.ts';
+import { accountNotFound } from '../command-line/account-not-found.ts';
+import { readArguments } from '../command-line/arguments.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { runProgram } from '../process/program.ts';
-import { accountNotFound } from './account-not-found.ts';
 
 const [account = '', newEmail = ''] = readArguments('set-email').positionals;
 

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../account-lifecycle/password-reset.ts';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { verifyAccount } from '../account-lifecycle/verification.ts';
-import { readArguments } from '../command-line.ts';
+import { readArguments } from '../command-line/arguments.ts';
 import { configFromEnvironment } from '../config.ts';
 import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';

@@ -20,12 +20,26 @@ export interface OpenOptions {
   tasksModule?: URL;
   /** How long to wait for another process that has locked the data folder. */
   lockTimeoutMs?: number;
-  /** Called once, before the first wait for the lock. */
-  onLockWait?: () => void;
+  /**
+   * Called while another process holds a lock: once on SQLite, every ten seconds on PostgreSQL.
+   * @param message what this process waits for, for the log
+   */
+  onLockWait?: (message: string) => void;
+  /** Work before the database is used, such as a rebuild of the search index. Has no time limits. */
+  prepare?: (engine: Engine) => Promise<void>;
+  stopDeadline?: StopDeadline;
   /** Called when the read replica becomes unusable: once, until the replica is usable again. */
   onReplicaUnusable?: (cause: unknown) => void;
   /** Called when it is usable again. */
   onReplicaUsable?: () => void;
+}
+
+/** The time by which a stopping process must be done with a database server. A file needs no such limit. */
+export interface StopDeadline {
+  /** When it is aborted, pending and later queries fail. */
+  signal: AbortSignal;
+  /** Called if queries or tasks were pending then. */
+  onMissed(): void;
 }
 
 /** A kind of database. For the functions, see `open.ts`. */
@@ -40,5 +54,6 @@ export interface DatabaseKind {
   openRateLimitStore(
     location: Location,
     onReset: (error: unknown) => void,
+    stopDeadline?: StopDeadline,
   ): Promise<RateLimitStore>;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Engine } from './engine.ts';
-import type { DatabaseKind, Location, OpenOptions } from './kind.ts';
+import type { DatabaseKind, Location, OpenOptions, StopDeadline } from './kind.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
 import { isMarkedAsCopy } from './sqlite/copy-mark.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
@@ -87,6 +87,7 @@ export async function explainDatabaseError(location: Location, error: unknown): 
 export async function openRateLimitStore(
   location: Location,
   onReset: (error: unknown) => void,
+  stopDeadline?: StopDeadline,
 ): Promise<RateLimitStore> {
-  return (await kindOf(location)).openRateLimitStore(location, onReset);
+  return (await kindOf(location)).openRateLimitStore(location, onReset, stopDeadline);
 }

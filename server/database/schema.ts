@@ -42,7 +42,7 @@ export interface Users {
   username_skeleton: string;
   email: string;
   email_key: string;
-  /** Argon2id in PHC form; null for an imported account without a password. */
+  /** Argon2 hash in PHC form; null for an imported account without a password. */
   password_hash: string | null;
   bio: string;
   /** File name in the avatar store; null for the default avatar. */
@@ -85,7 +85,7 @@ export interface Participations {
   user_pk: number;
   joined_at: string;
   left_at: string | null;
-  /** Set together with `left_at` if the space's creator removed the user, who then cannot join again. */
+  /** Set if the space's creator removed the user, who then cannot join again. `left_at` is then set, too, or earlier. */
   removed_at: string | null;
 }
 

@@ -67,8 +67,8 @@ export interface WordIndex {
   /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
-   * Merges the whole index in one step, for fast searches after many additions. Otherwise maintenance merges it in
-   * small steps.
+   * Merges the index in one step, for fast searches after many additions. On SQLite, maintenance otherwise merges it in
+   * small steps. On PostgreSQL, this merges only recent changes, and maintenance calls it, too.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

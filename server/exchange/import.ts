@@ -4,6 +4,7 @@ import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { indexQueuedSpaces } from '../search/index-queue.ts';
 import { updateSearchIndex } from '../search/rebuild.ts';
+import { quantity } from '../text/quantity.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { addAppreciations, addMessages } from './import-messages.ts';
 import { addParticipants } from './import-participants.ts';
@@ -19,7 +20,7 @@ export class ImportError extends Error {
   readonly report: ImportReport;
 
   constructor(report: ImportReport) {
-    super(`${report.bad.length} bad lines; nothing was imported`);
+    super(`${quantity(report.bad.length, 'bad line')}; nothing was imported`);
     this.report = report;
   }
 }
@@ -97,18 +98,14 @@ async function addBatches(
 
 /** Adds the records of a batch unless they exist. Adds its bad lines to the report in line order. */
 async function addBatch(run: ImportRun, { records, bad }: Batch): Promise<void> {
-  const { report } = run;
-  // Collected separately, because only the bad lines of this batch must be sorted.
-  const earlier = report.bad;
-  report.bad = bad;
   await addUsers(run, records.user);
   await addSpaces(run, records.space);
   await addParticipants(run, records.participant);
   await addMessages(run, records.message);
   await addAppreciations(run, records.appreciation);
-  bad.sort((a, b) => a.line - b.line);
-  earlier.push(...bad);
-  report.bad = earlier;
+  run.report.bad.push(...bad);
+  // The lines of earlier batches come first and are already sorted.
+  run.report.bad.sort((a, b) => a.line - b.line);
 }
 
 /** Counts the participants of all spaces that the import has enqueued for indexing. */

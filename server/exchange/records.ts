@@ -194,7 +194,6 @@ export function parseRecord(line: string): ExchangeRecord {
     throw new BadLineError('is not JSON');
   }
   const validate = validatorOf(value);
-  if (!validate) throw new BadLineError(`has a type other than ${Object.keys(schemas).join(', ')}`);
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra: string | undefined = error?.params.additionalProperty;
@@ -214,8 +213,18 @@ export function parseRecord(line: string): ExchangeRecord {
   return value as ExchangeRecord;
 }
 
-function validatorOf(value: unknown): ValidateFunction | undefined {
-  if (typeof value !== 'object' || value === null || !('type' in value)) return undefined;
+/**
+ * Returns the validator for the type of a record.
+ * @throws BadLineError if the value is not an object with a known type
+ */
+function validatorOf(value: unknown): ValidateFunction {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new BadLineError('is not a JSON object');
+  }
+  if (!('type' in value)) throw new BadLineError("the record must have required property 'type'");
   const { type } = value;
-  return typeof type === 'string' && Object.hasOwn(validators, type) ? validators[type] : undefined;
+  const validate =
+    typeof type === 'string' && Object.hasOwn(validators, type) ? validators[type] : undefined;
+  if (!validate) throw new BadLineError(`has a type other than ${Object.keys(schemas).join(', ')}`);
+  return validate;
 }

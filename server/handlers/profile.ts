@@ -91,7 +91,7 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
       await housekeeping.removeDiscardedAvatars();
       return reply
         .code(200)
-        .send({ message: 'Your account and everything in it has been deleted.' });
+        .send({ message: 'Your account and everything in it have been deleted.' });
     },
   };
 }

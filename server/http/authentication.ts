@@ -14,7 +14,7 @@ declare module 'fastify' {
 /**
  * Returns the hook that authenticates requests according to the `security` of the operation in the contract.
  *
- * It rejects an invalid token even if the operation does not require one.
+ * If authentication is optional, an invalid token is still rejected. Operations without authentication ignore tokens.
  * @throws DomainError `unauthenticated`
  */
 export function authenticate(

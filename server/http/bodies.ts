@@ -15,15 +15,16 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
   );
-  // Ignores the bodies of operations without one. `checkBody` rejects other types for all other operations. Problem
-  // documents are listed because fastify-openapi-glue warns about types of the contract without a parser.
+  // Ignores bodies sent to operations without a request body. `checkBody` rejects other types for all other operations.
+  // Problem documents are listed because fastify-openapi-glue warns about types of the contract without a parser.
   app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
 }
 
 /**
- * Returns the hook that rejects requests without a required body, or with a body of an unsupported type.
+ * Returns the hook that rejects requests without a required body, or with a body of an unsupported type or size.
  *
- * It runs before the body is read. Without it, Fastify would call the handler without validation in both cases.
+ * It runs before the body is read. Without it, Fastify would call the handler without validation if the body is missing
+ * or has an unsupported type.
  */
 export function checkBody(operation: Operation): onRequestHookHandler {
   return ({ raw: { headers } }, _reply, done) => {

@@ -1,27 +1,34 @@
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, type KeyObject } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Position } from '../pagination.ts';
 import { HttpProblem } from './problems.ts';
 
 /** Increase it when the meaning of a position changes. Cursors of older versions are then rejected. */
-const VERSION = 3;
+const VERSION = 4;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const AUTH_TAG_BYTES = 16;
 /** Content is padded, because the length of a cursor would otherwise reveal the number of digits of internal keys. */
-const CONTENT_BLOCK_BYTES = 64;
+const CONTENT_BLOCK_BYTES = 128;
+/**
+ * Longer positions are compressed: the position of a search with many similar words would otherwise be too long for a
+ * URL. Shorter ones are not, because compression takes longer than all other steps of sealing a cursor.
+ */
+const MAX_UNCOMPRESSED_BYTES = 255;
+/** The first byte of the content. */
+const UNCOMPRESSED = 0;
+const COMPRESSED = 1;
 
 /**
  * Encrypts a position as an opaque cursor for clients. Positions contain internal keys, which clients must not see.
  *
  * The cursor is authenticated and bound to its list, so clients can neither change it nor use it for another list.
  * Equal positions have equal cursors in all processes.
- * @param key  the secret key, 32 bytes
+ * @param key  secret, 32 bytes; as a KeyObject, because Node.js would otherwise create one for each use
  * @param list identifies the list: the operation and all parameters that select and order its items
  */
-export function sealCursor(key: Uint8Array, list: string, position: Position): string {
-  // Compressed, because the position of a search with many similar words would otherwise be too long for a URL.
-  const content = padToBlocks(deflateRawSync(JSON.stringify(position)));
+export function sealCursor(key: KeyObject, list: string, position: Position): string {
+  const content = encode(position);
   const aad = associatedData(list);
   // Derived from the plaintext and the associated data, because GCM is insecure if two plaintexts share an IV.
   const iv = createHmac('sha256', key).update(aad).update(content).digest().subarray(0, IV_BYTES);
@@ -34,7 +41,7 @@ export function sealCursor(key: Uint8Array, list: string, position: Position): s
  * Returns the position in a cursor that `sealCursor` returned for the same key and list.
  * @throws HttpProblem `invalid_cursor`
  */
-export function openCursor(key: Uint8Array, list: string, cursor: string): Position {
+export function openCursor(key: KeyObject, list: string, cursor: string): Position {
   const bytes = Buffer.from(cursor, 'base64url');
   // The comparison rejects other spellings of a cursor: the decoder ignores characters that are not base64url.
   if (bytes.length <= IV_BYTES + AUTH_TAG_BYTES || bytes.toString('base64url') !== cursor) {
@@ -45,16 +52,27 @@ export function openCursor(key: Uint8Array, list: string, cursor: string): Posit
     .setAuthTag(bytes.subarray(-AUTH_TAG_BYTES));
   const content = decipher.update(bytes.subarray(IV_BYTES, -AUTH_TAG_BYTES));
   try {
-    return JSON.parse(inflateRawSync(Buffer.concat([content, decipher.final()])).toString());
+    return decode(Buffer.concat([content, decipher.final()]));
   } catch (cause) {
     throw Object.assign(invalidCursor(), { cause });
   }
 }
 
-/** Appends zero bytes, which `inflateRawSync` ignores. */
-function padToBlocks(content: Buffer): Buffer {
-  const blocks = Math.ceil(content.length / CONTENT_BLOCK_BYTES);
-  return Buffer.concat([content], blocks * CONTENT_BLOCK_BYTES);
+function encode(position: Position): Buffer {
+  const json = Buffer.from(JSON.stringify(position));
+  const isLong = json.length > MAX_UNCOMPRESSED_BYTES;
+  const data = isLong ? deflateRawSync(json) : json;
+  const blocks = Math.ceil((1 + data.length) / CONTENT_BLOCK_BYTES);
+  // Neither JSON.parse nor inflateRawSync minds spaces after the data.
+  const content = Buffer.alloc(blocks * CONTENT_BLOCK_BYTES, ' ');
+  content[0] = isLong ? COMPRESSED : UNCOMPRESSED;
+  content.set(data, 1);
+  return content;
+}
+
+function decode(content: Buffer): Position {
+  const data = content.subarray(1);
+  return JSON.parse((content[0] === COMPRESSED ? inflateRawSync(data) : data).toString());
 }
 
 /** Returns the data that a cursor authenticates but does not contain. */

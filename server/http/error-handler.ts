@@ -28,7 +28,8 @@ export function errorHandler({
   outageLog,
 }: Pick<Context, 'engine' | 'avatars' | 'outageLog'>): ErrorHandler {
   const findUnavailable = (error: unknown): Resource | undefined => {
-    // Fastify's error about a body that a client stopped sending has the code of a lost connection, and a status.
+    // If a client stops sending its body, the error has a status and the code ECONNRESET, like a lost connection to the
+    // database.
     if ((error as Partial<FastifyError>).statusCode === 400) return undefined;
     if (engine.isUnavailable(error)) return 'database';
     return avatars.isUnavailable(error) ? 'avatar storage' : undefined;

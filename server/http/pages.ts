@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.ts';
 import type { PageRequest, Position } from '../pagination.ts';
@@ -8,7 +9,7 @@ const DEFAULT_LIMIT = 20;
 /** The parts of the context that pagination uses. */
 interface PageContext {
   config: Pick<Config, 'publicUrl'>;
-  cursorKey: Uint8Array;
+  cursorKey: KeyObject;
 }
 
 /**

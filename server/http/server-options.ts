@@ -20,7 +20,8 @@ export function serverOptions(
     // Ignores request ids from clients, because they need not be unique.
     genReqId: () => randomUUID(),
     rewriteUrl: (request: IncomingMessage) => {
-      // Removes the scheme and host of a target in absolute form, so that no response refers to a host of the sender.
+      // Removes the scheme and host of a target in absolute form, so that no response contains a host that the client
+      // has chosen.
       const url = request.url?.replace(/^https?:\/\/[^/?#]*\/?/i, '/') ?? '/';
       return escapeMalformedPath(request, url);
     },

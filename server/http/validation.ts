@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type Options } from 'ajv';
 import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
 import { EMAIL_PATTERN } from '../accounts/email.ts';
 import type { Pointer } from '../errors.ts';
+import { quantity } from '../text/quantity.ts';
 import { escapePointer } from '../text/storable.ts';
 import { isPercentEncodedUtf8, malformedQuery } from './percent-encoding.ts';
 import { type HttpProblem, invalidValues } from './problems.ts';
@@ -88,10 +89,6 @@ const TYPE_NAMES: Record<string, string> = {
   array: 'an array',
   object: 'an object',
 };
-
-function quantity(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
-}
 
 /**
  * Rejects query strings that are not percent-encoded UTF-8. Fastify would pass on malformed parts undecoded.

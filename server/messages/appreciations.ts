@@ -3,7 +3,7 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import type { Stores, WriteResources } from '../stores.ts';
+import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { findMessage, readMessage } from './messages.ts';
 
 /**
@@ -11,7 +11,7 @@ import { findMessage, readMessage } from './messages.ts';
  * @throws DomainError `message_not_found`, `own_message`, `too_many_requests`
  */
 export async function appreciate(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
@@ -41,7 +41,7 @@ export async function appreciate(
  * @throws DomainError `message_not_found`
  */
 export async function withdrawAppreciation(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller,
   messageId: string,
 ): Promise<Message> {

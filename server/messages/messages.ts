@@ -9,8 +9,8 @@ import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
-import type { Stores, WriteResources } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
@@ -20,7 +20,7 @@ import { summarizeUser } from '../users/user-summary.ts';
  * @throws DomainError `space_not_found`
  */
 export async function listMessages(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller | null,
   spaceId: string,
   { limit, position }: PageRequest,
@@ -46,7 +46,7 @@ export async function listMessages(
  * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
   text: string,

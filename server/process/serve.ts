@@ -8,6 +8,7 @@ import { logStart } from './log.ts';
 import { explainListenError } from './port.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
+import { ProcessStopDeadline } from './stop-deadline.ts';
 
 /**
  * Starts the server in this process. On a stop signal, it finishes pending requests and exits.
@@ -20,7 +21,8 @@ export async function serve(
   { runsMaintenance, demo }: { runsMaintenance: boolean; demo?: DemoOptions },
 ): Promise<Context> {
   if (runsMaintenance) logStart(config, log);
-  const open = () => openContext(config, log, { runsMaintenance });
+  const stopDeadline = new ProcessStopDeadline(log);
+  const open = () => openContext(config, log, { runsMaintenance, stopDeadline });
   // The supervisor has migrated the database before it starts workers, so they open it quickly.
   const context = runsMaintenance ? await respondWhileStarting(config, open) : await open();
   const app = await buildApp(context, TIME_LIMITS, demo);
@@ -40,10 +42,11 @@ export async function serve(
 
   stopOnSignal(async (signal) => {
     if (runsMaintenance) log.info({ signal }, 'stopping');
+    stopDeadline.start(config);
     await app.close();
     await context[Symbol.asyncDispose]();
     if (runsMaintenance) log.info('stopped');
-    return 0;
+    return stopDeadline.exitCode;
   });
   return context;
 }

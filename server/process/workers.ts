@@ -10,6 +10,7 @@ import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
+import { ProcessStopDeadline } from './stop-deadline.ts';
 
 /** A worker that exits within this time after its start is replaced after a delay of the same length. */
 const RESTART_DELAY_MS = 1_000;
@@ -37,9 +38,10 @@ export function notifyReady(): void {
  */
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
   logStart(config, log);
+  const stopDeadline = new ProcessStopDeadline(log);
   const engine = await respondWhileStarting(config, async () => {
     await using opened = new AsyncDisposableStack();
-    const database = opened.use(await openMaintainedDatabase(config, log));
+    const database = opened.use(await openMaintainedDatabase(config, log, stopDeadline));
     // Each worker opens the store, too. Here, a wrong setting is reported once.
     await openAvatars(config, database, log);
     // Keeps the database open.
@@ -85,22 +87,31 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
     const running = Object.values(cluster.workers ?? {})
       .filter((worker) => worker !== undefined)
       .filter((worker) => !worker.isDead());
-    const signals = await Promise.all(running.map((worker) => stopWorker(worker, config)));
+    stopDeadline.start(config);
+    const codes = await Promise.all(running.map((worker) => stopWorker(worker, config, log)));
     await engine.close();
     log.info('stopped');
-    return signals.includes('SIGKILL') ? 1 : 0;
+    return Math.max(stopDeadline.exitCode, ...codes);
   });
 }
 
 /**
  * Stops a worker, and kills it if it hangs.
- * @returns the signal that ended it; null if it exited by itself
+ * @returns 0 if it has stopped normally, and otherwise 1
  */
-async function stopWorker(worker: Worker, { drainSeconds }: Config): Promise<string | null> {
+async function stopWorker(
+  worker: Worker,
+  { drainSeconds }: Config,
+  log: FastifyBaseLogger,
+): Promise<0 | 1> {
   const timeoutMs = drainSeconds * 1000 + TIME_LIMITS.closeTimeoutMs + STOP_MARGIN_MS;
-  const timer = setTimeout(() => worker.process.kill('SIGKILL'), timeoutMs);
+  const timer = setTimeout(() => {
+    log.error({ worker: worker.process.pid }, 'worker did not stop in time, killing it');
+    worker.process.kill('SIGKILL');
+  }, timeoutMs);
   worker.process.kill('SIGTERM');
-  const [, signal] = await once(worker, 'exit');
+  const [code, exitSignal] = await once(worker, 'exit');
   clearTimeout(timer);
-  return signal;
+  // The signal ends a worker that has not started to serve.
+  return code === 0 || exitSignal === 'SIGTERM' ? 0 : 1;
 }

@@ -12,8 +12,8 @@ import { type Caller, listSessions, requireSession } from '../auth/sessions.ts';
 import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
+import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
-import type { Stores } from '../stores.ts';
 import { readProfile } from './profile.ts';
 
 /** Number of rows read at once. Bounds the memory and the uninterrupted time of a download. */
@@ -28,15 +28,15 @@ const BATCH_SIZE = 50;
  *   text of a deleted account is never complete
  */
 export async function readAccountData(
-  stores: Stores,
+  resources: AvatarResources,
   caller: Caller,
   lifetimes: SessionLifetimes,
 ): Promise<AsyncIterator<string>> {
-  const { engine } = stores;
-  const account = await readProfile(stores, caller);
+  const { engine } = resources;
+  const account = await readProfile(resources, caller);
   const lists: Lists = {
     sessions: readPages((request) => listSessions(engine, caller, lifetimes, request)),
-    spaces: readPages((request) => listOwnSpaces(stores, caller, request)),
+    spaces: readPages((request) => listOwnSpaces(resources, caller, request)),
     participations: readPages((request) => listAllParticipations(engine, caller, request)),
     messages: readPages((request) => listOwnMessages(engine, caller, request)),
     appreciations: readPages((request) => listAppreciations(engine, caller, request)),
@@ -78,7 +78,7 @@ async function* readPages<T>(
 }
 
 async function listOwnSpaces(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller,
   { limit, position = [0] }: PageRequest,
 ): Promise<Page<Space>> {

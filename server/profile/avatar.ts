@@ -5,7 +5,7 @@ import { renderAvatar } from '../avatars/rendering.ts';
 import { type AvatarStore, newAvatarName } from '../avatars/store.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import { overloaded } from '../system/concurrency.ts';
 
 /**
@@ -21,7 +21,8 @@ const CHANGE_TIMEOUT_MS = 60 * 60 * 1000;
  * After a failure in between, housekeeping removes the file.
  * @param file a JPEG, PNG, WebP or GIF
  * @returns the avatar's URL
- * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`; `unavailable` if it took more than an hour
+ * @throws DomainError `avatar_type_unsupported`, `avatar_undecodable`; `unavailable` if too many avatars wait to be
+ *   rendered, or if the change took more than an hour
  */
 export async function changeAvatar(
   { engine, avatars }: { engine: Engine; avatars: AvatarStore },
@@ -56,7 +57,10 @@ export async function changeAvatar(
 }
 
 /** Restores the caller's default avatar and returns its URL. */
-export async function removeAvatar({ engine, avatars }: Stores, caller: Caller): Promise<string> {
+export async function removeAvatar(
+  { engine, avatars }: AvatarResources,
+  caller: Caller,
+): Promise<string> {
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await replaceAvatar(trx, caller, null);
@@ -65,7 +69,7 @@ export async function removeAvatar({ engine, avatars }: Stores, caller: Caller):
 }
 
 /**
- * Restores the default avatar of any account. For the operator, who must then call `removeDiscardedAvatars`.
+ * Restores the default avatar of any account. For the operator. Call `removeDiscardedAvatars` afterwards.
  * @param account an email address or a user id
  * @returns whether the account exists
  */

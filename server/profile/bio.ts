@@ -2,14 +2,14 @@ import { parseBio } from '../accounts/bio.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { transact } from '../database/transaction.ts';
-import type { WriteResources } from '../stores.ts';
+import type { QuotaResources } from '../resources.ts';
 
 /**
  * Replaces the caller's bio.
  * @throws DomainError `bio_invalid`, `too_many_requests`
  */
 export async function changeBio(
-  { engine, quotas }: WriteResources,
+  { engine, quotas }: QuotaResources,
   caller: Caller,
   text: string,
 ): Promise<void> {

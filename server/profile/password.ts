@@ -1,12 +1,10 @@
 import { checkNewPassword } from '../accounts/password.ts';
 import { hashPassword, verifyPassword } from '../auth/password-hashing.ts';
+import { HashReplacedError, retryReplacedHash } from '../auth/replaced-hashes.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-
-/** Each attempt after the first one means that the password or its hash was replaced during the previous attempt. */
-const MAX_ATTEMPTS = 3;
 
 /**
  * Changes the caller's password and ends all their other sessions.
@@ -19,19 +17,18 @@ export async function changePassword(
   currentPassword: string,
   newPassword: string,
 ): Promise<void> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    if (await attemptChange(engine, caller, currentPassword, newPassword)) return;
-  }
-  throw currentPasswordIncorrect();
+  await retryReplacedHash(
+    () => attemptChange(engine, caller, currentPassword, newPassword),
+    currentPasswordIncorrect,
+  );
 }
 
-/** Returns false if the stored hash was replaced after it had been verified. */
 async function attemptChange(
   engine: Engine,
   caller: Caller,
   currentPassword: string,
   newPassword: string,
-): Promise<boolean> {
+): Promise<void> {
   const account = await engine.db
     .selectFrom('users')
     .select(['username', 'email', 'password_hash'])
@@ -43,7 +40,7 @@ async function attemptChange(
   if (!(await verifyPassword(verifiedHash, currentPassword))) throw currentPasswordIncorrect();
 
   const password_hash = await hashPassword(newPassword);
-  return transact(engine, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     // The password may have been changed concurrently, or a login may have rehashed it.
     const { numUpdatedRows } = await trx
@@ -52,13 +49,12 @@ async function attemptChange(
       .where('pk', '=', caller.userPk)
       .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
-    if (numUpdatedRows === 0n) return false;
+    if (numUpdatedRows === 0n) throw new HashReplacedError();
     await trx
       .deleteFrom('sessions')
       .where('user_pk', '=', caller.userPk)
       .where('pk', '<>', caller.sessionPk)
       .execute();
-    return true;
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Profile } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import { DomainError } from '../errors.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import { readStats } from './stats.ts';
 
 /**
@@ -9,7 +9,7 @@ import { readStats } from './stats.ts';
  * @throws DomainError `unauthenticated` if the account has just been deleted
  */
 export async function readProfile(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   { userPk }: Caller,
 ): Promise<Profile> {
   const row = await engine.db

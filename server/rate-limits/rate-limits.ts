@@ -1,5 +1,6 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, type KeyObject } from 'node:crypto';
 import type { Action, Config } from '../config.ts';
+import type { StopDeadline } from '../database/kind.ts';
 import { openRateLimitStore } from '../database/open.ts';
 import {
   createLoginDelays,
@@ -63,10 +64,18 @@ const NO_LIMITS: RateLimits = {
  */
 export async function openRateLimits(
   { dataDir, databaseUrl, quotas: { rates } }: Pick<Config, 'dataDir' | 'databaseUrl' | 'quotas'>,
-  { secretKey, onReset }: { secretKey: Uint8Array; onReset: (error: unknown) => void },
+  {
+    secretKey,
+    onReset,
+    stopDeadline,
+  }: {
+    secretKey: KeyObject;
+    onReset: (error: unknown) => void;
+    stopDeadline?: StopDeadline | undefined;
+  },
 ): Promise<RateLimits> {
   if (rates === null) return NO_LIMITS;
-  const store = await openRateLimitStore({ dataDir, databaseUrl }, onReset);
+  const store = await openRateLimitStore({ dataDir, databaseUrl }, onReset, stopDeadline);
   // With a secret key, so that guessing cannot reveal the addresses of deleted accounts in the store.
   const hashOf = (key: string) => createHmac('sha256', secretKey).update(key).digest('base64url');
   const open = async (

@@ -7,8 +7,8 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
-import type { WriteResources } from '../stores.ts';
 import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 
 /** Maximum number of open reports of one user, so that one user cannot flood the operator. */
@@ -19,7 +19,7 @@ const MAX_OPEN_REPORTS = 20;
  * @throws DomainError `invalid_request`, `space_not_found`, `too_many_reports`, `too_many_requests`
  */
 export async function reportSpace(
-  { engine, quotas }: WriteResources,
+  { engine, quotas }: QuotaResources,
   caller: Caller,
   spaceId: string,
   reason: string,
@@ -38,7 +38,7 @@ export async function reportSpace(
  * @throws DomainError `invalid_request`, `message_not_found`, `too_many_reports`, `too_many_requests`
  */
 export async function reportMessage(
-  { engine, quotas }: WriteResources,
+  { engine, quotas }: QuotaResources,
   caller: Caller,
   messageId: string,
   reason: string,

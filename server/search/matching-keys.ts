@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import type { WordQuery, WordReader } from '../database/word-index.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { slicesAfter } from './slices.ts';
@@ -18,7 +18,7 @@ const SLICED_ENTRY_COST = 2;
 
 /** The state that all statements of a search share. */
 export interface KeySearch {
-  stores: Stores;
+  resources: AvatarResources;
   /** All queries use it. */
   db: Database;
   dictionary: Dictionary;
@@ -91,7 +91,7 @@ const selectMaxSpacePk = prepareRead({}, ({ db }) =>
 );
 
 /** Returns the `pk` of the newest public space; 0 if there is none. */
-async function readMaxSpacePk({ stores, db }: KeySearch): Promise<number> {
-  const [row] = await selectMaxSpacePk(stores.engine, {}, db);
+async function readMaxSpacePk({ resources, db }: KeySearch): Promise<number> {
+  const [row] = await selectMaxSpacePk(resources.engine, {}, db);
   return row?.pk ?? 0;
 }

@@ -66,8 +66,8 @@ function findFirstKey(
   search: ListSearch,
   alternatives: Alternatives,
 ): Promise<FoundKeys | undefined> {
-  const { stores, db } = search;
+  const { resources, db } = search;
   const { pattern } = alternativesMatcher(alternatives);
-  const reader = stores.engine.wordIndex.openReader(db, []);
+  const reader = resources.engine.wordIndex.openReader(db, []);
   return findKeys(search, reader, { pattern, scope: 'all' }, { after: -1, limit: 1 });
 }

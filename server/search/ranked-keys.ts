@@ -46,7 +46,7 @@ export class RankedKeys {
     const except: WordQuery['except'] = mustVerify ? [] : [{ pattern, scope: 'title' }];
     this.#others = openStream({ pattern, scope: 'all', except }, 0, after);
     this.#canOmitTitles = after === -Infinity && !mustVerify;
-    this.#reader = search.stores.engine.wordIndex.openReader(
+    this.#reader = search.resources.engine.wordIndex.openReader(
       search.db,
       this.#streams.map(({ query, reached }) => ({ query, after: reached })),
     );

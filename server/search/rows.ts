@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
 import { prepareRead, prepareReadMany } from '../database/prepared.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
 /** A search result, with the columns that decide whether it belongs to a page. */
@@ -15,7 +15,7 @@ export interface FoundRow {
 
 /** Returns the spaces with this title key and a key greater than `after`, in the order of their keys. */
 export async function readRowsByTitle(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   db: Database,
   titleKey: string,
   after: number,
@@ -35,7 +35,7 @@ const readByTitle = prepareRead(
 
 /** Returns the spaces with these keys, by key. Missing spaces are omitted. */
 export async function readRows(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   db: Database,
   keys: readonly number[],
 ): Promise<Map<number, FoundRow>> {

@@ -1,12 +1,12 @@
 import type { Database } from '../database/engine.ts';
 import type { PageRequest } from '../pagination.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { getCachedResponse, type SearchResponse, type SearchState } from './search-state.ts';
 import { searchTag } from './tag-search.ts';
 import { searchText, type TextPage, type TextQuery } from './text-search.ts';
 
-export interface SearchContext extends Stores {
+export interface SearchContext extends AvatarResources {
   search: SearchState;
   metrics: {
     timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
@@ -50,7 +50,14 @@ function searchWithCache(
       const { items, ...rest } = await engine.readOnReplica(revision, (db) =>
         search(revision, dictionary, db),
       );
-      return { body: Buffer.from(`[${items.join(',')}]`), ...rest };
+      return { body: toUnpooledBuffer(`[${items.join(',')}]`), ...rest };
     }),
   );
+}
+
+/** Slices of Node.js' buffer pool would keep all 64 KiB of the pool in memory for as long as one of them is cached. */
+function toUnpooledBuffer(text: string): Buffer {
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  buffer.write(text);
+  return buffer;
 }

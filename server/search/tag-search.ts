@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
 import { prepareRead } from '../database/prepared.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import { tagKey } from '../text/words/fold.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
@@ -21,7 +21,7 @@ type TagPosition = readonly [lastKey: number, firstRevision: number];
  * @param revision the current revision
  */
 export async function searchTag(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   tag: string,
   revision: number,
   { limit, position }: PageRequest,

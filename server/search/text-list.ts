@@ -35,7 +35,7 @@ export interface ListSearch extends KeySearch {
   typed: Matcher;
   /** Empty if there is none. */
   otherQuery: Alternatives;
-  /** All matches of the query as typed, by `space_pk`, which the other query leaves out. Fewer than 10. */
+  /** The `space_pk` of every match of the query as typed. The other query leaves them out. Fewer than 10. */
   typedSpaces: readonly number[];
 }
 
@@ -100,7 +100,7 @@ export function probableText(query: Alternatives): string {
 }
 
 async function readExactTitles(
-  { stores, db, firstRevision, typedSpaces, budget }: ListSearch,
+  { resources, db, firstRevision, typedSpaces, budget }: ListSearch,
   section: number,
   titleKeys: readonly string[],
   after: number,
@@ -111,7 +111,7 @@ async function readExactTitles(
   const omitted = section === OTHER_EXACT_TITLE ? typedSpaces : [];
   const limit = maxHits + omitted.length + (after === -Infinity ? 0 : budget.rejectedRows);
   const read = await Promise.all(
-    titleKeys.map((key) => readRowsByTitle(stores, db, key, Math.max(-1, after), limit)),
+    titleKeys.map((key) => readRowsByTitle(resources, db, key, Math.max(-1, after), limit)),
   );
   const rows = read
     .flat()
@@ -134,7 +134,7 @@ async function readMatches(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const { stores, db, budget, titleKeys, firstRevision } = search;
+  const { resources, db, budget, titleKeys, firstRevision } = search;
   const rankedKeys = new RankedKeys(search, matcher, after);
   const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
   const exactTitles =
@@ -157,7 +157,7 @@ async function readMatches(
       continue;
     }
     const rows = await readRows(
-      stores,
+      resources,
       db,
       candidates.map(({ key }) => key),
     );

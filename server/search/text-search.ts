@@ -1,6 +1,6 @@
 import type { Database } from '../database/engine.ts';
 import type { Page, PageRequest } from '../pagination.ts';
-import type { Stores } from '../stores.ts';
+import type { AvatarResources } from '../resources.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { newBudget } from './budget.ts';
@@ -62,12 +62,12 @@ interface Search extends ListSearch {
  * @param revision the current revision
  */
 export async function searchText(
-  stores: Stores,
+  resources: AvatarResources,
   dictionary: Dictionary,
   { query, asTyped }: TextQuery,
   revision: number,
   { limit, position }: PageRequest,
-  db: Database = stores.engine.db,
+  db: Database = resources.engine.db,
 ): Promise<TextPage> {
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
@@ -84,7 +84,7 @@ export async function searchText(
     (position as TextPosition | undefined) ?? first;
   const variants: Variants = { joins, inflections };
   const search: Search = {
-    stores,
+    resources,
     db,
     dictionary,
     words,

@@ -7,8 +7,8 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 import { transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { moveSpace } from '../search/documents.ts';
-import type { Stores, WriteResources } from '../stores.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace, describeSpaces } from './describe-spaces.ts';
 import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
@@ -21,7 +21,7 @@ import { assertParticipationQuota } from './space-quotas.ts';
  *   `quota_exceeded`, `too_many_requests`
  */
 export async function joinSpace(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
   invitationCode: string | undefined,
@@ -122,7 +122,7 @@ export async function changeParticipantCount(
 
 /** Returns a page of the caller's participations, the most recent first. */
 export async function listParticipations(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller,
   { limit, position }: PageRequest,
 ): Promise<Page<Participation>> {
@@ -156,7 +156,7 @@ export async function listParticipations(
  * @throws DomainError `space_not_found`
  */
 export async function listParticipants(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller,
   spaceId: string,
   { limit, position }: PageRequest,

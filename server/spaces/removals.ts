@@ -6,7 +6,7 @@ import type { Engine } from '../database/engine.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
-import type { Stores, WriteResources } from '../stores.ts';
+import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
 import { findOwnSpace } from './space-access.ts';
@@ -18,7 +18,7 @@ import { findOwnSpace } from './space-access.ts';
  *   `too_many_requests`
  */
 export async function removeParticipant(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
   userId: string,
@@ -75,7 +75,7 @@ export async function undoRemoval(
       .where('user_pk', '=', (eb) =>
         eb.selectFrom('users').select('pk').where('user_id', '=', userId),
       )
-      // Does not count as a change, so it must not write if there is nothing to undo.
+      // Undoing a removal counts against no quota, so it must not write if there is nothing to undo.
       .where('removed_at', 'is not', null)
       .execute();
   });
@@ -86,7 +86,7 @@ export async function undoRemoval(
  * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function listRemovals(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller,
   spaceId: string,
   { limit, position }: PageRequest,

@@ -8,7 +8,7 @@ import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
 
 /** Number of rows that one statement deletes. Takes up to about 20 ms. */
-const ROWS_PER_STATEMENT = 500;
+export const ROWS_PER_STATEMENT = 500;
 
 /** Number of spaces whose rows are deleted together. */
 const SPACES_PER_BATCH = 50;
@@ -69,10 +69,10 @@ async function eraseSpaceRows(
   maxMs: number,
 ): Promise<void> {
   await hideSpaces(trx, 'pk', spacePk);
-  await repeatUntil(performance.now() + maxMs, () => eraseSomeOfSpaces(engine, trx));
+  await repeatUntil(performance.now() + maxMs, () => eraseBatchOfSpaces(engine, trx));
 }
 
-/** Removes spaces from every response, and enqueues their rows for `eraseSomeOfSpaces`. */
+/** Removes spaces from every response, and enqueues their rows for `eraseBatchOfSpaces`. */
 export async function hideSpaces(
   trx: DatabaseTransaction,
   column: 'pk' | 'creator_pk',
@@ -114,25 +114,25 @@ export async function repeatUntil(
 }
 
 /**
- * Deletes some rows of deleted spaces. Deletes child rows first, so that no foreign key cascades.
+ * Deletes a batch of rows of deleted spaces. Deletes child rows first, so that no foreign key cascades.
  * @returns false if there are none
  */
-export async function eraseSomeOfSpaces(
+export async function eraseBatchOfSpaces(
   engine: Engine,
   trx: DatabaseTransaction,
 ): Promise<boolean> {
   return (
-    (await unindexSome(engine, trx)) ||
-    (await eraseSomeMessages(trx, sql`space_pk IN (${spaceBatch})`)) ||
-    (await eraseSomeParticipations(trx)) ||
+    (await unindexBatch(engine, trx)) ||
+    (await eraseMessageBatch(trx, sql`space_pk IN (${spaceBatch})`)) ||
+    (await eraseParticipationBatch(trx)) ||
     (await eraseTagsAndSpaces(trx))
   );
 }
 
 const spaceBatch = sql`SELECT space_pk FROM erased_spaces ORDER BY space_pk LIMIT ${sql.lit(SPACES_PER_BATCH)}`;
 
-/** Removes some spaces from the word index and from the tags. Their rows in `public_spaces` have been deleted. */
-async function unindexSome(engine: Engine, trx: Database): Promise<boolean> {
+/** Removes a batch of spaces from the word index and `tag_hits`. Their rows in `public_spaces` have been deleted. */
+async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
   const batch = await trx
     .selectFrom('erased_spaces')
     .innerJoin('spaces', 'spaces.pk', 'erased_spaces.space_pk')
@@ -158,10 +158,10 @@ async function unindexSome(engine: Engine, trx: Database): Promise<boolean> {
 }
 
 /**
- * Deletes some of the messages that meet a condition, with their reports and appreciations.
+ * Deletes a batch of the messages that meet a condition, with their reports and appreciations.
  * @returns false if there are none
  */
-export async function eraseSomeMessages(
+export async function eraseMessageBatch(
   trx: Database,
   condition: RawBuilder<unknown>,
 ): Promise<boolean> {
@@ -174,7 +174,7 @@ export async function eraseSomeMessages(
   return numAffectedRows !== 0n;
 }
 
-async function eraseSomeParticipations(trx: Database): Promise<boolean> {
+async function eraseParticipationBatch(trx: Database): Promise<boolean> {
   const { numAffectedRows } = await sql`
     DELETE FROM participations WHERE (space_pk, user_pk) IN (
       SELECT space_pk, user_pk FROM participations
@@ -190,7 +190,7 @@ async function eraseTagsAndSpaces(trx: Database): Promise<boolean> {
     trx,
     tags.rows.map(({ tag_id }) => tag_id),
   );
-  // Cascades to the queue.
+  // Cascades to `erased_spaces`.
   const { numAffectedRows } = await sql`DELETE FROM spaces WHERE pk IN (${spaceBatch})`.execute(
     trx,
   );
@@ -198,10 +198,10 @@ async function eraseTagsAndSpaces(trx: Database): Promise<boolean> {
 }
 
 /**
- * Moves some spaces in the search order whose participant count a deletion has changed.
+ * Moves a batch of spaces in the search order whose participant count a deletion has changed.
  * @returns false if there are none
  */
-export async function moveSomeSpaces(engine: Engine, trx: Database): Promise<boolean> {
+export async function moveSpaceBatch(engine: Engine, trx: Database): Promise<boolean> {
   const batch = await trx
     .selectFrom('spaces_to_move')
     .select('space_pk')

@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
-import { formatCount, quotaExceeded } from '../accounts/quotas.ts';
+import { quotaExceeded } from '../accounts/quotas.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Quotas } from '../config.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
+import { quantity } from '../text/quantity.ts';
 
 // Called in the transaction that adds the rows, so that concurrent requests cannot exceed a quota.
 
@@ -16,7 +17,7 @@ export async function assertSpaceQuota(
   const spaces = sql`FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')}`;
   if ((await countUpTo(trx, maxSpaces, spaces)) === maxSpaces) {
     throw quotaExceeded(
-      `An account can have at most ${formatCount(maxSpaces)} spaces. Delete one before you create another.`,
+      `An account can have at most ${quantity(maxSpaces, 'space')}. Delete one before you create another.`,
     );
   }
 }
@@ -31,7 +32,7 @@ export async function assertParticipationQuota(
     WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
   if ((await countUpTo(trx, maxParticipations, participations)) === maxParticipations) {
     throw quotaExceeded(
-      `An account can participate in at most ${formatCount(maxParticipations)} spaces, including its own. Leave one first.`,
+      `An account can participate in at most ${quantity(maxParticipations, 'space')}, including its own. Leave one first.`,
     );
   }
 }
@@ -46,7 +47,7 @@ export async function assertTagQuota(
     WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')}`;
   if ((await countUpTo(trx, maxTags + 1, tags)) > maxTags) {
     throw quotaExceeded(
-      `The spaces of an account can have at most ${formatCount(maxTags)} tags in total. Remove tags from other spaces first.`,
+      `The spaces of an account can have at most ${quantity(maxTags, 'tag')} in total. Remove tags from other spaces first.`,
     );
   }
 }

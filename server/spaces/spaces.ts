@@ -5,8 +5,8 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database } from '../database/engine.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { indexSpace } from '../search/documents.ts';
-import type { Stores, WriteResources } from '../stores.ts';
 import { describeSpace } from './describe-spaces.ts';
 import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
 import { type FoundSpace, findOwnSpace, findSpace } from './space-access.ts';
@@ -19,7 +19,7 @@ import { deleteUnusedTags, parseTags, setTags } from './tags.ts';
  * @throws DomainError `invalid_request`, `quota_exceeded`, `too_many_requests`
  */
 export async function createSpace(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   creation: SpaceCreation,
 ): Promise<Space> {
@@ -68,7 +68,7 @@ export async function createSpace(
  * @throws DomainError `space_not_found`
  */
 export async function readSpace(
-  { engine, avatars }: Stores,
+  { engine, avatars }: AvatarResources,
   caller: Caller | null,
   spaceId: string,
 ): Promise<Space> {
@@ -82,7 +82,7 @@ export async function readSpace(
  *   `quota_exceeded`, `too_many_requests`
  */
 export async function updateSpace(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
@@ -154,7 +154,7 @@ async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): 
  * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`, `too_many_requests`
  */
 export async function renewInvitationCode(
-  { engine, avatars, quotas }: Stores & WriteResources,
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
 ): Promise<Space> {

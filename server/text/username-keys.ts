@@ -19,8 +19,7 @@ const PROTOTYPES = new Map(
       return [character, prototype.join('')];
     }),
 );
-// U+04CF (palochka): the table maps it to i, but fonts draw it like its capital, which looks like l. Fonts draw the
-// letter like its capital, which looks like l.
+// U+04CF (palochka): the table maps it to i, but fonts draw it like its capital, which looks like l.
 PROTOTYPES.set('\u04CF', 'l');
 
 /** The letters that NFKC replaces by one that looks different: ſ looks like f, and the lunate sigma like c. */

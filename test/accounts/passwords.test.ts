@@ -174,9 +174,13 @@ describe('isPasswordHash', () => {
     ['Argon2id with 4 TiB of memory', '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$', false],
     ['Argon2id with four lanes', '$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$', true],
     ['Argon2id with 4,000 passes', '$argon2id$v=19$m=19456,t=4000,p=1$c29tZXNhbHQ$', false],
-    ['Argon2id as of Django', '$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$', true],
+    [
+      'Argon2id with the parameters of Django',
+      '$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$',
+      true,
+    ],
     ['Argon2id with over 100 MiB', '$argon2id$v=19$m=102401,t=1,p=1$c29tZXNhbHQ$', false],
-    ['Argon2id as of PHP', '$argon2id$v=19$m=65536,t=4,p=1$c29tZXNhbHQ$', true],
+    ['Argon2id with the parameters of PHP', '$argon2id$v=19$m=65536,t=4,p=1$c29tZXNhbHQ$', true],
     ['Argon2id with five passes on 64 MiB', '$argon2id$v=19$m=65536,t=5,p=1$c29tZXNhbHQ$', false],
     ['Argon2id with 64 passes', '$argon2id$v=19$m=4096,t=64,p=16$c29tZXNhbHQ$', true],
     ['Argon2id with 65 passes', '$argon2id$v=19$m=128,t=65,p=16$c29tZXNhbHQ$', false],
@@ -194,10 +198,10 @@ describe('The most expensive hashes that an import accepts', () => {
     ['m=102400,t=2,p=1', 'argon2id'],
     ['m=65536,t=4,p=16', 'argon2i'],
     ['m=4096,t=64,p=16', 'argon2d'],
-  ])('are verified in about half a second or less: %s, %s', async (cost, algorithm) => {
+  ])('take less than 16 times as long as own hashes: %s, %s', async (cost, algorithm) => {
     const stored = `$${algorithm}$v=19$${cost}$c29tZXNhbHQ$${'A'.repeat(43)}`;
     expect(isPasswordHash(stored)).toBe(true);
-    // Compared with the service's own hashes, which take about 30 ms, because the machine may be busy.
+    // Compared with the service's own hashes, because the machine may be busy.
     const own = await hashPassword(PASSWORD);
     const times: { own: number[]; stored: number[] } = { own: [], stored: [] };
     const measure = async (hashed: string) => {

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -15,7 +16,7 @@ import { isStorable } from '../../server/text/characters.ts';
 
 type TextSchema = ReturnType<typeof componentSchema>;
 const contract = parse(contractText);
-const KEY = new Uint8Array(32);
+const KEY = createSecretKey(new Uint8Array(32));
 
 const passwordRule = (text: string) => {
   if (normalizePassword(text) === undefined || !isStorable(text)) throw new Error('rejected');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isReserved, parseUsername, type Username } from '../../server/accounts/username.ts';
+import { isReserved } from '../../server/accounts/reserved-usernames.ts';
+import { parseUsername, type Username } from '../../server/accounts/username.ts';
 import { DomainError } from '../../server/errors.ts';
 import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { domainErrorOf } from './domain-error.ts';

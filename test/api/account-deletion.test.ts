@@ -31,7 +31,7 @@ describe('The deletion of an account', () => {
     const login = await api.login({ client: app.client(), body: { email, password } });
     const { data, response } = await api.deleteAccount({ client: user.client });
     expect(response?.status).toBe(200);
-    expect(data).toEqual({ message: 'Your account and everything in it has been deleted.' });
+    expect(data).toEqual({ message: 'Your account and everything in it have been deleted.' });
 
     for (const token of [user.token, login.data?.access_token]) {
       const client = app.client(token);

@@ -199,7 +199,7 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     }
     expect(await statusOf(avatar)).toBe(200);
     expect(await listAvatars()).toHaveLength(2);
-    // The deletion is recorded, so that any process continues it, also after a crash.
+    // The deletion is recorded, so that any process continues it, even after a crash.
     await using other = await startApp(settings, { sharesDataOf: app });
     await other.context.housekeeping.run();
     expect(await listAvatars()).toEqual([avatar]);

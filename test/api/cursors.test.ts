@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
@@ -184,7 +185,7 @@ describe('A cursor', () => {
       for (const list of lists) {
         const operation = operationOf(list)?.operationId ?? 'searchSpaces';
         const sealed = ['', operation, paths[list] as string].map((each) =>
-          sealCursor(new Uint8Array(32), each, position as string[]),
+          sealCursor(createSecretKey(new Uint8Array(32)), each, position as string[]),
         );
         for (const cursor of [...unsealed, ...sealed]) expectRejected(await at(list, cursor));
       }
@@ -221,7 +222,7 @@ describe('A cursor', () => {
         return bytes.subarray(2);
       }),
       ...messages.map(({ created_at }) => Buffer.from(created_at)),
-      ...['teahouse', '[', '"'].map((text) => Buffer.from(text)),
+      Buffer.from('teahouse'),
     ];
     expect(secrets.length).toBeGreaterThan(100);
     const pages = await Promise.all(lists.map((list) => at(list, issued[list] as string)));
@@ -231,9 +232,9 @@ describe('A cursor', () => {
     ];
     for (const cursor of cursors) {
       const bytes = Buffer.from(cursor, 'base64url');
-      // Short texts occur in random bytes by chance, so they are only searched at the beginning of the content.
+      // A bracket occurs in random bytes by chance, so JSON is only searched at the beginning of the content.
       expect(bytes.subarray(12, 14).toString('latin1')).not.toMatch(/^\[[\d"-]/);
-      for (const secret of secrets.filter(({ length }) => length > 3)) {
+      for (const secret of secrets) {
         expect(bytes.includes(secret)).toBe(false);
         expect(cursor.includes(secret.toString())).toBe(false);
       }
@@ -268,7 +269,9 @@ describe('A cursor', () => {
       .map((bytes) => Buffer.from(bytes).toString('base64url')),
     fc
       .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.array(fc.maxSafeInteger()))
-      .map(([key, position]) => sealCursor(key, '["searchSpaces",[["q","tea"]]]', position)),
+      .map(([key, position]) =>
+        sealCursor(createSecretKey(key), '["searchSpaces",[["q","tea"]]]', position),
+      ),
     // An issued cursor with one changed character.
     fc
       .tuple(fc.nat(), fc.constantFrom(...'Aa0_-=+/ '), fc.constantFrom(...lists))

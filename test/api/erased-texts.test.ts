@@ -12,7 +12,8 @@ import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 const deleteAccount = ({ client }: Pick<TestUser, 'client'>) =>
   api.deleteAccount({ client, throwOnError: true });
 
-// The texts consist of letters that occur nowhere else. The search folds some, and some are in an unspaced script.
+// The texts consist of sequences of letters that occur nowhere else. The search folds some, and some are in an unspaced
+// script.
 
 /** Texts that the account replaces before its deletion. */
 const FORMER_TEXTS = {

@@ -3,6 +3,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
+import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { findCaller } from '../../server/auth/sessions.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { importRecords } from '../../server/exchange/import.ts';
@@ -52,7 +53,7 @@ beforeEach(async () => {
   await api.appreciateMessage({ client: other.client, path, throwOnError: true });
 });
 
-/** Returns the keys with which a user deletes the own account. */
+/** Returns the keys with which a user deletes their own account. */
 const keysOf = async ({ token }: TestUser) => {
   const { engine, config } = app.context;
   const caller = await findCaller(engine, token, config.sessions);
@@ -224,7 +225,7 @@ describe('The deletion of a space in several transactions', () => {
   });
 });
 
-test('Maintenance finishes a deletion that a crash interrupted, and then overwrites it', async () => {
+test('Maintenance finishes a deletion that a crash interrupted, and then overwrites the deleted content', async () => {
   const { pk } = await keysOf(gone);
   await beginErasure(gone);
   await using restarted = await startApp(dataSettings(app));
@@ -237,6 +238,14 @@ test('Maintenance finishes a deletion that a crash interrupted, and then overwri
   }
   const rows = await db.selectFrom('users').select('pk').where('pk', '=', pk).execute();
   expect(rows).toEqual([]);
+});
+
+test('The operator’s list of old usernames omits an account whose deletion has begun', async () => {
+  await beginErasure(gone);
+  const found: OldUsername[] = [];
+  for await (const each of findOldUsernames(app.context.engine.db)) found.push(each);
+  expect(found).toEqual([]);
+  await eraseAll();
 });
 
 // Last, because the dictionary changes the results of searches.

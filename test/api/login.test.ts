@@ -35,7 +35,7 @@ describe('login', () => {
     expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
-  test('succeeds several times at once although the stored hash is replaced by one of them', async () => {
+  test('succeeds in concurrent requests although one of them replaces the stored hash', async () => {
     const { userId, email, password } = await app.register();
     const { db } = app.context.engine;
     for (let round = 0; round < 3; round += 1) {
@@ -46,7 +46,7 @@ describe('login', () => {
     }
   });
 
-  test('and a password change succeed at once although the login replaces the stored hash', async () => {
+  test('and a concurrent password change succeed although the login replaces the stored hash', async () => {
     const { userId, email, password, client } = await app.register();
     const { db } = app.context.engine;
     let current = password;

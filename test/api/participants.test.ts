@@ -251,12 +251,11 @@ describe('undoRemoval', () => {
 describe('listRemovals', () => {
   test('returns removed users in pages, the last removed first', async () => {
     const names: string[] = [];
-    for (const i of Array(5).keys()) {
+    for (let i = 0; i < 5; i += 1) {
       const guest = await app.register();
       await joinSpace(guest, space);
       await remove(ann, guest);
       names.unshift(guest.username);
-      if (i > 2) await sleep(2);
     }
     await app.context.engine.db
       .updateTable('participations')

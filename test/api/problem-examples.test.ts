@@ -126,8 +126,8 @@ const requests: Record<string, () => Promise<Response>> = {
   MessageNotFound: () =>
     app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
   QuotaExceeded: async () => {
-    // In addition to the space of the other requests.
-    const spaces = Array.from({ length: 999 }, (_, i) => ({
+    // With `space` and `privateSpace`, 1,000: the default of MAX_SPACES.
+    const spaces = Array.from({ length: 998 }, (_, i) => ({
       type: 'space',
       creator_id: ada.userId,
       title: `Tea ${i}`,

@@ -358,6 +358,8 @@ describe('removeProfilePicture', () => {
   });
 
   test('does not affect the file of the default avatar', async () => {
+    await api.removeProfilePicture({ client: user.client, throwOnError: true });
+    await app.context.housekeeping.run();
     const { status, headers, bytes } = await download(defaultAvatarUrl());
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('image/webp');

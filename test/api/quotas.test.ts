@@ -48,7 +48,7 @@ describe('The quotas per hour and day', () => {
   const create = ({ client }: TestUser, headers: Record<string, string>) =>
     api.createSpace({ client, headers, body: NEW_SPACE });
 
-  test('count created and updated spaces, also after they are deleted', async () => {
+  test('count created and updated spaces, even after they are deleted', async () => {
     const [user, headers] = [await app.register(), newClient()];
     const { client } = user;
     const { data: space } = await api.createSpace({ client, headers, body: NEW_SPACE });
@@ -188,7 +188,7 @@ describe('The quotas per hour and day', () => {
   });
 });
 
-describe('The quotas of what an account can have', () => {
+describe('The quotas of an account in total', () => {
   let app: TestApp;
   const settings = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '4', MAX_TAGS: '5', MAX_SESSIONS: '3' };
   beforeAll(async () => {
@@ -212,6 +212,20 @@ describe('The quotas of what an account can have', () => {
     });
     await api.deleteSpace({ client, path: { space_id: spaces[0]?.space_id ?? '' } });
     expect(await statusOf(api.createSpace({ client, body: NEW_SPACE }))).toBe(201);
+  });
+
+  test('are in the singular in messages about a limit of one', async () => {
+    await using single = await startApp({ RATE_LIMITS: 'on', SPACES_PER_HOUR: '1', MAX_TAGS: '1' });
+    const user = await single.register();
+    const create = (tags: string[]) =>
+      api.createSpace({ client: user.client, body: { ...NEW_SPACE, tags } });
+    expect((await create(['a', 'b'])).error).toMatchObject({
+      detail: expect.stringMatching(/^The spaces of an account can have at most 1 tag in total\./),
+    });
+    expect(await statusOf(create(['a']))).toBe(201);
+    expect((await create([])).error).toMatchObject({
+      detail: expect.stringMatching(/^An account can create or update at most 1 space per hour\./),
+    });
   });
 
   test('limit the number of participations, including those in own spaces', async () => {

@@ -389,13 +389,18 @@ describe.skipIf(isPostgresql)('Damaged counters', () => {
   }
 
   /** Starts an application that collects its warnings. */
-  async function startLogged(overrides: { dataDir: string; runsMaintenance?: boolean }) {
+  async function startLogged({
+    dataDir,
+    runsMaintenance = true,
+  }: {
+    dataDir: string;
+    runsMaintenance?: boolean;
+  }) {
     const warnings: string[] = [];
     const log = pino(
       { level: 'warn' },
       { write: (line) => void warnings.push(JSON.parse(line).msg) },
     );
-    const { dataDir, runsMaintenance = true } = overrides;
     const started = await startApp({ ...settings, DATA_DIR: dataDir }, { log, runsMaintenance });
     return { started, warnings };
   }

@@ -150,7 +150,7 @@ describe('A report is deleted with', () => {
     const foreign = await createSpace(author);
     await joinSpace(writer, foreign);
     const messages = [
-      await sendMessage(writer, space, 'In the own space'),
+      await sendMessage(writer, space, 'In their own space'),
       await sendMessage(writer, foreign, 'In the space of another'),
     ];
     await reportSpace(user, space);

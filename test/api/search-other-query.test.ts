@@ -158,7 +158,7 @@ describe('Another query', () => {
     expect((await search('boets world')).found).toEqual(['Boats of the world']);
   });
 
-  test('corrects a word only if 20 times as many spaces have the correction, also in cached responses', async () => {
+  test('corrects a word only if 20 times as many spaces have the correction, even in cached responses', async () => {
     await create('My kettel');
     await create('Kettle', 19);
     await waitForDictionary(app);
@@ -284,7 +284,7 @@ describe('Answered-Query', () => {
     return headers;
   };
 
-  test('is on every page of a list, also on cached pages', async () => {
+  test('is on every page of a list, including cached pages', async () => {
     for (const title of ['Watching birds', 'Birds and watching', 'Watching the birds']) {
       await create(title);
     }

@@ -258,7 +258,7 @@ describe('The order', () => {
       ...[...equal, oldest, newest, 'Kyoto'],
       ...inDescription,
     ]);
-    // However popular, what matches only another query follows in the same order: the one without the stop word.
+    // Spaces that match only the other query, which has no stop word, follow in the same order, however popular.
     const [typedOne, another] = inDescription;
     expect(await found('a tea ceremony')).toEqual([
       ...[typedOne, ...equal, oldest, newest],

@@ -19,7 +19,7 @@ let mallory: TestUser;
 let other: TestUser;
 let publicSpace: Space;
 let privateSpace: Space;
-/** Created by `other`, with a message of each. */
+/** Created by `other`, with a message of `mallory`. */
 let foreignSpace: Space;
 let ofMallory: Message;
 let inPublicSpace: Message;
@@ -197,7 +197,7 @@ describe('A suspended account', () => {
     await restore(mallory.userId);
   });
 
-  test('stays unindexed when participants leave its spaces', async () => {
+  test('has spaces that stay unindexed when participants delete their accounts', async () => {
     const guests = await Promise.all(Array.from({ length: 3 }, () => app.register()));
     for (const guest of guests) await joinSpace(guest, publicSpace);
     await suspend(mallory.userId);
@@ -316,7 +316,7 @@ describe('A suspension during requests of the account', () => {
       });
       await sleep(Math.random() * 100);
       await suspend(user.userId);
-      // Beside requests that began before it.
+      // Requests that began before the suspension may still be in progress.
       if (round % 3 === 0) await restore(user.userId);
       for (const status of await Promise.all(results)) statuses.add(status);
       await suspend(user.userId);

@@ -67,16 +67,16 @@ function isProvoked({ id, operation: { operationId }, status }: DeclaredResponse
   if (Object.hasOwn(changes, id)) return true;
   const operation = operations.find((each) => each.operationId === operationId) as Operation;
   const inputNames = inputNamesOf(operation);
-  const takesJson = operation.bodyType === 'application/json';
+  const acceptsJson = operation.bodyType === 'application/json';
   const hasIds = inputNames.some((name) => Object.hasOwn(existingIds, name));
   switch (status) {
     case '400':
-      return takesJson || hasIds || inputNames.includes('limit');
+      return acceptsJson || hasIds || inputNames.includes('limit');
     case '404':
       return hasIds;
     case '413':
     case '415':
-      return takesJson;
+      return acceptsJson;
     case '429':
       return operation.isPublicRead;
     default:

@@ -11,7 +11,7 @@ const layers = [
   ['cli.ts'],
   // Entry points of programs.
   ['main.ts', 'commands'],
-  ['command-line.ts', 'process'],
+  ['command-line', 'process'],
   // HTTP: translates between requests and domain functions.
   ['app.ts'],
   ['handlers'],
@@ -25,7 +25,7 @@ const layers = [
   ['account-lifecycle', 'messages', 'profile'],
   ['spaces'],
   ['search', 'users'],
-  ['stores.ts'],
+  ['resources.ts'],
   ['auth', 'avatars', 'rate-limits'],
   ['accounts'],
   // Storage, and the splitting of text into indexed words.

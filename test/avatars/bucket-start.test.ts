@@ -89,8 +89,8 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     const folder = await mkdtemp(join(tmpdir(), 'bucket-restore-'));
     try {
       const file = join(folder, 'space-service.sqlite');
-      const backup = { ...settings, DATA_DIR: first.dataDir };
-      expect((await runCommand('commands/backup', [file], backup)).code).toBe(0);
+      const ofFirst = { ...settings, DATA_DIR: first.dataDir };
+      expect((await runCommand('commands/backup', [file], ofFirst)).code).toBe(0);
       await using restored = await startServer({ ...settings, DATA_DIR: folder });
       expect(await restored.stop()).toBe(0);
     } finally {

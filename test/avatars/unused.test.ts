@@ -43,7 +43,8 @@ async function writeOld(name: string, hours = 2): Promise<string> {
 }
 
 const setAvatar = (avatar: string) => engine.db.updateTable('users').set({ avatar }).execute();
-/** Returns the caller of the requests of the only user. */
+
+/** Opens a session of the only user, and returns the caller of its requests. */
 async function signIn() {
   const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
   return { userPk: pk, userId: 'ada', sessionPk: await insertSession(engine.db, pk) };

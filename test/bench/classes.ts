@@ -7,7 +7,7 @@ import type { Effort } from './effort.ts';
 import { avatars, createSearch, formatSpaces, type Search, timeQueries } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } from './queries.ts';
-import type { Postgres } from './references/postgres.ts';
+import type { TsRank } from './references/postgres.ts';
 import { type Comparison, type Figure, formatNumber } from './report.ts';
 
 /** Classes for which PostgreSQL finds fewer results, with the reason. */
@@ -19,7 +19,7 @@ export const INCOMPARABLE: { [Name in QueryClass]?: string } = {
 
 /** Compares every class of query with PostgreSQL's `ts_rank` on the same rows, one query at a time. */
 export async function compareWithTsRank(
-  postgres: Postgres,
+  postgres: TsRank,
   { server, engine, spaces }: { server: Server; engine: Engine; spaces: number },
   generator: LoadGenerator,
   effort: Effort,
@@ -65,7 +65,7 @@ export async function compareWithTsRank(
   ];
 }
 
-/** Maximum ratio of the largest to the smallest size that counts as flat. */
+/** Maximum ratio of the time at the largest size to the time at the smallest size that counts as flat. */
 const MAX_FLAT_GROWTH = 1.3;
 
 /** Compares every class of query at several sizes of the service. */

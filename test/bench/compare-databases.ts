@@ -17,7 +17,7 @@ import {
 import type { Effort } from './effort.ts';
 import { createSearch, formatSpaces, openEngine, type PageSearch, timeQueries } from './latency.ts';
 import { makeQueries, type QueryClass } from './queries.ts';
-import { type Postgres, SETTINGS, startPostgres } from './references/postgres.ts';
+import { SETTINGS, startTsRank, type TsRank } from './references/postgres.ts';
 import { type Comparison, formatNumber } from './report.ts';
 import { compareSizes } from './size.ts';
 
@@ -29,7 +29,7 @@ export async function compareDatabases(
   const dataDir = await buildDatabase(spaces);
   await using postgresql = await importToPostgresql(spaces);
   const locations = { sqlite: { dataDir }, postgresql };
-  await using reference = await startPostgres(await cacheFolder(), spaces);
+  await using reference = await startTsRank(await cacheFolder(), spaces);
   const comparisons: Comparison[] = [];
   {
     await using sqlite = await openEngine(dataDir);
@@ -74,7 +74,7 @@ async function importToPostgresql(spaces: number): Promise<PostgresqlService> {
 /** Compares every class of query, one query at a time. Both databases must return the same pages. */
 async function compareSearches(
   engines: PerDatabase<Engine>,
-  reference: Postgres,
+  reference: TsRank,
   spaces: number,
   { rounds, queries }: Effort,
 ): Promise<Comparison[]> {

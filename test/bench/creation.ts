@@ -1,3 +1,4 @@
+import { register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { median } from '../support/statistics.ts';
 import { alternate } from './alternate.ts';
@@ -5,7 +6,7 @@ import { copyData, type PerDatabase, waitUntilIdle } from './database.ts';
 import type { Effort } from './effort.ts';
 import { formatSpaces } from './latency.ts';
 import type { Comparison } from './report.ts';
-import { createSpace } from './writing.ts';
+import { createSpace, NO_QUOTAS } from './writing.ts';
 
 /** Numbers of clients that create spaces at the same time, each with its own account. */
 const WRITERS = [1, 4, 8];
@@ -13,14 +14,7 @@ const WRITERS = [1, 4, 8];
 /** Longer than PostgreSQL waits before it looks for a deadlock, which is one second. */
 const MIN_SECONDS = 3;
 
-/** So that no quota rejects a space. */
-const QUOTAS = {
-  MAX_SPACES: '1000000000',
-  MAX_PARTICIPATIONS: '1000000000',
-  MAX_TAGS: '1000000000',
-};
-
-/** Compares how many spaces per second clients create over HTTP. Each client sends a request after the other. */
+/** Compares how many spaces per second clients create over HTTP. Each client sends one request after another. */
 export async function measureCreation(
   locations: { sqlite: { dataDir: string }; postgresql: { dataDir: string; databaseUrl: string } },
   spaces: number,
@@ -28,9 +22,9 @@ export async function measureCreation(
 ): Promise<Comparison> {
   await using copy = await copyData(locations.sqlite.dataDir);
   const { dataDir, databaseUrl } = locations.postgresql;
-  await using sqlite = await startServer({ ...QUOTAS, DATA_DIR: copy.dataDir });
+  await using sqlite = await startServer({ ...NO_QUOTAS, DATA_DIR: copy.dataDir });
   await using postgresql = await startServer({
-    ...QUOTAS,
+    ...NO_QUOTAS,
     DATA_DIR: dataDir,
     DATABASE_URL: databaseUrl,
   });
@@ -75,25 +69,13 @@ interface Service {
 
 async function openService(server: Server, spaces: number): Promise<Service> {
   const names = Array.from({ length: Math.max(...WRITERS) }, (_, i) => `creator${'abcdefgh'[i]}`);
-  const tokens = await Promise.all(names.map((name) => register(server, name)));
+  const tokens = await Promise.all(
+    names.map(async (name) => (await register(server.url, name)).token),
+  );
   return { server, tokens, next: spaces };
 }
 
-async function register({ url }: Server, username: string): Promise<string> {
-  const response = await fetch(`${url}/api/auth/register`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      username,
-      email: `${username}@example.org`,
-      password: 'correct horse battery',
-    }),
-  });
-  if (response.status !== 201) throw new Error(`The registration returned ${response.status}.`);
-  return ((await response.json()) as { access_token: string }).access_token;
-}
-
-/** Creates spaces with a number of clients. Returns how many per second responses confirmed after the warm-up. */
+/** Creates spaces with a number of clients. Returns the spaces created per second after the warm-up. */
 async function createSpaces(
   service: Service,
   writers: number,

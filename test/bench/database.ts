@@ -7,11 +7,13 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
+import { commands } from '../../server/command-line/commands.ts';
+import { cpuSeconds } from '../support/process-usage.ts';
 import { startServer } from '../support/server.ts';
 import { recordsOfService } from './data.ts';
-import { cpuSeconds } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
+const IMPORT_COMMAND = join(root, 'server/commands/import.ts');
 
 /** Files and folders that determine the content of a database. If one changes, the databases are rebuilt. */
 const INPUT_FILES = [
@@ -101,7 +103,7 @@ export async function importRecords(
   lines: Iterable<string>,
 ): Promise<{ records: number; seconds: number }> {
   await mkdir(settings.DATA_DIR, { recursive: true });
-  const child = spawn(process.execPath, [join(root, 'server/commands/import.ts'), '-'], {
+  const child = spawn(process.execPath, [...commands.import.nodeFlags, IMPORT_COMMAND, '-'], {
     env: { PATH: process.env.PATH, ...settings },
     stdio: ['pipe', 'pipe', 'inherit'],
   });

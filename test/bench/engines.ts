@@ -96,7 +96,7 @@ function column(name: string, engine: SearchEngine, options?: object): Column {
 function figuresOf({ columns, rows }: Comparison): Figure[] {
   const [own, theirs] = [columns.indexOf(IDS), columns.indexOf(INDEXED_PREFIX)];
   if (theirs < 0) return [];
-  return MAX_RATIOS.map(([name, most]) => {
+  return MAX_RATIOS.map(([name, maxRatio]) => {
     const values = rows.find((row) => row.name === name)?.values ?? [];
     const [ours, reference] = [values[own] ?? Number.NaN, values[theirs] ?? Number.NaN];
     return {
@@ -105,7 +105,7 @@ function figuresOf({ columns, rows }: Comparison): Figure[] {
       reference: `${formatNumber(1000 * reference)} µs`,
       value: ours / reference,
       unit: 'x',
-      target: { max: most },
+      target: { max: maxRatio },
       note: 'medians; both look up every word as an indexed prefix',
     };
   });

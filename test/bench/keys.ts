@@ -8,7 +8,7 @@ export function patternOf(query: string): WordPattern {
   return typedMatcher(queryWords(query), { joins: [], inflections: [] }).pattern;
 }
 
-/** Reads the keys of a page from the word index, without ranking titles first, corrections or rows. */
+/** Reads the keys of a page from the word index, without the search for equal titles, corrections and rows. */
 export function readKeys(engine: Engine, pattern: WordPattern): Promise<number[]> {
   return engine.wordIndex
     .openReader(engine.db, [])

@@ -25,7 +25,7 @@ export function createSearch(engine: Engine): PageSearch {
   };
 }
 
-/** Opens the database of a running server in this process. */
+/** Opens a database in this process. A server may be using it. */
 export function openEngine(dataDir: string, databaseUrl: string | null = null): Promise<Engine> {
   return openDatabase({ dataDir, databaseUrl }, { runsMaintenance: false });
 }

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { cpuSeconds } from './processes.ts';
+import { cpuSeconds } from '../support/process-usage.ts';
 
 /** Requests to send to a server. */
 export interface Load {

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { residentBytes } from '../support/process-usage.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { median, rangeOf } from '../support/statistics.ts';
 import { mixedRecords } from './data.ts';
 import { importRecords } from './database.ts';
 import type { Effort } from './effort.ts';
 import { formatSpaces } from './latency.ts';
-import { residentBytes } from './processes.ts';
 import { type Figure, formatNumber } from './report.ts';
 
 /** Times `npm run import` of a typical export into an empty database, including the start of the command. */

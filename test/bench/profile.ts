@@ -10,7 +10,7 @@ import { avatars } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { type Figure, formatNumber } from './report.ts';
 
-const DAY = 24 * 60 * 60;
+const DAY_SECONDS = 24 * 60 * 60;
 
 /** Times the profile with its statistics for accounts with few and with many messages. */
 export async function measureProfiles(
@@ -22,7 +22,10 @@ export async function measureProfiles(
   const accounts = await Promise.all(
     writers.map(async ({ messages, email }) => {
       const token = await signIn(server, email);
-      const caller = await findCaller(engine, token, { idleSeconds: DAY, absoluteSeconds: DAY });
+      const caller = await findCaller(engine, token, {
+        idleSeconds: DAY_SECONDS,
+        absoluteSeconds: DAY_SECONDS,
+      });
       if (!caller) throw new Error(`${email} has no session.`);
       return { messages, token, read: () => readProfile({ engine, avatars }, caller) };
     }),

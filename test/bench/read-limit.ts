@@ -5,7 +5,7 @@ import { type Figure, formatNumber } from './report.ts';
 
 const REQUESTS = 200_000;
 const ROUNDS = 5;
-/** So many that their parsed addresses are cached. */
+/** Fewer than the addresses that the service caches, so that none is parsed twice. */
 const CLIENTS = 5_000;
 
 /** Measures the processor time that the limit of public reads adds to each of them. */

@@ -101,11 +101,9 @@ function printTable(head: string[], rows: string[][]): void {
   }
 }
 
-/** Formats a number with its unit, to three digits. */
+/** Formats a number with its unit. */
 function formatAmount(value: number, unit: Figure['unit']): string {
-  return unit === '%' || unit === 'x'
-    ? `${formatNumber(value)}${unit === 'x' ? ' x' : ' %'}`
-    : `${formatNumber(value)} ${unit}`;
+  return `${formatNumber(value)} ${unit}`;
 }
 
 export function formatNumber(value: number): string {

@@ -63,36 +63,27 @@ async function readTexts(
 
 /** Returns figures by name. Words are split as in the search index. */
 function measure(texts: readonly Text[]): Record<string, string> {
+  const wordsOfTexts = texts.map(wordsOf);
   const documents = new Map<string, number>();
-  const lengths: number[] = [];
-  const scripts = { letters: 0, otherLetters: 0, otherTexts: 0, emojiTexts: 0 };
-  for (const { title, description } of texts) {
-    const words = new Set([...indexWords(title), ...indexWords(description)]);
-    for (const word of words) documents.set(word, (documents.get(word) ?? 0) + 1);
-    lengths.push(words.size);
-    const text = `${title} ${description}`;
-    const others = text.match(/[\p{L}--\p{sc=Latn}]/gv)?.length ?? 0;
-    scripts.letters += text.match(/\p{L}/gv)?.length ?? 0;
-    scripts.otherLetters += others;
-    if (others > 0) scripts.otherTexts += 1;
-    if (/[\p{ExtPict}--[©®™]]/v.test(text)) scripts.emojiTexts += 1;
+  for (const word of wordsOfTexts.flatMap((words) => [...words])) {
+    documents.set(word, (documents.get(word) ?? 0) + 1);
   }
   const byFrequency = [...documents].sort((a, b) => b[1] - a[1]);
   const counts = byFrequency.map(([, count]) => count);
-  const sum = (list: readonly number[]) => list.reduce((a, b) => a + b, 0);
   const frequent = byFrequency
     .map(([word]) => word)
     .filter((word) => word.length >= MIN_LETTERS && /^\p{L}+$/v.test(word))
     .slice(0, FREQUENT_WORDS);
   const sorted = [...documents.keys()].sort();
+  const lettersOfWords = sorted.map(({ length }) => length);
   const beginning = frequent.slice(0, 100).map((word) => countBeginning(sorted, word));
-  const whole = (number: number) => number.toLocaleString('en');
-  const percent = (part: number, of: number) => `${Number(((100 * part) / of).toPrecision(2))} %`;
-  const half = distinctWords(texts.filter((_, i) => i % 2 === 0));
+  const everySecondText = wordsOfTexts.filter((_, i) => i % 2 === 0);
   return {
     texts: whole(texts.length),
     'distinct words': whole(documents.size),
-    'distinct words in every second text': whole(half),
+    'distinct words in every second text': whole(
+      new Set(everySecondText.flatMap((words) => [...words])).size,
+    ),
     'words in one text': whole(counts.filter((count) => count === 1).length),
     'words in two texts': whole(counts.filter((count) => count === 2).length),
     'words in 50 texts or more': whole(counts.filter((count) => count >= 50).length),
@@ -100,17 +91,11 @@ function measure(texts: readonly Text[]): Record<string, string> {
       sorted.filter((word) => /\p{N}/v.test(word)).length,
       sorted.length,
     ),
-    'letters of a word, median and p99': [0.5, 0.99]
-      .map((part) =>
-        quantile(
-          sorted.map(({ length }) => length),
-          part,
-        ),
-      )
-      .join(', '),
-    'words of a text, median and p99': [0.5, 0.99]
-      .map((part) => quantile(lengths, part))
-      .join(', '),
+    'letters of a word, median and p99': quantiles(lettersOfWords, [0.5, 0.99]),
+    'words of a text, median and p99': quantiles(
+      wordsOfTexts.map(({ size }) => size),
+      [0.5, 0.99],
+    ),
     'the 100 most frequent words, of all words of all texts': percent(
       sum(counts.slice(0, 100)),
       sum(counts),
@@ -124,19 +109,50 @@ function measure(texts: readonly Text[]): Record<string, string> {
     [`words one edit away from one of the ${whole(FREQUENT_WORDS)} most frequent`]: whole(
       countNeighbours(frequent, sorted),
     ),
-    'words beginning with one of the 100 most frequent, median and most': [0.5, 1]
-      .map((part) => whole(quantile(beginning, part)))
-      .join(', '),
-    'letters that are not Latin': percent(scripts.otherLetters, scripts.letters),
-    'texts with such letters': percent(scripts.otherTexts, texts.length),
-    'texts with emoji': percent(scripts.emojiTexts, texts.length),
+    'words beginning with one of the 100 most frequent, median and most': quantiles(
+      beginning,
+      [0.5, 1],
+    ),
+    ...measureScripts(texts),
   };
 }
 
-function distinctWords(texts: readonly Text[]): number {
-  return new Set(
-    texts.flatMap(({ title, description }) => [...indexWords(title), ...indexWords(description)]),
-  ).size;
+function measureScripts(texts: readonly Text[]): Record<string, string> {
+  const counts = { letters: 0, otherLetters: 0, otherTexts: 0, emojiTexts: 0 };
+  for (const { title, description } of texts) {
+    const text = `${title} ${description}`;
+    const others = text.match(/[\p{L}--\p{sc=Latn}]/gv)?.length ?? 0;
+    counts.letters += text.match(/\p{L}/gv)?.length ?? 0;
+    counts.otherLetters += others;
+    if (others > 0) counts.otherTexts += 1;
+    if (/[\p{ExtPict}--[©®™]]/v.test(text)) counts.emojiTexts += 1;
+  }
+  return {
+    'letters that are not Latin': percent(counts.otherLetters, counts.letters),
+    'texts with such letters': percent(counts.otherTexts, texts.length),
+    'texts with emoji': percent(counts.emojiTexts, texts.length),
+  };
+}
+
+function wordsOf({ title, description }: Text): Set<string> {
+  return new Set([...indexWords(title), ...indexWords(description)]);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => a + b, 0);
+}
+
+function whole(number: number): string {
+  return number.toLocaleString('en');
+}
+
+function percent(part: number, of: number): string {
+  return `${Number(((100 * part) / of).toPrecision(2))} %`;
+}
+
+/** Returns the quantiles of the numbers at probabilities from 0 to 1. */
+function quantiles(numbers: readonly number[], probabilities: readonly number[]): string {
+  return probabilities.map((each) => whole(quantile(numbers, each))).join(', ');
 }
 
 function countBeginning(sorted: readonly string[], beginning: string): number {

@@ -14,10 +14,17 @@ import { startLoadGenerator } from './load.ts';
 import { measureImport, measureStart, watchMemory } from './operation.ts';
 import { measureProfiles } from './profile.ts';
 import { measureReadLimit } from './read-limit.ts';
-import { startPostgres } from './references/postgres.ts';
+import { startTsRank } from './references/postgres.ts';
 import { measureRank } from './references/rank.ts';
 import { buildEngines, ENGINES, isBuilt, versionOf } from './references/search-engines.ts';
-import { type Figure, machine, printComparison, printFigures, type Results } from './report.ts';
+import {
+  type Figure,
+  formatNumber,
+  machine,
+  printComparison,
+  printFigures,
+  type Results,
+} from './report.ts';
 import { measureTail, measureThroughput, measureWorkers } from './throughput.ts';
 import { measureWriting } from './writing.ts';
 
@@ -87,7 +94,9 @@ async function measureFigures(): Promise<void> {
   await using generator = await startLoadGenerator();
   const add = (...figures: Figure[]) => {
     results.figures.push(...figures);
-    for (const { name } of figures) console.log(`  measured: ${name}`);
+    for (const { name, value, unit } of figures) {
+      console.log(`  ${name}: ${formatNumber(value)} ${unit}`);
+    }
   };
 
   add(await measureStart(dataDir, spaces, effort));
@@ -107,7 +116,7 @@ async function measureFigures(): Promise<void> {
     add(...(await measureRank(dataDir, engine, spaces, effort)));
     const [ids, engines] = await measureEngines(dataDir, engine, spaces, effort);
     add(...ids);
-    await using postgres = await startPostgres(await cacheFolder(), spaces);
+    await using postgres = await startTsRank(await cacheFolder(), spaces);
     const service = { server, engine, spaces };
     const [figure, comparison] = await compareWithTsRank(postgres, service, generator, effort);
     add(figure);

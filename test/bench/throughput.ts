@@ -1,6 +1,7 @@
 import { type Server, startServer } from '../support/server.ts';
 import { median, quantile, rangeOf } from '../support/statistics.ts';
 import { alternate } from './alternate.ts';
+import { copyData } from './database.ts';
 import type { Effort } from './effort.ts';
 import { distribute, type LoadGenerator, type LoadResult } from './load.ts';
 import {
@@ -149,7 +150,9 @@ export async function measureWorkers(
   generator: LoadGenerator,
   effort: Effort,
 ): Promise<Figure[]> {
-  await using one = await startServer({ DATA_DIR: dataDir, WORKERS: '1' });
+  // Two servers cannot share a data folder.
+  await using copy = await copyData(dataDir);
+  await using one = await startServer({ DATA_DIR: copy.dataDir, WORKERS: '1' });
   await using two = await startServer({ DATA_DIR: dataDir, WORKERS: '2' });
   const respelt = respelling();
   const loads: Omit<Workload, 'minPercent'>[] = [

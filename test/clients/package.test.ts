@@ -37,14 +37,13 @@ const run = promisify(execFile);
 const tsc = 'node_modules/typescript/bin/tsc';
 /** Outside the repository, so that projects in it cannot use the repository's packages. */
 let folder: string;
-let built: string;
 let tarball: string;
 let project: string;
 let installed: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'space-client-'));
-  built = join(folder, 'built');
+  const built = join(folder, 'built');
   await run(process.execPath, ['codegen/build-packages.ts', built, 'space-service']);
   const source = join(built, 'space-service');
   const { stdout } = await run('npm', ['pack', source, '--pack-destination', folder, '--silent']);

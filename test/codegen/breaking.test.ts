@@ -32,107 +32,100 @@ const integer = (keywords: Schema) => field({ type: 'integer', ...keywords });
 const int32 = { format: 'int32' };
 const int64 = { format: 'int64' };
 const bounds = { minimum: 1, maximum: 100 };
+const both: Direction[] = ['request', 'response'];
 
-/** Name, schema before, schema after, whether it breaks requests, whether it breaks responses. */
-const schemaChanges: [string, Schema, Schema, boolean, boolean][] = [
-  ['no change', object({ a: text }), object({ a: text }), false, false],
-  ['an added optional field', object({}), object({ a: text }), false, false],
-  ['an added required field', object({}), object({ a: text }, ['a']), true, false],
-  ['a removed optional field', object({ a: text }), object({}), true, true],
-  ['a removed required field', object({ a: text }, ['a']), object({}), true, true],
-  ['a field that becomes required', object({ a: text }), object({ a: text }, ['a']), true, false],
-  ['a field that becomes optional', object({ a: text }, ['a']), object({ a: text }), false, true],
-  ['a nested field that is removed', field(object({ b: text })), field(object({})), true, true],
-  ['number to integer', field({ type: 'number' }), field({ type: 'integer' }), true, false],
-  ['integer to number', field({ type: 'integer' }), field({ type: 'number' }), false, true],
-  ['string to integer', field({ type: 'string' }), field({ type: 'integer' }), true, true],
-  ['an added type', field({}), field({ type: 'string' }), true, false],
-  ['a removed type', field({ type: 'string' }), field({}), false, true],
-  ['an added enum value', field({ enum: ['x'] }), field({ enum: ['x', 'y'] }), false, true],
-  ['a removed enum value', field({ enum: ['x', 'y'] }), field({ enum: ['x'] }), true, false],
-  ['a replaced enum value', field({ enum: ['x', 'y'] }), field({ enum: ['x', 'z'] }), true, true],
-  ['reordered enum values', field({ enum: ['x', 'y'] }), field({ enum: ['y', 'x'] }), false, false],
-  ['an added enum', field(text), field({ ...text, enum: ['x'] }), true, false],
-  ['a removed enum', field({ ...text, enum: ['x'] }), field(text), false, true],
-  ['a field that becomes nullable', field(text), field({ ...text, nullable: true }), false, true],
-  ['a field that is never null now', field({ ...text, nullable: true }), field(text), true, false],
-  ['nullable: false', field(text), field({ ...text, nullable: false }), false, false],
-  ['a raised maximum', field({ maxLength: 5 }), field({ maxLength: 9 }), false, true],
-  ['a lowered maximum', field({ maximum: 9 }), field({ maximum: 5 }), true, false],
-  ['a raised minimum', field({ minimum: 1 }), field({ minimum: 2 }), true, false],
-  ['a lowered minimum', field({ minItems: 2 }), field({ minItems: 1 }), false, true],
-  ['an added bound', field(text), field({ ...text, maxLength: 5 }), true, false],
-  ['a removed bound', field({ ...text, maxLength: 5 }), field(text), false, true],
-  ['another pattern', field({ pattern: 'a' }), field({ pattern: 'b' }), true, true],
-  ['an added format', field(text), field({ ...text, format: 'uri' }), true, false],
-  ['a removed format', field({ ...text, format: 'uri' }), field(text), false, true],
-  ['another format', field({ format: 'uri' }), field({ format: 'email' }), true, true],
-  ['integer to int32', integer({}), integer(int32), true, false],
-  ['int32 to integer', integer(int32), integer({}), false, true],
-  ['int32 to int64', integer(int32), integer(int64), false, true],
-  ['int64 to int32', integer(int64), integer(int32), true, false],
-  ['int32 for bounded integers', integer(bounds), integer({ ...bounds, ...int32 }), false, false],
+/** Name, schema before, schema after, and where the change breaks clients. */
+const schemaChanges: [string, Schema, Schema, Direction[]][] = [
+  ['no change', object({ a: text }), object({ a: text }), []],
+  ['an added optional field', object({}), object({ a: text }), []],
+  ['an added required field', object({}), object({ a: text }, ['a']), ['request']],
+  ['a removed optional field', object({ a: text }), object({}), both],
+  ['a removed required field', object({ a: text }, ['a']), object({}), both],
+  ['a field that becomes required', object({ a: text }), object({ a: text }, ['a']), ['request']],
+  ['a field that becomes optional', object({ a: text }, ['a']), object({ a: text }), ['response']],
+  ['a nested field that is removed', field(object({ b: text })), field(object({})), both],
+  ['number to integer', field({ type: 'number' }), field({ type: 'integer' }), ['request']],
+  ['integer to number', field({ type: 'integer' }), field({ type: 'number' }), ['response']],
+  ['string to integer', field({ type: 'string' }), field({ type: 'integer' }), both],
+  ['an added type', field({}), field({ type: 'string' }), ['request']],
+  ['a removed type', field({ type: 'string' }), field({}), ['response']],
+  ['an added enum value', field({ enum: ['x'] }), field({ enum: ['x', 'y'] }), ['response']],
+  ['a removed enum value', field({ enum: ['x', 'y'] }), field({ enum: ['x'] }), ['request']],
+  ['a replaced enum value', field({ enum: ['x', 'y'] }), field({ enum: ['x', 'z'] }), both],
+  ['reordered enum values', field({ enum: ['x', 'y'] }), field({ enum: ['y', 'x'] }), []],
+  ['an added enum', field(text), field({ ...text, enum: ['x'] }), ['request']],
+  ['a removed enum', field({ ...text, enum: ['x'] }), field(text), ['response']],
+  ['a field that becomes nullable', field(text), field({ ...text, nullable: true }), ['response']],
+  ['a field that is never null now', field({ ...text, nullable: true }), field(text), ['request']],
+  ['nullable: false', field(text), field({ ...text, nullable: false }), []],
+  ['a raised maximum', field({ maxLength: 5 }), field({ maxLength: 9 }), ['response']],
+  ['a lowered maximum', field({ maximum: 9 }), field({ maximum: 5 }), ['request']],
+  ['a raised minimum', field({ minimum: 1 }), field({ minimum: 2 }), ['request']],
+  ['a lowered minimum', field({ minItems: 2 }), field({ minItems: 1 }), ['response']],
+  ['an added bound', field(text), field({ ...text, maxLength: 5 }), ['request']],
+  ['a removed bound', field({ ...text, maxLength: 5 }), field(text), ['response']],
+  ['another pattern', field({ pattern: 'a' }), field({ pattern: 'b' }), both],
+  ['an added format', field(text), field({ ...text, format: 'uri' }), ['request']],
+  ['a removed format', field({ ...text, format: 'uri' }), field(text), ['response']],
+  ['another format', field({ format: 'uri' }), field({ format: 'email' }), both],
+  ['integer to int32', integer({}), integer(int32), ['request']],
+  ['int32 to integer', integer(int32), integer({}), ['response']],
+  ['int32 to int64', integer(int32), integer(int64), ['response']],
+  ['int64 to int32', integer(int64), integer(int32), ['request']],
+  ['int32 for bounded integers', integer(bounds), integer({ ...bounds, ...int32 }), []],
   [
     'int64 for bounded int32',
     integer({ ...bounds, ...int32 }),
     integer({ ...bounds, ...int64 }),
-    false,
-    false,
+    [],
   ],
   [
     'int32 without a maximum',
     integer({ minimum: 1 }),
     integer({ minimum: 1, ...int32 }),
-    true,
-    false,
+    ['request'],
   ],
   [
     'bounded numbers to int64',
     field({ type: 'number', ...bounds }),
     integer({ ...bounds, ...int64 }),
-    true,
-    false,
+    ['request'],
   ],
-  ['items that become unique', field({}), field({ uniqueItems: true }), true, false],
-  ['an unknown keyword that changes', field({ not: text }), field({ not: {} }), true, true],
+  ['items that become unique', field({}), field({ uniqueItems: true }), ['request']],
+  ['an unknown keyword that changes', field({ not: text }), field({ not: {} }), both],
   [
     'another type of array items',
     { type: 'array', items: { type: 'number' } },
     { type: 'array', items: { type: 'integer' } },
-    true,
-    false,
+    ['request'],
   ],
   [
     'unknown fields that become allowed',
     { additionalProperties: false },
     { additionalProperties: true },
-    false,
-    false,
+    [],
   ],
-  ['unknown fields that become forbidden', {}, { additionalProperties: false }, true, false],
+  ['unknown fields that become forbidden', {}, { additionalProperties: false }, ['request']],
   [
     'another type of map values',
     { additionalProperties: { type: 'integer' } },
     { additionalProperties: { type: 'number' } },
-    false,
-    true,
+    ['response'],
   ],
   [
     'a removed field in one of several schemas',
     { oneOf: [object({ a: text }), object({ b: text })] },
     { oneOf: [object({ a: text }), object({})] },
-    true,
-    true,
+    both,
   ],
-  ['another number of alternatives', { anyOf: [text] }, { anyOf: [text, text] }, true, true],
-  ['another default', field({ default: 1 }), field({ default: 2 }), true, false],
-  ['an added default', field({}), field({ default: 1 }), false, false],
+  ['another number of alternatives', { anyOf: [text] }, { anyOf: [text, text] }, both],
+  ['another default', field({ default: 1 }), field({ default: 2 }), ['request']],
+  ['an added default', field({}), field({ default: 1 }), []],
   [
     'another description and example',
     field({ description: 'a', example: 'a', title: 'a' }),
     field({ description: 'b', example: 'b', deprecated: true }),
-    false,
-    false,
+    [],
   ],
 ];
 
@@ -142,15 +135,19 @@ describe.each([
 ])('In %s schema, the check', (_, isShared) => {
   test.each(schemaChanges)(
     'distinguishes requests and responses: %s',
-    (_name, before, after, breaksRequests, breaksResponses) => {
+    (_name, before, after, broken) => {
       const check = (direction: Direction) =>
         breakingChanges(
           contractOf(direction, before, isShared),
           contractOf(direction, after, isShared),
         );
       expect({ request: check('request'), response: check('response') }).toEqual({
-        request: breaksRequests ? [expect.stringContaining('changeThing request: ')] : [],
-        response: breaksResponses ? [expect.stringContaining('changeThing 200 response: ')] : [],
+        request: broken.includes('request')
+          ? [expect.stringContaining('changeThing request: ')]
+          : [],
+        response: broken.includes('response')
+          ? [expect.stringContaining('changeThing 200 response: ')]
+          : [],
       });
     },
   );
@@ -338,12 +335,6 @@ describe('The check of the service’s contract', () => {
       'responses that forbid unknown fields',
       ({ components: { schemas } }) => {
         schemas.SearchResult.additionalProperties = false;
-      },
-    ],
-    [
-      'an integer where responses had a number',
-      ({ components: { schemas } }) => {
-        schemas.SearchResult.properties.participant_count.type = 'integer';
       },
     ],
     [

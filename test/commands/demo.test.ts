@@ -20,6 +20,7 @@ describe('npm run demo', () => {
       PORT: String(await freePort()),
     });
     await expect.poll(demo.stdout, { timeout: 15_000 }).toContain('person30@example.com');
+    // Without the five lines of links and the sign-in above the commands.
     const pasted = demo
       .stdout()
       .split('\n')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createSpace } from '../support/spaces.ts';
 import { startServices } from './services.ts';
 
-test('New tags get other ids than imported tags', async () => {
+test('New tags get ids that differ from those of imported tags', async () => {
   const created_at = '2026-01-01T00:00:00.000Z';
   await using services = await startServices([
     { type: 'user', user_id: 'u', username: 'someone', email: 'someone@example.com', created_at },

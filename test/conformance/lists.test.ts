@@ -65,7 +65,7 @@ const lists: Record<string, string[]> = {
   listMessages: listedSpaces.map((id) => `/api/messages?space_id=${id}`),
 };
 
-/** The other operations that read, except those whose responses contain the time of the request. */
+/** The paths of all other reads, by operation. */
 const resources: Record<string, string[]> = {
   getProfile: ['/api/profile/me'],
   downloadAccountData: ['/api/profile/data'],

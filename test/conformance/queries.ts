@@ -125,12 +125,12 @@ export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: 
 
 /**
  * Returns the queries of `test/finding`, without its spaces, which are not in the repository, and of
- * `test/search/finding`.
+ * `test/search/example-queries`.
  */
-export function queriesOfFinding(): string[] {
+export function handwrittenQueries(): string[] {
   const packages = read<Record<string, { query: string }[]>>('../finding/queries.yaml');
   const groups = ['queries.yaml', 'other-queries.yaml'].flatMap((file) =>
-    read<{ queries: { q?: string | string[] }[] }[]>(`../search/finding/${file}`),
+    read<{ queries: { q?: string | string[] }[] }[]>(`../search/example-queries/${file}`),
   );
   return [
     ...Object.values(packages).flatMap((queries) => queries.map(({ query }) => query)),
@@ -138,9 +138,9 @@ export function queriesOfFinding(): string[] {
   ];
 }
 
-export function tagsOfFinding(): string[] {
+export function handwrittenTags(): string[] {
   const groups = read<{ queries: { tag?: string | string[] }[] }[]>(
-    '../search/finding/queries.yaml',
+    '../search/example-queries/queries.yaml',
   );
   return groups.flatMap(({ queries }) => queries.flatMap(({ tag = [] }) => tag));
 }

@@ -1,7 +1,7 @@
 import type { ExchangeRecord, SpaceRecord } from '../../server/exchange/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { spaceOf } from '../bench/data.ts';
-import { findingSpaces } from '../search/finding/spaces.ts';
+import { exampleSpaces } from '../search/example-queries/spaces.ts';
 import { type Random, randomNumbers } from '../support/random.ts';
 
 const MINUTE_MS = 60_000;
@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 /** Number of users of the generated spaces. */
 const USERS = 400;
 
-/** Returns spaces with participants, without messages: generated ones, the sample, and those of `test/search/finding`. */
+/** Returns spaces with participants, without messages: generated ones, the sample, and those of `test/search/example-queries`. */
 export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
   const time = (number: number) =>
     new Date(now.getTime() - (count - number) * MINUTE_MS).toISOString();
@@ -28,7 +28,7 @@ export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
   const samples = [...sampleRecords('', now)].filter(
     ({ type }) => type !== 'message' && type !== 'appreciation',
   );
-  return complete([...users, ...generated.flat(), ...samples, ...findingRecords(time(0))]);
+  return complete([...users, ...generated.flat(), ...samples, ...exampleRecords(time(0))]);
 }
 
 /** Returns records of all types for a few spaces. Many of their times are equal. */
@@ -69,10 +69,10 @@ export function recordsToList(now: Date): ExchangeRecord[] {
   return complete([...records, ...sampleRecords('', now)], created_at);
 }
 
-function findingRecords(created_at: string): ExchangeRecord[] {
-  return findingSpaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
+function exampleRecords(created_at: string): ExchangeRecord[] {
+  return exampleSpaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
     Array.from({ length: copies }, (_, copy): ExchangeRecord[] => {
-      const space_id = `finding-${i}-${copy}`;
+      const space_id = `example-${i}-${copy}`;
       return [
         { type: 'space', space_id, creator_id: 'u0', ...space, created_at },
         ...Array.from({ length: Math.min(USERS, participants) - 1 }, (_, j) =>

@@ -9,7 +9,7 @@ import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.
 import { scaleDictionary } from '../search/generated-index.ts';
 import { randomNumbers } from '../support/random.ts';
 import { comparePages, itemsOf } from './pages.ts';
-import { fuzzedQueries, fuzzedTags, queriesOfFinding, tagsOfFinding } from './queries.ts';
+import { fuzzedQueries, fuzzedTags, handwrittenQueries, handwrittenTags } from './queries.ts';
 import { spacesToSearch } from './records.ts';
 import { openSessions, type Services, startServices, waitForDictionaries } from './services.ts';
 
@@ -110,7 +110,7 @@ async function expectEqualDictionaries(): Promise<void> {
 
 test('SQLite and PostgreSQL have the same dictionary', expectEqualDictionaries);
 
-/** Lets the services search as if every space existed `factor` times. */
+/** Makes the services search as if every space existed `factor` times. */
 async function scaleDictionaries(factor: number): Promise<void> {
   for (const { context } of [services.sqlite, services.postgresql]) {
     const dictionary = await readDictionary(context.engine);
@@ -142,13 +142,13 @@ describe('SQLite and PostgreSQL return the same pages', () => {
     expect(share(results, ({ isOtherQuery }) => isOtherQuery)).toBe(0);
   }, 60_000);
 
-  test('for the queries of the finding suites', async () => {
-    const results = await compareQueries(queriesOfFinding());
+  test('for handwritten queries', async () => {
+    const results = await compareQueries(handwrittenQueries());
     expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.6);
   }, 120_000);
 
   test('for tags', async () => {
-    const tags = [...biggestTags, ...fuzzedTags(spaces, 200, 13), ...tagsOfFinding()];
+    const tags = [...biggestTags, ...fuzzedTags(spaces, 200, 13), ...handwrittenTags()];
     const results = await compareTags(tags);
     expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.5);
     expect(results[0]?.pages).toBeGreaterThan(1);

@@ -10,7 +10,7 @@ import { startProcess } from '../support/processes.ts';
 const contractCheck = (...args: string[]) =>
   startProcess(process.execPath, ['verification/main.ts', ...args]).result;
 
-test('passes for a server that keeps the contract, and deletes its accounts and spaces', async () => {
+test('passes for a server that implements the contract, and deletes its accounts and spaces', async () => {
   await using app = await startApp();
   const folder = await mkdtemp(join(tmpdir(), 'space-service-contract-'));
   const junit = join(folder, 'results.xml');

@@ -56,7 +56,7 @@ test.each([
   expect(operationOf(request)).toBe(operationId);
 });
 
-test('a server without registration fails one check, and the checks that need an account do not run', async () => {
+test('a server without register and getProfile fails one check for each, and the checks that need an account do not run', async () => {
   await using app = await startApp();
   await using proxy = await startProxy(app.url, (exchange) => {
     if (!/^\/api\/(auth\/register|profile\/me)$/.test(exchange.path)) return;

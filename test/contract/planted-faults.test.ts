@@ -4,8 +4,8 @@ import { verify } from '../../verification/verify.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { type ProxiedExchange, startProxy } from './proxy.ts';
 
-// Proxies plant faults into the responses of a server that keeps the contract. The faults of one group do not affect
-// each other, so one run of the contract check must find all of them, and nothing else.
+// Proxies plant faults into the responses of a server that implements the contract. The faults of one group do not
+// affect each other, so one run of the contract check must find all of them, and nothing else.
 
 interface Fault {
   name: string;

@@ -2,6 +2,7 @@ import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import type { Servers } from '../../verification/verify.ts';
 import { openWorld } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
+import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { failingEngine } from '../support/failing-engine.ts';
 
 /** Quotas that the data of `openWorld` uses up for `creator`. */
@@ -15,7 +16,7 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
   const start = async (...options: Parameters<typeof startApp>) =>
     cleanup.use(await startApp(...options)).url;
   const startFailing = (code: string) => {
-    const error = Object.assign(new Error('The database fails.'), { code });
+    const error = databaseError('The database fails.', code);
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
   };
 
@@ -35,8 +36,8 @@ export async function startServers(cleanup: AsyncDisposableStack): Promise<Serve
         await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1', ...LOW_RATES }),
       ),
       // These servers fail before authentication, so the accounts may be those of another server.
-      500: { ...world, url: await startFailing('SQLITE_ERROR') },
-      503: { ...world, url: await startFailing('SQLITE_BUSY') },
+      500: { ...world, url: await startFailing(UNEXPECTED_CODE) },
+      503: { ...world, url: await startFailing(UNAVAILABLE_CODES[0]) },
     },
   };
 }

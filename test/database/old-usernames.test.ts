@@ -68,7 +68,7 @@ test('an upgrade keeps usernames that now look alike or break a rule, and lists 
       expect.stringMatching(/^u4 "ада_": A username does not end with /),
       expect.stringMatching(/^u5 "1דוד": A right-to-left username begins with /),
       'u6 "admin-": It is reserved.',
-      '4 usernames are from before the current rules. They stay valid.',
+      'Usernames from before the current rules: 4. They stay valid.',
     ]);
   } finally {
     await rm(dataDir, { recursive: true });

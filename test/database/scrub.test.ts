@@ -18,7 +18,7 @@ const CANARY = 'zyxwvzyxwv';
 const ROWS = 10_000;
 
 const MAX_PADDING = 900;
-const running = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 
 let dataDir: string;
 let file: string;
@@ -73,7 +73,7 @@ describe('runScrubProcess', () => {
     deleteRows();
     const rows = readRows();
     expect(await countRemains()).toBeGreaterThan(0);
-    await runScrubProcess(file, running);
+    await runScrubProcess(file, neverAborted);
     expect(await countRemains()).toBe(0);
     expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
     expect(readRows()).toEqual(rows);
@@ -82,10 +82,10 @@ describe('runScrubProcess', () => {
   test('prevents other connections from writing overwritten bytes again', async () => {
     deleteRows();
     expect(await countRemains()).toBeGreaterThan(0);
-    // Now every page is in the cache, with the bytes to be overwritten.
+    // Reads every page into the cache, with the bytes to be overwritten.
     sqlite.pragma('cache_size = -100000');
     readRows();
-    await runScrubProcess(file, running);
+    await runScrubProcess(file, neverAborted);
     sqlite.exec(`UPDATE discarded_avatars SET remove_after = upper(remove_after)`);
     expect(await countRemains()).toBe(0);
   });
@@ -94,7 +94,7 @@ describe('runScrubProcess', () => {
     deleteRows();
     let isScrubbed = false;
     sqlite.exec('BEGIN IMMEDIATE');
-    const scrubbing = runScrubProcess(file, running).then(() => {
+    const scrubbing = runScrubProcess(file, neverAborted).then(() => {
       isScrubbed = true;
     });
     await sleep(1_000);
@@ -126,13 +126,13 @@ describe('runScrubProcess', () => {
 
   test('rejects with the error of an unavailable database', async () => {
     // A folder is not a database.
-    await expect(runScrubProcess(dataDir, running)).rejects.toMatchObject({
+    await expect(runScrubProcess(dataDir, neverAborted)).rejects.toMatchObject({
       code: 'SQLITE_CANTOPEN',
     });
   });
 });
 
-test('A database stays intact when the process is killed', async () => {
+test('A database stays intact when the scrub process is killed', async () => {
   deleteRows();
   const rows = readRows();
   const entry = new URL('../../server/database/sqlite/maintenance/scrub-entry.ts', import.meta.url);
@@ -145,6 +145,6 @@ test('A database stays intact when the process is killed', async () => {
     expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
   }
   expect(readRows()).toEqual(rows);
-  await runScrubProcess(file, running);
+  await runScrubProcess(file, neverAborted);
   expect(await countRemains()).toBe(0);
 }, 120_000);

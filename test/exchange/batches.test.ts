@@ -117,9 +117,9 @@ describe('A batch', () => {
     ['avatar', { picture: `${'A'.repeat(22)}.webp` }],
   ])(
     'rejects a user with the %s of another user, earlier in the file or stored',
-    async (_, key) => {
+    async (_, changes) => {
       const first = { ...user(0), username: 'modem', picture: `${'A'.repeat(22)}.webp` };
-      const records = [first, user(1), { ...user(2), ...key }, user(3)];
+      const records = [first, user(1), { ...user(2), ...changes }, user(3)];
       await using engine = await databases.open();
       expect(await importAll(engine, records)).toEqual({
         added: 3,
@@ -204,7 +204,7 @@ describe('A batch', () => {
     ]);
   });
 
-  test('does not change anything because of one bad line among many', async () => {
+  test('adds nothing if one line among many is bad', async () => {
     await using engine = await databases.open();
     const records = Array.from({ length: 3 * MAX_ROWS_PER_STATEMENT }, (_, i) => user(i));
     const lines = [...records, { ...space(0), creator_id: 'eve' }, space(1)];
@@ -228,15 +228,16 @@ describe('A batch', () => {
 
   test('is imported correctly if the types alternate line by line', async () => {
     await using engine = await databases.open();
-    const records = [user(0)].concat(
-      Array.from({ length: 40 }, (_, i) => [
+    const records: { type: string }[] = [user(0)];
+    for (let i = 0; i < 40; i += 1) {
+      records.push(
         user(i + 1),
         space(i, [`tag ${i}`, 'rye']),
         participant(`s${i}`, `u${i + 1}`),
         message(`m${i}`, `s${i}`, `u${i + 1}`),
         appreciation(`m${i}`, 'u0'),
-      ]).flat() as never[],
-    );
+      );
+    }
     const report = await importAll(engine, records);
     expect(report).toEqual({ added: records.length, unchanged: 0, bad: [] });
     await using sorted = await databases.open();
@@ -274,30 +275,33 @@ describe('A batch', () => {
     });
   });
 
-  test.each([-1, 0, 1])('may end at its maximum size %+i lines', async (difference) => {
-    const count = MAX_ROWS_PER_STATEMENT + difference;
-    const numbers = Array.from({ length: count }, (_, i) => i);
-    await using engine = await databases.open();
-    const records = [
-      ...numbers.map(user),
-      // The first of the next batch or the last of this one.
-      user(count - 1),
-      { ...user(count), email: user(count - 1).email },
-      ...numbers.map((i) => space(i, [`tag ${i}`])),
-      ...numbers.map((i) => participant('s0', `u${i}`)),
-      ...numbers.map((i) => message(`m${i}`, 's0', `u${i}`)),
-    ];
-    expect(await importAll(engine, records)).toEqual({
-      added: 4 * count - 1,
-      // The second record of the last user, and the participation of the creator.
-      unchanged: 2,
-      bad: [{ line: count + 2, reason: TAKEN }],
-    });
-    const indexed = await searchIndex(engine);
-    expect(indexed).toHaveLength(count);
-    expect(indexed[0]).toMatchObject({ title_key: 'space 0', participant_count: count });
-    expect((await termsOf(engine)).get('space')).toBe(count);
-  });
+  test.each([-1, 0, 1])(
+    'is divided correctly if the records of a type exceed its maximum size by %i',
+    async (difference) => {
+      const count = MAX_ROWS_PER_STATEMENT + difference;
+      const numbers = Array.from({ length: count }, (_, i) => i);
+      await using engine = await databases.open();
+      const records = [
+        ...numbers.map(user),
+        // The first of the next batch or the last of this one.
+        user(count - 1),
+        { ...user(count), email: user(count - 1).email },
+        ...numbers.map((i) => space(i, [`tag ${i}`])),
+        ...numbers.map((i) => participant('s0', `u${i}`)),
+        ...numbers.map((i) => message(`m${i}`, 's0', `u${i}`)),
+      ];
+      expect(await importAll(engine, records)).toEqual({
+        added: 4 * count - 1,
+        // The second record of the last user, and the participation of the creator.
+        unchanged: 2,
+        bad: [{ line: count + 2, reason: TAKEN }],
+      });
+      const indexed = await searchIndex(engine);
+      expect(indexed).toHaveLength(count);
+      expect(indexed[0]).toMatchObject({ title_key: 'space 0', participant_count: count });
+      expect((await termsOf(engine)).get('space')).toBe(count);
+    },
+  );
 });
 
 test('An import adds nothing if its input fails while a batch is being added', async () => {

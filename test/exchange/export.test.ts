@@ -35,7 +35,7 @@ describe('the sample data', () => {
 
 // The tables of both kinds of database have the same columns, so those of SQLite are enough.
 describe.skipIf(isPostgresql)('exportRecords', () => {
-  /** Columns that the import derives, or that refer to rows of other tables. */
+  /** Columns that an export omits, because the import derives or assigns their values. */
   const derivedColumns: Record<string, string[]> = {
     users: ['pk', 'username_key', 'username_skeleton', 'email_key'],
     spaces: ['pk', 'participant_count'],

@@ -202,7 +202,7 @@ describe('importRecords', () => {
     ],
     ['tag ids without tags', { ...bread, space_id: 's', tags: undefined, tag_ids: [1] }, /tag_ids/],
     ['a tag id of 0', { ...bread, space_id: 's', tag_ids: [0] }, /tag_ids\/0 must be >= 1/],
-    ['a tag id that is no integer', { ...bread, space_id: 's', tag_ids: [1.5] }, /tag_ids\/0/],
+    ['a tag id that is not an integer', { ...bread, space_id: 's', tag_ids: [1.5] }, /tag_ids\/0/],
     [
       'a tag id that leaves no room for others',
       { ...bread, space_id: 's', tag_ids: [Number.MAX_SAFE_INTEGER] },

@@ -41,6 +41,25 @@ describe('parseRecord', () => {
     }
   });
 
+  test.each(['null', '3', '"user"', '[]', '[{"type":"user"}]'])(
+    'rejects a value that is not an object: %s',
+    (line) => {
+      expect(() => parseRecord(line)).toThrow(/^is not a JSON object$/);
+    },
+  );
+
+  test('rejects an object without a type', () => {
+    expect(() => parseRecord('{"username":"ada"}')).toThrow(
+      /^the record must have required property 'type'$/,
+    );
+  });
+
+  test.each(['"room"', '3', 'null', '["user"]', '"toString"'])('rejects the type %s', (type) => {
+    expect(() => parseRecord(`{"type":${type}}`)).toThrow(
+      /^has a type other than user, space, participant, message, appreciation$/,
+    );
+  });
+
   test('parses or rejects any line without an internal error', () => {
     const line = fc.oneof(
       fc.string({ unit: 'binary' }),

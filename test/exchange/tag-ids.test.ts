@@ -50,7 +50,7 @@ describe('tag ids', () => {
     expect(await exportedTags(engine)).toEqual({ s: '7 baking', t: '7 Baking' });
   });
 
-  test('are free ones if another tag has the id', async () => {
+  test('are replaced with free ones if other tags have them', async () => {
     await using engine = await databases.open();
     await importRecords(engine, toLines([ada, withTags('s', ['baking'], [7])]));
     await importRecords(engine, toLines([withTags('t', ['rye', 'oats'], [7, 3])]));

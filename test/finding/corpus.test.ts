@@ -38,6 +38,7 @@ describe('A package list as a corpus', () => {
     const spaces = recordsOf<SpaceRecord>(lines, 'space');
     expect(spaces.map(({ title }) => title)).toEqual(['one', 'two']);
     expect(spaces[0]?.description).toBe('The first');
+    // The first 500 code points, without the space at their end.
     expect([...(spaces[1]?.description ?? '')]).toHaveLength(499);
     expect(await convert(...rows)).toEqual(lines);
   });

@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 
 interface Package {
   name: string;
-  /** NaN if the list does not contain it. */
+  /** 0 or NaN if the list does not contain it. */
   downloads: number;
   summary: string;
 }

@@ -4,6 +4,7 @@ import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { commands } from '../../server/command-line/commands.ts';
 import { startApp } from '../support/app.ts';
 import { streamPackages } from './corpus.ts';
 
@@ -24,7 +25,7 @@ export interface SearchEngine extends AsyncDisposable {
 export async function importPackages(file: string, dataDir: string): Promise<void> {
   const unfinished = `${dataDir}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
-  const child = spawn(process.execPath, [IMPORT_COMMAND, '-'], {
+  const child = spawn(process.execPath, [...commands.import.nodeFlags, IMPORT_COMMAND, '-'], {
     env: { PATH: process.env.PATH, DATA_DIR: unfinished },
     stdio: ['pipe', 'inherit', 'inherit'],
   });

@@ -107,7 +107,7 @@ async function check(
   return outcome;
 }
 
-/** Returns a word that distinguishes the names of one run. Names that look alike are taken, so it has few letters. */
+/** Returns a word for the names of one run. It has only letters that do not look alike, as usernames must not. */
 function newWord(): string {
   const syllable = () => pick('bdfgkpstz') + pick('aeou');
   return Array.from({ length: 5 }, syllable).join('');

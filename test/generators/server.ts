@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hashPassword } from '../../server/auth/password-hashing.ts';
-import { startProcess } from '../support/processes.ts';
+import { completeCommand } from '../support/commands.ts';
 import { type Server, startServer } from '../support/server.ts';
 
 /** The first integer that a 32-bit floating-point number cannot represent. */
@@ -24,11 +24,7 @@ export async function startSeededServer(folder: string): Promise<Server> {
   const records = join(folder, 'records.ndjson');
   await writeRecords(records);
   const dataDir = join(folder, 'data');
-  const imported = startProcess('npm', ['run', '--silent', 'import', '--', records], {
-    DATA_DIR: dataDir,
-  });
-  const { code, stderr } = await imported.result;
-  if (code !== 0) throw new Error(`npm run import: exit code ${code}\n${stderr}`);
+  await completeCommand('commands/import', [records], { DATA_DIR: dataDir });
   return startServer({ DATA_DIR: dataDir });
 }
 

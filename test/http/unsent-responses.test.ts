@@ -52,6 +52,7 @@ test('Closes the connections that wait longest, of the client with the most unse
     await server.request('/large'),
     await server.request('/large', '127.0.0.4'),
   ];
+  // Five responses exceed the limit, three do not.
   expect(await server.areComplete(sockets)).toEqual([true, false, false, true, true]);
 });
 

@@ -263,9 +263,14 @@ describe('drain', () => {
   });
 });
 
-type File = readonly [name: string, bytes: Buffer<ArrayBuffer>, filename?: string, type?: string];
+type FormFile = readonly [
+  name: string,
+  bytes: Buffer<ArrayBuffer>,
+  filename?: string,
+  type?: string,
+];
 
-function createForm(...files: File[]): FormData {
+function createForm(...files: FormFile[]): FormData {
   const form = new FormData();
   for (const [name, bytes, filename = 'avatar.jpg', type = 'image/jpeg'] of files) {
     form.append(name, new Blob([bytes], { type }), filename);

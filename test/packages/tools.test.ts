@@ -88,7 +88,7 @@ describe('space-service-contract', () => {
   const verify = (...args: string[]) => installation.run('space-service-contract', args);
 
   test(
-    'passes for a server that keeps the contract',
+    'passes for a server that implements the contract',
     async () => {
       await using app = await startApp();
       const { code, stdout, stderr } = await verify(app.url, '--junit', 'contract.xml');

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { avatarUrls } from '../../server/avatars/store.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import type { AvatarResources } from '../../server/resources.ts';
 import {
   type Dictionary,
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/index-queue.ts';
-import type { Stores } from '../../server/stores.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
@@ -26,7 +26,7 @@ export interface IndexedSpace {
 
 /** A temporary database with an index of spaces and the dictionary of their words. */
 export interface GeneratedIndex extends AsyncDisposable {
-  stores: Stores;
+  resources: AvatarResources;
   dictionary: Dictionary;
 }
 
@@ -60,7 +60,7 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
   });
   await refreshDictionary(engine);
   return {
-    stores: { engine, avatars: avatarUrls('http://127.0.0.1/avatars') },
+    resources: { engine, avatars: avatarUrls('http://127.0.0.1/avatars') },
     dictionary: await readDictionary(engine),
     async [Symbol.asyncDispose]() {
       await engine.close();

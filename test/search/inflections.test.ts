@@ -4,7 +4,7 @@ import { inflectionsOf } from '../../server/search/inflections.ts';
 import { fold } from '../../server/text/words/fold.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
 
-/** The more forms a family lists before a word, the more spaces have it. */
+/** Returns the number of spaces with each form. The first form of each family is the most frequent. */
 function frequenciesOf(families: string[][]): Record<string, number> {
   return Object.fromEntries(
     families.flatMap((forms) => forms.map((form, i) => [fold(form), 90 - i])),

@@ -197,7 +197,7 @@ describe('findOtherQuery', () => {
     expect(other(dictionary, 'sourdoughx')).toEqual([['sourdoughy', 'sourdoughx']]);
   });
 
-  test('is not another query if all it has is other forms', async () => {
+  test('returns undefined for words whose only alternatives are inflected forms', async () => {
     const dictionary = await dictionaryOf({ library: 100 });
     expect(other(dictionary, 'libraries')).toBeUndefined();
     expect(findInflections(dictionary, queryWords('the libraries'))).toEqual([[], ['library']]);
@@ -344,7 +344,7 @@ describe('dropWords', () => {
 });
 
 describe('estimateDocuments', () => {
-  test('goes by the rarest word of a text', async () => {
+  test('returns the number of spaces with the rarest word of a text', async () => {
     const dictionary = await dictionaryOf({ bread: 90, breads: 5, oven: 10 });
     expect(estimateDocuments(dictionary, 'bread')).toBe(95);
     expect(estimateDocuments(dictionary, 'bread oven')).toBe(10);

@@ -14,12 +14,12 @@ beforeAll(async () => {
 afterAll(() => index[Symbol.asyncDispose]());
 
 async function spacesWith(tag: string): Promise<string[]> {
-  const page = await searchTag(index.stores, tag, CURRENT_REVISION, { limit: 100 });
+  const page = await searchTag(index.resources, tag, CURRENT_REVISION, { limit: 100 });
   return page.items.map((item) => JSON.parse(item).space_id);
 }
 
 test('Rebuilding an outdated index updates tag keys and merges tags whose keys have become equal', async () => {
-  const { db } = index.stores.engine;
+  const { db } = index.resources.engine;
   // Keys of an older version, which did not convert traditional Chinese characters to simplified ones.
   const tags = [
     { tag_id: 1, tag_key: '東京', spaces: [1] },
@@ -35,7 +35,7 @@ test('Rebuilding an outdated index updates tag keys and merges tags whose keys h
     }
   }
   await db.updateTable('search_index').set({ version: 0 }).execute();
-  await updateSearchIndex(index.stores.engine);
+  await updateSearchIndex(index.resources.engine);
 
   for (const tag of ['東京', '东京']) expect([tag, await spacesWith(tag)]).toEqual([tag, ['1']]);
   for (const tag of ['臺北', '台北']) {

@@ -85,7 +85,7 @@ async function readPages(
   let answeredQuery: string | null = null;
   do {
     const request = { limit, position: position && JSON.parse(position) };
-    const page = await searchText(index.stores, dictionary, query, CURRENT_REVISION, request);
+    const page = await searchText(index.resources, dictionary, query, CURRENT_REVISION, request);
     pages.push(page.items.map((item) => JSON.parse(item).space_id));
     answeredQuery = page.answeredQuery;
     position = page.next ? JSON.stringify(page.next) : undefined;
@@ -185,10 +185,8 @@ describe('A text search', () => {
     await using music = await generateIndex(popular);
     for (let limit = 20; limit <= 30; limit += 1) {
       const query = { query: 'music', asTyped: false };
-      const { items } = await searchText(music.stores, music.dictionary, query, CURRENT_REVISION, {
-        limit,
-        position: undefined,
-      });
+      const { resources, dictionary } = music;
+      const { items } = await searchText(resources, dictionary, query, CURRENT_REVISION, { limit });
       const ids = items.map((item) => JSON.parse(item).space_id);
       expect(ids).toHaveLength(limit);
       expect(new Set(ids).size).toBe(limit);
@@ -219,7 +217,7 @@ describe('The cost of a page', () => {
     { delayMs = 0, position }: { delayMs?: number; position?: Position } = {},
   ) {
     const statements: { query: WordQuery; range: WordRange; keys: number[] }[] = [];
-    const { engine, avatars } = index.stores;
+    const { engine, avatars } = index.resources;
     const openReader: WordIndex['openReader'] = (db, planned) => {
       const reader = engine.wordIndex.openReader(db, planned);
       return {
@@ -232,10 +230,10 @@ describe('The cost of a page', () => {
       };
     };
     const wordIndex = { ...engine.wordIndex, openReader };
-    const stores = { avatars, engine: { ...engine, wordIndex } };
+    const resources = { avatars, engine: { ...engine, wordIndex } };
     const dictionary = scaleDictionary(index.dictionary, factor);
     const textQuery = { query: text, asTyped: false };
-    const page = await searchText(stores, dictionary, textQuery, CURRENT_REVISION, {
+    const page = await searchText(resources, dictionary, textQuery, CURRENT_REVISION, {
       limit: 20,
       position,
     });
@@ -252,9 +250,9 @@ describe('The cost of a page', () => {
         return documentsIn(range, keys) * terms.length * share * factor;
       });
       const total = entries.reduce((sum, each) => sum + each, 0);
-      const most = realBudget().entries + 2 * MAX_ENTRIES_PER_STATEMENT;
+      const maxEntries = realBudget().entries + 2 * MAX_ENTRIES_PER_STATEMENT;
       expect(budget.spent.length).toBeLessThanOrEqual(2);
-      expect(total).toBeLessThanOrEqual(budget.spent.length * most);
+      expect(total).toBeLessThanOrEqual(budget.spent.length * maxEntries);
     },
   );
 

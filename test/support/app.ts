@@ -45,8 +45,8 @@ export interface Overrides {
   log?: FastifyBaseLogger;
   engine?: (real: Engine) => Engine;
   /**
-   * Whether maintenance runs. By default, it does, unless `sharesDataOf` is set. Without maintenance, deletions of
-   * several transactions do not continue.
+   * Whether maintenance runs. By default, it does, unless `sharesDataOf` is set. Without maintenance, a deletion
+   * that needs several transactions stops after the first one.
    */
   runsMaintenance?: boolean;
   /** Another application whose data this one uses, like two processes of a service. */

@@ -78,14 +78,13 @@ describe('In the contract', () => {
   const isClosed = (schema: { additionalProperties?: unknown }) =>
     schema.additionalProperties === false;
 
-  test.each(['requests', 'responses'])(
-    'object schemas of %s are closed only in requests',
-    (use) => {
-      const schemas = objectSchemas(parse(contractText), use === 'requests');
+  test('object schemas are closed in requests and open in responses', () => {
+    for (const isRequest of [true, false]) {
+      const schemas = objectSchemas(parse(contractText), isRequest);
       expect(schemas.length).toBeGreaterThan(5);
-      for (const schema of schemas) expect(isClosed(schema)).toBe(use === 'requests');
-    },
-  );
+      for (const schema of schemas) expect(isClosed(schema)).toBe(isRequest);
+    }
+  });
 
   test('all object schemas are closed in the copy for tests', () => {
     for (const isRequest of [true, false]) {

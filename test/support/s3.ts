@@ -44,7 +44,7 @@ export interface S3Server extends AsyncDisposable {
   createBucket(): Promise<BucketSettings>;
   /** Returns the keys of all objects in ascending order, without the marker of the database. */
   listKeys(bucket: string): Promise<string[]>;
-  /** Lets all objects of a bucket look two hours old. */
+  /** Makes all objects of a bucket look two hours old. */
   makeOld(bucket: string): Promise<void>;
   /** Starts the server again, with the same data and address. */
   start(): Promise<void>;

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy with one address for servers that replace each other, like HAProxy before PostgreSQL. */
+/** A TCP proxy with one address for servers that replace each other, like HAProxy in front of PostgreSQL. */
 export interface SwitchingProxy extends AsyncDisposable {
   port: number;
   /** Returns the URL of a database through the proxy. */
   urlOf(databaseUrl: string): string;
   /**
-   * Leads new connections to another port of this machine and closes all others. With null, closes new ones, too, like
+   * Routes new connections to another port of this machine and closes all others. With null, closes new ones, too, like
    * a proxy without a healthy server.
    */
   switchTo(port: number | null): void;

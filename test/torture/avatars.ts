@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../server/avatars/store.ts
 import type { Person } from '../support/client.ts';
 import { validateExchange } from '../support/contract.ts';
 import { webpChunks } from '../support/image-chunks.ts';
+import { peakResidentBytes, residentBytes } from '../support/process-usage.ts';
 import { randomNumbers } from '../support/random.ts';
 import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
@@ -256,10 +257,6 @@ function largeImage(): Promise<Buffer> {
 /** Returns memory in bytes and open descriptors of the idle server. */
 async function measureIdle({ child }: Server) {
   const pid = child.pid as number;
-  const readStatus = (name: string) => {
-    const text = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]) * 1024;
-  };
   const countDescriptors = () => readdirSync(`/proc/${pid}/fd`).length;
   // The server may notice closed connections with a delay.
   let descriptors = countDescriptors();
@@ -267,7 +264,7 @@ async function measureIdle({ child }: Server) {
     await sleep(100);
     descriptors = Math.min(descriptors, countDescriptors());
   }
-  return { memory: readStatus('VmRSS'), peak: readStatus('VmHWM'), descriptors };
+  return { memory: residentBytes(pid), peak: peakResidentBytes(pid), descriptors };
 }
 
 /** Asserts that only the current avatars remain, and no temporary files. */

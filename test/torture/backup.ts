@@ -160,12 +160,11 @@ async function assertSameResults(url: string, dataDir: string, folder: string) {
   return { requests, spaces };
 }
 
-/** Returns the results without tag ids, which differ between databases. */
+/** Returns the results of a search. */
 async function search(url: string, path: string): Promise<unknown[]> {
   const response = await fetch(url + path);
   assert.equal(response.status, 200);
-  const results = (await response.json()) as { tags: { tag_name: string }[] }[];
-  return results.map((each) => ({ ...each, tags: each.tags.map(({ tag_name }) => tag_name) }));
+  return (await response.json()) as unknown[];
 }
 
 function sorted(facts: Facts): [string, string][] {

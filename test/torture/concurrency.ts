@@ -80,7 +80,7 @@ const operations: Record<string, [number, Operation]> = {
     3,
     (_, { spaces }, as) =>
       withItem(spaces, (space) => {
-        forget(spaces, space);
+        forgetSometimes(spaces, space);
         return api.deleteSpace({ client: as(space.owner), path: { space_id: space.id } });
       }),
   ],
@@ -134,7 +134,7 @@ const operations: Record<string, [number, Operation]> = {
     4,
     (_, { messages }, as) =>
       withItem(messages, (message) => {
-        forget(messages, message);
+        forgetSometimes(messages, message);
         return api.deleteMessage({ client: as(message.owner), path: { message_id: message.id } });
       }),
   ],
@@ -193,7 +193,7 @@ const operations: Record<string, [number, Operation]> = {
       const result = await api.deleteAccount({ client: as(person) });
       if (!result.response?.ok) return result;
       for (const space of world.spaces.filter(({ owner }) => owner === person)) {
-        forget(world.spaces, space);
+        forgetSometimes(world.spaces, space);
       }
       world.replacements += 1;
       const replacement = await register(draw(world.urls), `later-${world.replacements}`);
@@ -324,7 +324,7 @@ function withItem(
 }
 
 /** Removes an item in half of all cases, so that some later requests are for a deleted item. */
-function forget(items: Item[], item: Item): void {
+function forgetSometimes(items: Item[], item: Item): void {
   if (Math.random() < 0.5) items.splice(items.indexOf(item), 1);
 }
 

@@ -204,8 +204,7 @@ async function runRounds(
 
   // The old process may have data in memory only, so check again after a new process has read the files.
   await server.kill();
-  await using restarted = await startServer({ DATA_DIR: dataDir });
-  assert(restarted.url);
+  await using _restarted = await startServer({ DATA_DIR: dataDir });
   traffic.ledger.check((await readData({ dataDir })).facts);
   await assertSound({ dataDir });
   return `${counts.rejected} writes rejected (${counts.avatars} avatars), ${counts.acknowledged} acknowledged, ${counts.reads} reads succeeded in ${rounds} rounds, writes succeeded again after at most ${counts.recoveryMs} ms`;

@@ -75,7 +75,11 @@ async function eraseLargeAccount(messages: number): Promise<string> {
 
     const remains = await canaries.find(dataDir);
     for (const [kind, text] of Object.entries(gone)) {
-      if (typeof text === 'string') assert(!server.output().includes(text), `the log: ${kind}`);
+      if (typeof text === 'string')
+        assert(
+          !server.output().includes(text),
+          `the log contains the ${kind} of the deleted account`,
+        );
     }
     const left = readOtherRows(dataDir);
     for (const [name, rows] of otherRows) assert.deepEqual(left.get(name), rows, name);

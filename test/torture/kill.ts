@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { createTestDatabase } from '../support/databases.ts';
+import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 import { assertRebuildMatches, assertSound, readData } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
@@ -16,8 +14,6 @@ const WRITERS = 6;
 
 /** Maximum time that the writers run before a kill. */
 const MAX_WRITING_MS = 1500;
-
-const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
 
 export const kill: Trial = {
   promise:
@@ -76,10 +72,7 @@ export const kill: Trial = {
 
 /** Kills a server during its start, possibly while it reads the write-ahead log of the previous one. */
 async function killDuringStart(settings: Record<string, string>): Promise<void> {
-  const env = { ...settings, PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent' };
-  const child = spawn(process.execPath, [main], { env, detached: true, stdio: 'ignore' });
-  const exited = once(child, 'exit');
-  await Promise.race([exited, sleep(300 + Math.random() * 1200)]);
-  if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL');
-  await exited;
+  const env = { ...settings, PORT: '0', LOG_LEVEL: 'silent' };
+  await using starting = startProcess(process.execPath, ['server/main.ts'], env);
+  await Promise.race([starting.exited, sleep(300 + Math.random() * 1200)]);
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Database } from '../../server/database/engine.ts';
+import { isLiveSpace, isLiveUser } from '../../server/database/erased-rows.ts';
 import { readSnapshot } from '../../server/database/transaction.ts';
 
 /**
@@ -261,11 +262,13 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
   return { facts, ids };
 }
 
+/** Reads the rows, except those of deleted accounts and spaces that maintenance has not deleted yet. */
 async function readRows(db: Database) {
   return {
     users: await db
       .selectFrom('users')
       .select(['email', 'user_id', 'username', 'bio', 'avatar'])
+      .where(isLiveUser('pk'))
       .execute(),
     tags: await db
       .selectFrom('space_tags')
@@ -277,24 +280,31 @@ async function readRows(db: Database) {
       .selectFrom('spaces')
       .innerJoin('users', 'users.pk', 'creator_pk')
       .select(['spaces.pk', 'space_id', 'title', 'description', 'visibility', 'email'])
+      .where(isLiveSpace('spaces.pk'))
       .execute(),
     participations: await db
       .selectFrom('participations')
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'user_pk')
       .select(['description', 'email', 'left_at', 'removed_at'])
+      .where(isLiveSpace('spaces.pk'))
       .execute(),
     messages: await db
       .selectFrom('messages')
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'author_pk')
       .select(['message_id', 'text', 'description', 'email'])
+      .where(isLiveSpace('spaces.pk'))
+      .where(isLiveUser('messages.author_pk'))
       .execute(),
     appreciations: await db
       .selectFrom('appreciations')
       .innerJoin('messages', 'messages.pk', 'message_pk')
       .innerJoin('users', 'users.pk', 'user_pk')
       .select(['text', 'email'])
+      .where(isLiveSpace('messages.space_pk'))
+      .where(isLiveUser('messages.author_pk'))
+      .where(isLiveUser('appreciations.user_pk'))
       .execute(),
     reports: await db
       .selectFrom('reports')
@@ -302,6 +312,12 @@ async function readRows(db: Database) {
       .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
       .innerJoin('users', 'users.pk', 'reporter_pk')
       .select(['text', 'description', 'email', 'reason'])
+      .where(({ and, or, eb }) =>
+        or([
+          eb('message_pk', 'is', null),
+          and([isLiveSpace('messages.space_pk'), isLiveUser('messages.author_pk')]),
+        ]),
+      )
       .execute(),
   };
 }

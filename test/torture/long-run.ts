@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertIndexed, databaseFile } from '../support/integrity.ts';
+import { residentBytes } from '../support/process-usage.ts';
 import { startServer } from '../support/server.ts';
 import { median } from '../support/statistics.ts';
 import { assertSound, readData } from './soundness.ts';
@@ -101,10 +102,9 @@ export const longRun: Trial = {
 };
 
 function measureUsage(pid: number, dataDir: string): ResourceUsage {
-  const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   const log = `${databaseFile(dataDir)}-wal`;
   return {
-    memory: Number(resident) * 1024,
+    memory: residentBytes(pid),
     log: statSync(log, { throwIfNoEntry: false })?.size ?? 0,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   };

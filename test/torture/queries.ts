@@ -140,60 +140,19 @@ async function collectCursors(
   return cursors;
 }
 
+/** Words, and texts with a meaning in the syntax of FTS5, SQL, URLs or Unicode. */
 const FRAGMENTS = [
-  ...[
-    '"',
-    '""',
-    '"""',
-    "'",
-    '*',
-    '^',
-    '+',
-    '-',
-    '(',
-    ')',
-    ':',
-    ';',
-    ',',
-    '.',
-    '#',
-    '%',
-    '_',
-    '\\',
-    '/',
-  ],
+  ...'"\'*^+-():;,.#%_\\/',
+  '""',
+  '"""',
   ...['NEAR(', 'NEAR/3', ' AND ', ' OR ', ' NOT ', '{title}:', 'title :', 'rank', '--', '/*', '*/'],
   ...'\');DROP TABLE spaces;--|"a" OR "b"|a* b*|^a|NEAR(a b, 9)|title:a|- title:a|"a b" + c'.split(
     '|',
   ),
-  ...[
-    '\0',
-    '\u001a',
-    '\u0085',
-    '\u200b',
-    '\u200d',
-    '\u202e',
-    '\ufeff',
-    '\ufffd',
-    '\uffff',
-    '\u{10ffff}',
-  ],
+  ...'\0\u001a\u0085\u200b\u200d\u202e\ufeff\ufffd\uffff\u{10ffff}',
   ...['\ud800', '\udc00', 'ﷺ', 'İ', 'ß', 'ﬃ', 'e\u0301', '\u0301', 'क्ष', '👩‍👩‍👧', '🇩🇪', '½', '①'],
-  ...[
-    'a',
-    'bread',
-    'braed',
-    'tea',
-    'c++',
-    'node.js',
-    '.net',
-    '東京',
-    'きょう',
-    'ไทย',
-    'сад',
-    'כלב',
-    ' ',
-  ],
+  ...'a bread braed tea c++ node.js .net 東京 きょう ไทย сад כלב'.split(' '),
+  ' ',
 ];
 
 const anyText = fc.oneof(

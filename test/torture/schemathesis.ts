@@ -150,7 +150,7 @@ async function runSchemathesis(
       message: message.message_id,
       user: creator.userId,
       stricterThanSchema: idsOf(isStricterThanSchema),
-      takingFiles: idsOf(takesFile),
+      uploads: idsOf(isUpload),
     };
     const settings = (await readFile(template, 'utf8')).replace(/"\{(\w+)\}"/g, (_, name: string) =>
       JSON.stringify(values[name]),
@@ -202,7 +202,7 @@ function isStricterThanSchema(operation: Operation): boolean {
   return operation.bodyType === 'application/json' || inputNamesOf(operation).includes('cursor');
 }
 
-function takesFile({ bodyType }: Operation): boolean {
+function isUpload({ bodyType }: Operation): boolean {
   return bodyType === 'multipart/form-data';
 }
 

@@ -27,7 +27,7 @@ const SQL =
 const REVEALING_HEADERS = ['x-powered-by', 'server', 'via', 'x-runtime', 'x-fastify-version'];
 
 /** Records sent secrets and received responses. */
-interface ExchangeRecord {
+interface Recorder {
   secrets: Map<string, string>;
   /** Returns a new secret and records it. */
   secret(kind: string): string;
@@ -48,16 +48,16 @@ export const secrets: Trial = {
     const passes = scale === 'full' ? 10 : 1;
     const metricsToken = randomBytes(16).toString('hex');
     await using server = await startServer({ LOG_LEVEL: 'trace', METRICS_TOKEN: metricsToken });
-    const record = openRecord(server.url);
-    record.secrets.set('the token of /metrics', metricsToken);
+    const recorder = openRecorder(server.url);
+    recorder.secrets.set('the token of /metrics', metricsToken);
 
     for (let pass = 0; pass < passes; pass += 1) {
-      const token = await useAccount(server.url, record, pass);
-      for (const operation of operations) await provoke(record, operation, token);
-      await provokeOutsideOperations(server.url, record, token);
-      await provokeFailures(server, record, pass);
+      const token = await useAccount(server.url, recorder, pass);
+      for (const operation of operations) await provoke(recorder, operation, token);
+      await provokeOutsideOperations(server.url, recorder, token);
+      await provokeFailures(server, recorder, pass);
     }
-    await provokeOverload(record);
+    await provokeOverload(recorder);
 
     const metrics = await fetch(`${server.url}/metrics`, {
       headers: { authorization: `Bearer ${metricsToken}` },
@@ -73,11 +73,11 @@ export const secrets: Trial = {
 
     const places = {
       'the log': log,
-      'an error or header': record.visibleTexts.join('\n'),
+      'an error or header': recorder.visibleTexts.join('\n'),
       '/metrics': metricsText,
     };
     for (const [place, text] of Object.entries(places)) {
-      for (const [kind, secret] of record.secrets) {
+      for (const [kind, secret] of recorder.secrets) {
         const at = text.indexOf(secret);
         assert(
           at < 0,
@@ -88,15 +88,15 @@ export const secrets: Trial = {
       assert(!sql, `${place} contains SQL: …${text.slice((sql?.index ?? 0) - 300).slice(0, 400)}`);
     }
     for (const status of [400, 401, 403, 404, 405, 409, 413, 415, 422, 500, 503]) {
-      assert(record.statuses.has(status), `no response had status ${status}`);
+      assert(recorder.statuses.has(status), `no response had status ${status}`);
     }
-    const summary = formatCounts([...record.statuses].sort(([a], [b]) => a - b));
+    const summary = formatCounts([...recorder.statuses].sort(([a], [b]) => a - b));
     const lines = log.split('\n').length - 1;
-    return `${record.secrets.size} secrets sent, responses ${summary}: none in ${lines} lines of the log at level trace, in ${record.visibleTexts.length} errors and headers or in /metrics; private responses are no-store, no header reveals the software`;
+    return `${recorder.secrets.size} secrets sent, responses ${summary}: none in ${lines} lines of the log at level trace, in ${recorder.visibleTexts.length} errors and headers or in /metrics; private responses are no-store, no header reveals the software`;
   },
 };
 
-function openRecord(url: string): ExchangeRecord {
+function openRecorder(url: string): Recorder {
   const secrets = new Map<string, string>();
   const visibleTexts: string[] = [];
   const statuses = new Map<number, number>();
@@ -127,13 +127,13 @@ function openRecord(url: string): ExchangeRecord {
 }
 
 /** Uses an account with secrets in every private text. Returns a token. */
-async function useAccount(url: string, record: ExchangeRecord, pass: number): Promise<string> {
-  const { secrets, secret, send } = record;
+async function useAccount(url: string, recorder: Recorder, pass: number): Promise<string> {
+  const { secrets, secret, send } = recorder;
   const name = `person-${secret('a username')}`;
   const person = await register(url, name, secret('a password'));
   secrets.set(`a token ${secrets.size}`, person.token);
   secrets.set(`an email address ${pass}`, person.email);
-  const token = await usePasswords(url, record, name, person);
+  const token = await usePasswords(url, recorder, name, person);
   const client = clientOf(url, token);
 
   const texts = { title: secret('a title'), description: secret('a description') };
@@ -162,7 +162,7 @@ async function useAccount(url: string, record: ExchangeRecord, pass: number): Pr
 /** Sends right and wrong passwords. Returns the token of a login, the only one that is still valid. */
 async function usePasswords(
   url: string,
-  { secrets, secret, send }: ExchangeRecord,
+  { secrets, secret, send }: Recorder,
   username: string,
   { email, password, token: firstToken }: Person,
 ): Promise<string> {
@@ -199,15 +199,15 @@ async function usePasswords(
 }
 
 /** Sends requests with secrets to an operation. It must reject most of them. */
-async function provoke(record: ExchangeRecord, operation: Operation, token: string): Promise<void> {
+async function provoke(recorder: Recorder, operation: Operation, token: string): Promise<void> {
   const { method, bodyType, authentication } = operation;
   const { url, init } = exampleRequest(operation);
   const send: Send = (more) => {
     const headers = { ...init.headers, ...more.headers } as Record<string, string>;
     // Public operations ignore the caller.
-    return record.send(url, { ...init, ...more, headers }, authentication !== 'none');
+    return recorder.send(url, { ...init, ...more, headers }, authentication !== 'none');
   };
-  for (const status of await sendInvalidTokens(record, send)) {
+  for (const status of await sendInvalidTokens(recorder, send)) {
     if (authentication === 'required') assert.equal(status, 401, url);
   }
   if (bodyType === null || method === 'GET') return;
@@ -215,18 +215,18 @@ async function provoke(record: ExchangeRecord, operation: Operation, token: stri
   if (bodyType === 'application/json') {
     const status = await send({
       headers: { authorization, 'content-type': bodyType },
-      body: withSecretTexts(record, String(init.body ?? '{}')),
+      body: withSecretTexts(recorder, String(init.body ?? '{}')),
     });
     assert(status < 500, `${url} returned ${status}`);
   }
-  await sendInvalidBodies(record, send, authorization, url);
-  if (bodyType === 'multipart/form-data') await sendInvalidForms(record, send, authorization);
+  await sendInvalidBodies(recorder, send, authorization, url);
+  if (bodyType === 'multipart/form-data') await sendInvalidForms(recorder, send, authorization);
 }
 
 /** Sends the request of an operation with other headers or another body. Returns the status. */
 type Send = (changes: RequestInit) => Promise<number>;
 
-async function sendInvalidTokens({ secret }: ExchangeRecord, send: Send): Promise<number[]> {
+async function sendInvalidTokens({ secret }: Recorder, send: Send): Promise<number[]> {
   const statuses: number[] = [];
   for (const authorization of [
     `Bearer ${secret('an unknown token')}`,
@@ -242,14 +242,14 @@ async function sendInvalidTokens({ secret }: ExchangeRecord, send: Send): Promis
 }
 
 /** Replaces all texts in a JSON body. */
-function withSecretTexts({ secret }: ExchangeRecord, body: string): string {
+function withSecretTexts({ secret }: Recorder, body: string): string {
   return JSON.stringify(JSON.parse(body), (name, value) =>
     typeof value === 'string' ? secret(`${name} in a body`) : value,
   );
 }
 
 async function sendInvalidBodies(
-  { secret }: ExchangeRecord,
+  { secret }: Recorder,
   send: Send,
   authorization: string,
   url: string,
@@ -279,7 +279,7 @@ async function sendInvalidBodies(
 }
 
 async function sendInvalidForms(
-  { secret }: ExchangeRecord,
+  { secret }: Recorder,
   send: Send,
   authorization: string,
 ): Promise<void> {
@@ -304,7 +304,7 @@ async function sendInvalidForms(
 /** Sends requests that do not reach an operation: unknown paths and methods, and malformed HTTP. */
 async function provokeOutsideOperations(
   url: string,
-  { secret, send, visibleTexts }: ExchangeRecord,
+  { secret, send, visibleTexts }: Recorder,
   token: string,
 ) {
   const headers = () => ({ authorization: `Bearer ${secret('a token')}` });
@@ -338,8 +338,8 @@ async function provokeOutsideOperations(
 }
 
 /** Damages the schema and the data, so that requests fail with an internal error. */
-async function provokeFailures({ url, location }: Server, record: ExchangeRecord, pass: number) {
-  const { secrets, secret, send } = record;
+async function provokeFailures({ url, location }: Server, recorder: Recorder, pass: number) {
+  const { secrets, secret, send } = recorder;
   const password = secret('a password');
   const { email, token } = await register(url, `failing-${pass}`, password);
   secrets.set(`the token of failing-${pass}`, token);
@@ -390,7 +390,7 @@ async function dropTrigger(db: Database): Promise<void> {
 }
 
 /** Sends more concurrent logins than the service can verify. */
-async function provokeOverload({ secret, send }: ExchangeRecord): Promise<void> {
+async function provokeOverload({ secret, send }: Recorder): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const statuses = await Promise.all(
     Array.from({ length: OVERLOAD_LOGINS }, () => {

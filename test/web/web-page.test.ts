@@ -243,7 +243,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await appears(page.getByText(DEMO_ACCOUNT.email));
   });
 
-  const views: [name: string, address: string, isReady: (page: Page) => Locator][] = [
+  const views: [name: string, address: string, content: (page: Page) => Locator][] = [
     ['the empty search', '#/', (page) => page.getByText('Spaces are rooms')],
     ['search results', '#/?q=chess', (page) => page.locator('#by-tag .card').first()],
     ['a correction', '#/?q=astronmy', (page) => page.locator('#correction')],
@@ -264,9 +264,9 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
   ];
   test('shows every view accessibly, on phones and in both themes', async () => {
     await using page = await open('#/');
-    for (const [name, address, isReady] of views) {
+    for (const [name, address, content] of views) {
       await page.goto(site.url + address);
-      await appears(isReady(page));
+      await appears(content(page));
       await expectAccessible(page, name);
     }
   }, 60_000);

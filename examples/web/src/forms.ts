@@ -47,8 +47,8 @@ export function clearMessages(form: HTMLFormElement): void {
 function showError(form: HTMLFormElement, error: unknown): void {
   const explanation = explain(error);
   const problem = error instanceof ApiError ? error.problem : null;
-  // Then the explanation lists all invalid fields. With any other code, it is about one field, and says more than the
-  // short message of that field.
+  // With this code, the explanation lists all invalid fields. With any other code, it is about one field, and says more
+  // than the short message of that field.
   const listsFields = problem?.code === 'invalid_request';
   const invalid: HTMLElement[] = [];
   for (const { pointer, message } of problem?.errors ?? []) {

@@ -51,7 +51,7 @@ function moveTo(element: HTMLElement): void {
 }
 
 find('.skip-link').addEventListener('click', (event) => {
-  // Its address is not one of a view.
+  // `#main` is not the address of a view.
   event.preventDefault();
   moveTo(find('main'));
 });

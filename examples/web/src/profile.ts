@@ -91,7 +91,7 @@ onSubmit(find('#deletion-form'), async () => {
 
 /** Resolves when the dialog is closed: to true only by its button “Delete”, not by Escape. */
 function confirmDeletion(): Promise<boolean> {
-  // It keeps the value of an earlier use.
+  // The dialog keeps this value from its previous use.
   deletionDialog.returnValue = '';
   deletionDialog.showModal();
   return new Promise((resolve) => {

@@ -105,10 +105,10 @@ function announcementOf(
   { generalSearchResults, tagSearchResults }: CombinedSearchResults | SearchError,
   answeredQuery: string,
 ): string {
-  const correction = answeredQuery ? `Results for ${answeredQuery}. ` : '';
+  const prefix = answeredQuery ? `Results for ${answeredQuery}. ` : '';
   const byText = generalSearchResults?.length ?? 0;
   const byTag = tagSearchResults?.length ?? 0;
-  return `${correction}Spaces shown: ${byText} by text, ${byTag} by tag.`;
+  return `${prefix}Spaces shown: ${byText} by text, ${byTag} by tag.`;
 }
 
 function textAddress(path: string, query: string, isAsTyped = false): string {

@@ -25,7 +25,8 @@ export class MaintenanceThread {
   }
 
   /**
-   * @throws the error of the task or of a crashed thread. If the service stops first: an unavailable database error.
+   * @throws the error of the task or of a crashed thread. If the service stops first: an error for which
+   *   `Engine.isUnavailable` returns true.
    */
   runTask(task: TaskName, target: TaskTarget): Promise<void> {
     const requestId = ++this.#lastRequestId;
@@ -40,6 +41,12 @@ export class MaintenanceThread {
     this.#isStopping = true;
     this.#send({ kind: 'stop' });
     await this.#running.exited;
+  }
+
+  /** Ends the thread without waiting for its work. */
+  async terminate(): Promise<void> {
+    this.#isStopping = true;
+    await this.#running.worker.terminate();
   }
 
   #send(request: ThreadRequest): void {

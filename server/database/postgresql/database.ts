@@ -12,12 +12,23 @@ export const postgresql: DatabaseKind = {
 
   async open(
     location,
-    { runsMaintenance = true, tasksModule, onReplicaUnusable, onReplicaUsable },
+    {
+      runsMaintenance = true,
+      tasksModule,
+      onLockWait,
+      prepare,
+      stopDeadline,
+      onReplicaUnusable,
+      onReplicaUsable,
+    },
   ) {
     return openPostgresql(urlOf(location), {
       migrate: true,
       runsMaintenance,
       tasksModule,
+      onLockWait,
+      prepare,
+      stopDeadline,
       readUrl: location.databaseReadUrl,
       onReplicaUnusable,
       onReplicaUsable,
@@ -55,8 +66,8 @@ export const postgresql: DatabaseKind = {
     return explainFailure(error, urlOf(location));
   },
 
-  async openRateLimitStore(location) {
-    return openPostgresqlRateLimitStore(urlOf(location));
+  async openRateLimitStore(location, _onReset, stopDeadline) {
+    return openPostgresqlRateLimitStore(urlOf(location), stopDeadline);
   },
 };
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction, Engine, WriteLockMode } from '../engine.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
 import { isConflict, isUnavailable, isUniqueViolation } from './errors.ts';
+import { reportWait } from './lock-wait.ts';
 import { wordIndex } from './word-index/word-index.ts';
 
 /**
@@ -18,6 +19,8 @@ interface EngineOptions {
   readOnReplica?: Engine['readOnReplica'];
   runTask?: Engine['runTask'];
   activity?: Engine['activity'];
+  /** Called every ten seconds while a transaction waits for the write lock. */
+  onLockWait?: () => void;
   beforeClose?: () => Promise<void>;
 }
 
@@ -30,6 +33,7 @@ export function createEngine(
       throw missingTask(task);
     },
     activity = () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
+    onLockWait,
     beforeClose = async () => {},
   }: EngineOptions = {},
 ): Engine {
@@ -44,7 +48,9 @@ export function createEngine(
     // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
     // longer.
     async requestPurge() {},
-    lockForWriting,
+    lockForWriting: onLockWait
+      ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)
+      : lockForWriting,
     isConflict,
     isUniqueViolation,
     isUnavailable,

@@ -14,8 +14,8 @@ export function isUniqueViolation(error: unknown): boolean {
 
 /**
  * Codes of connection errors, too many connections, a full or failing disk, timeouts, a server that starts, stops or
- * became a standby, and conflicts that remained after all attempts. Without those of a disk of this machine, which come
- * from the avatar folder, and those of wrong arguments of Node.js, which are programming errors.
+ * became a standby, and conflicts that remained after all attempts. Errors of this machine's disk are excluded, because
+ * they come from the avatar folder. So are invalid arguments to Node.js, because they are programming errors.
  */
 const UNAVAILABLE_CODES =
   /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!RR_INVALID_|RR_OUT_OF_RANGE|NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
@@ -86,14 +86,14 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^28/, 'rejects the user name or the password.'],
   [/^3D000/, 'has no such database. Create it, for example with createdb.'],
   [/^42501/, 'does not allow this user to create tables in the schema. Make the user its owner.'],
-  [/^25006/, 'is a standby or read-only, and the database must be migrated first.'],
-  [/^(08|57P0|53)/, 'is temporarily unavailable. Try again later.'],
+  [/^25006/, 'is a standby or read-only. Set DATABASE_URL to the primary.'],
+  [/^(08|57P0|53|40)/, 'is temporarily unavailable. Try again later.'],
 ];
 
 const REJECTED_PARAMETER =
   'is a PgBouncer that rejects timeouts. Add statement_timeout, lock_timeout and idle_in_transaction_session_timeout to its ignore_startup_parameters.';
 
-/** Returns whether PgBouncer rejects a setting of the connection. Its code is that of any other error of PgBouncer. */
+/** Returns whether PgBouncer rejects a setting of the connection. Compares the message, because all its errors have one code. */
 function isRejectedParameter(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('unsupported startup parameter');
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
+import { reportWait } from './lock-wait.ts';
 import { migrations } from './migrations/index.ts';
 
 /** An arbitrary key. No other advisory lock may use it. */
@@ -9,14 +10,21 @@ const MIGRATION_LOCK_KEY = 7_305_829_416;
 
 /**
  * Applies missing migrations. Processes that start at the same time wait for each other.
+ * @param onLockWait called every ten seconds while another process migrates
  * @throws OperatorError if the database belongs to a newer version or to another program
  */
-export async function migrateToLatest(db: Database): Promise<void> {
+export async function migrateToLatest(
+  db: Database,
+  onLockWait: () => void = () => {},
+): Promise<void> {
   // Each statement must see what the previous holder of the lock has committed.
   const transaction = db.transaction().setIsolationLevel('read committed');
   await transaction.execute(async (trx) => {
     // Unlike a lock of the session, it works behind a connection pooler in transaction mode.
-    await sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(trx);
+    await reportWait(
+      sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(trx),
+      onLockWait,
+    );
     // Called only for its checks, before the migrator changes a database of a newer version or another program.
     await readMissing(trx);
     const provider = { getMigrations: async () => migrations };

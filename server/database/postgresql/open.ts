@@ -1,4 +1,5 @@
 import type { Engine, TaskName } from '../engine.ts';
+import type { OpenOptions } from '../kind.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
 import { withTimeout } from '../timeout.ts';
@@ -8,8 +9,10 @@ import { explainFailure, timeoutError } from './errors.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { Replica, type ReplicaOptions } from './replica/replica.ts';
+import { failAtDeadline, stopThread } from './stopping.ts';
 
-export interface PostgresqlOptions {
+export interface PostgresqlOptions
+  extends Pick<OpenOptions, 'onLockWait' | 'prepare' | 'stopDeadline'> {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
   migrate: boolean;
   /** Whether this process may run maintenance. Of these processes, one at a time runs it. */
@@ -35,20 +38,23 @@ export async function openPostgresql(
     runsMaintenance,
     tasksModule,
     hasTimeouts = true,
+    onLockWait = () => {},
+    prepare = async () => {},
+    stopDeadline,
     readUrl,
     onReplicaUnusable: onUnusable = () => {},
     onReplicaUsable: onUsable = () => {},
   }: PostgresqlOptions,
 ): Promise<Engine> {
   try {
-    await prepare(url, migrate);
+    await prepareDatabase(url, migrate, prepare, onLockWait);
   } catch (error) {
     throw explainFailure(error, url);
   }
   const pool = openPool(
     url,
     hasTimeouts
-      ? {}
+      ? { stopDeadline }
       : { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0, responseTimeoutMs: 0 },
   );
   const db = connect(pool);
@@ -68,9 +74,10 @@ export async function openPostgresql(
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
       // The timeout of requests. The task continues, because only its thread can end it.
-      await withTimeout(thread.runTask(task, target), RESPONSE_TIMEOUT_MS, () =>
+      const ended = withTimeout(thread.runTask(task, target), RESPONSE_TIMEOUT_MS, () =>
         timeoutError('The task did not end in time.'),
       );
+      await failAtDeadline(ended, stopDeadline);
     },
     // Queries do not block the main thread, and only the PostgreSQL server knows which writers wait for a lock.
     activity: () => ({
@@ -81,7 +88,7 @@ export async function openPostgresql(
       ...(replica && { replicaReads: replica.reads }),
     }),
     async beforeClose() {
-      await thread?.stop();
+      if (thread) await stopThread(thread, stopDeadline);
       await replica?.close();
     },
   });
@@ -97,14 +104,29 @@ async function openReplica(options: ReplicaOptions): Promise<Replica> {
   }
 }
 
-/** Migrates the database, or checks that it is migrated, without the statement timeout of requests. */
-async function prepare(url: string, migrate: boolean): Promise<void> {
+/**
+ * Migrates the database, or checks that it is migrated, and prepares it, without the timeouts of requests. Another server
+ * may do the same for a long time.
+ */
+async function prepareDatabase(
+  url: string,
+  migrate: boolean,
+  prepare: (engine: Engine) => Promise<void>,
+  onLockWait: (message: string) => void,
+): Promise<void> {
   const db = connect(
     openPool(url, { maxConnections: 1, statementTimeoutMs: 0, responseTimeoutMs: 0 }),
   );
+  const reportMigration = () =>
+    onLockWait('another server migrates the database, waiting until it has finished');
+  const reportWriter = () =>
+    onLockWait(
+      'another server rebuilds the search index, or an import runs, waiting until it has finished',
+    );
   try {
-    if (migrate) await migrateToLatest(db);
+    if (migrate) await migrateToLatest(db, reportMigration);
     else await assertMigrated(db);
+    await prepare(createEngine(db, { onLockWait: reportWriter }));
   } finally {
     await db.destroy();
   }

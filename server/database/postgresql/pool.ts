@@ -1,5 +1,6 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import pg from 'pg';
+import type { StopDeadline } from '../kind.ts';
 import { isRefusedByStandby, READ_ONLY } from './errors.ts';
 import { NamingClient } from './naming-client.ts';
 
@@ -40,6 +41,7 @@ export interface PoolOptions {
   idleInTransactionTimeoutMs?: number;
   /** Time without data from PostgreSQL after which a connection is closed. 0 for no timeout. */
   responseTimeoutMs?: number;
+  stopDeadline?: StopDeadline | undefined;
 }
 
 /** Opens a pool of connections. Connects at the first query. */
@@ -53,10 +55,21 @@ export function openPool(
     lockTimeoutMs,
     idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
     responseTimeoutMs = RESPONSE_TIMEOUT_MS,
+    stopDeadline,
   }: PoolOptions = {},
 ): pg.Pool {
+  const sockets = new Set<Socket>();
+  const openSocket = () => {
+    const socket = new Socket();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    // Later, because `pg` could still connect a socket that is already destroyed.
+    if (stopDeadline?.signal.aborted) process.nextTick(() => socket.destroy());
+    return socket;
+  };
   const pool = new pg.Pool({
     connectionString: url,
+    stream: openSocket,
     Client: NamingClient,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -66,6 +79,10 @@ export function openPool(
     application_name: applicationName,
     keepAlive: true,
     types,
+  });
+  stopDeadline?.signal.addEventListener('abort', () => {
+    if (pool.totalCount > pool.idleCount) stopDeadline.onMissed();
+    for (const socket of sockets) socket.destroy();
   });
   // A lost connection fails the query that uses it. Without these empty listeners, it would also end the process.
   pool.on('error', () => {});

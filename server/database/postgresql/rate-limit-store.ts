@@ -1,12 +1,16 @@
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
+import type { StopDeadline } from '../kind.ts';
 import type { RateLimitStore } from '../rate-limit-store.ts';
 import { openPool } from './pool.ts';
 
 const MAX_CONNECTIONS = 4;
 
 /** Opens the rate-limit counters. They share one table, which a migration creates. */
-export function openPostgresqlRateLimitStore(url: string): RateLimitStore {
-  const pool = openPool(url, { maxConnections: MAX_CONNECTIONS });
+export function openPostgresqlRateLimitStore(
+  url: string,
+  stopDeadline?: StopDeadline,
+): RateLimitStore {
+  const pool = openPool(url, { maxConnections: MAX_CONNECTIONS, stopDeadline });
   return {
     async openCounter(name, points, duration) {
       return new RateLimiterPostgres({

@@ -25,17 +25,32 @@ export const sqlite: DatabaseKind = {
 
   async open(
     location,
-    { runsMaintenance = true, tasksModule, lockTimeoutMs = LOCK_TIMEOUT_MS, onLockWait },
+    {
+      runsMaintenance = true,
+      tasksModule,
+      lockTimeoutMs = LOCK_TIMEOUT_MS,
+      onLockWait = () => {},
+      prepare = async () => {},
+    },
   ) {
     await mkdir(location.dataDir, { recursive: true });
-    const open = () =>
-      openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule });
+    const open = async () => {
+      await using opened = new AsyncDisposableStack();
+      const engine = opened.use(
+        await openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule }),
+      );
+      await prepare(engine);
+      // Keeps the engine open for the caller.
+      opened.move();
+      return engine;
+    };
     // The process that runs the maintenance for this one has locked the folder.
     if (!runsMaintenance) return open();
     const lock = await acquireFileLock(lockFile(location), {
       mode: 'exclusive',
       timeoutMs: lockTimeoutMs,
-      onWait: onLockWait,
+      onWait: () =>
+        onLockWait('another server or an import uses DATA_DIR, waiting until it has stopped'),
     });
     if (!lock) {
       throw new OperatorError(

@@ -2,10 +2,8 @@ import type { Trie } from './trie.ts';
 
 export interface SimilarWord {
   word: string;
-  /** Number of edits: insertions, deletions, substitutions and transpositions of adjacent letters. */
+  /** Cost of the edits: insertions, deletions, substitutions and swaps of adjacent letters. See FIRST_LETTER_COST. */
   distance: number;
-  /** Number of documents with this word. */
-  documents: number;
   /** Sum of documents over all words that begin with this word. */
   total: number;
 }
@@ -13,7 +11,7 @@ export interface SimilarWord {
 /** Greater than any distance in a result. */
 const FAR = 99;
 
-/** An edit of the first letter counts double, because people rarely mistype it. */
+/** An edit of the first letter counts double, except for a swap, because people rarely mistype it. */
 const FIRST_LETTER_COST = 2;
 
 /**
@@ -65,7 +63,6 @@ export function similarWords(
       found.push({
         word: String.fromCharCode(...path, letter),
         distance,
-        documents: documents[node] as number,
         total: total[node] as number,
       });
     }

@@ -74,7 +74,8 @@ function spacedWord(token: string, limit: number): QueryWord {
   const anyOf = [[prefix(word)]];
   const parts = splitToken(token.replace(LEADING_ARTICLE, ''));
   // A single letter matches only whole words: k-pop does not find pop for kids. If the last part is a single letter,
-  // the parts do not match separately at all: who's does not mean who and s. Nor do the digits of 3.14.
+  // the parts do not match separately at all: who's does not mean who and s. The digits of 3.14 do not match
+  // separately either.
   const isLetter = (part: string | undefined) => /^\p{L}$/v.test(part ?? '');
   if (parts[0] !== token && !isLetter(parts.at(-1)) && !parts.some((part) => part.endsWith('.'))) {
     const terms = parts.slice(0, limit).map((part) => truncateWord(withoutDot(part)));

@@ -14,7 +14,7 @@ import { distribute, type LoadResult, startLoadGenerator } from '../load.ts';
 import { makeQueries, respelling, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
 
-// Not part of `npm run bench`, because PocketBase is not on npm. See README.md for its installation.
+// Not part of `npm run bench`, because PocketBase is not on npm. See ../README.md for its installation.
 const [program = '', size = '100000'] = process.argv.slice(2);
 const spaces = Number(size);
 const url = 'http://127.0.0.1:8097';

@@ -8,7 +8,7 @@ import { spaceOf } from '../data.ts';
 import { chunksOf, progress } from '../database.ts';
 
 /** PostgreSQL's own full-text search on the same spaces. */
-export interface Postgres extends AsyncDisposable {
+export interface TsRank extends AsyncDisposable {
   version: string;
   /** Returns the first twenty rows by `ts_rank`. Every word is a prefix, as in the service. */
   search(query: string): Promise<unknown[]>;
@@ -18,7 +18,7 @@ export interface Postgres extends AsyncDisposable {
 export const SETTINGS = ['shared_buffers=1GB', 'work_mem=64MB', 'random_page_cost=1.1', 'jit=off'];
 
 /** Starts PostgreSQL with a cluster in `folder`. Creates and fills the cluster the first time. */
-export async function startPostgres(folder: string, spaces: number): Promise<Postgres> {
+export async function startTsRank(folder: string, spaces: number): Promise<TsRank> {
   const databaseDir = join(folder, `postgres-${spaces}`);
   const filled = join(folder, `postgres-${spaces}.filled`);
   // PostgreSQL does not run as root. Its own user must be able to reach the folder.

@@ -1,13 +1,14 @@
-// A server that implements some operations of the contract on its own storage, as a user of the npm package would write
-// it. It has no server of this repository, and keeps everything in memory.
+// A server that implements some operations of the contract, as a user of the npm package would write it. It imports
+// nothing of this repository's server, and stores everything in memory.
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { Problem, SearchResult, Session, Space } from 'space-service';
-// Node.js loads the module, because only the name is marked as a type.
 import type { RouteHandlers } from 'space-service/handlers';
 import contract from 'space-service/openapi.json' with { type: 'json' };
+// Has only types. Node.js must find it nevertheless, because `import { type RouteHandlers }` loads it.
+import 'space-service/handlers';
 
 interface Account {
   user_id: string;

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -35,6 +35,11 @@ test('An export of either kind of database can be imported into the other kind',
   expect(exported.split('\n').length).toBeGreaterThan(records.length);
   await importInto(postgresql, exported);
   expect(await exportFrom(postgresql)).toBe(exported);
+  // Another machine than that of the service has no data folder.
+  const elsewhere = { ...postgresql, DATA_DIR: join(folder, 'missing') };
+  const file = join(folder, 'export.ndjson');
+  expect(await runCommand('commands/export', [file], elsewhere)).toMatchObject({ code: 0 });
+  expect(await readFile(file, 'utf8')).toBe(exported);
   await importInto(second, await exportFrom(postgresql));
   expect(await exportFrom(second)).toBe(exported);
 }, 120_000);

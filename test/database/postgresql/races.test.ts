@@ -53,7 +53,7 @@ const register = () => first.register(`racer-${++users}`);
 /** Returns the user's clients for both processes. */
 const clientsOf = ({ token }: TestUser) => [first.client(token), second.client(token)] as const;
 
-/** Waits until as many transactions wait for locks. */
+/** Waits until `count` transactions wait for locks. */
 async function waitForWaiting(count: number): Promise<void> {
   await expect
     .poll(
@@ -208,6 +208,8 @@ describe('Of concurrent requests to two processes,', () => {
       const [updated, renewed] = isUpdateFirst ? statuses : statuses.toReversed();
       expect(updated).toBe(200);
       expect([200, 409]).toContain(renewed);
+      const { data } = await api.getSpace({ client: one, path });
+      expect(data).toMatchObject({ visibility: 'public', invitation_code: null });
     }
   });
 

@@ -3,14 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import { updateSearchIndex } from '../../../server/search/rebuild.ts';
 import { startApp } from '../../support/app.ts';
-import { runCommand } from '../../support/commands.ts';
+import { runCommand, startCommand } from '../../support/commands.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { freePort } from '../../support/ports.ts';
-import { PASSWORD, startPostgresql, USER } from '../../support/postgresql.ts';
+import { PASSWORD, query, startPostgresql, USER } from '../../support/postgresql.ts';
 import { createSpace } from '../../support/spaces.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
@@ -69,6 +71,93 @@ test('Servers that start at the same time rebuild an outdated search index only 
   const { data } = await api.searchSpaces({ client: app.client(), query: { q: 'mountains' } });
   expect(data).toMatchObject([{ space_id: space.space_id }]);
 }, 30_000);
+
+test.each([
+  ['word_changes', 'word_blocks'],
+  ['word_blocks', 'word_changes'],
+])(
+  'A rebuild of the search index and a reader of %s and then %s do not deadlock',
+  async (...tables) => {
+    await using server = await startPostgresql();
+    const url = await server.createDatabase('reading');
+    await using app = await startApp({ DATABASE_URL: url }, { runsMaintenance: false });
+    const { engine } = app.context;
+    await engine.db.updateTable('search_index').set({ version: 0 }).execute();
+    const reader = new pg.Client(url);
+    await reader.connect();
+    try {
+      await reader.query('BEGIN');
+      await reader.query(`SELECT FROM ${tables[0]}`);
+      const rebuilt = updateSearchIndex(engine);
+      // The rebuild ends, or waits for the reader.
+      await Promise.race([rebuilt, sleep(500)]);
+      await Promise.all([reader.query(`SELECT FROM ${tables[1]}; COMMIT`), rebuilt]);
+    } finally {
+      await reader.end();
+    }
+  },
+  30_000,
+);
+
+/** Longer than the timeouts of requests. */
+const LONG_WAIT_MS = 33_000;
+
+test.concurrent.each([
+  {
+    work: 'rebuild of the search index',
+    lock: 'LOCK TABLE search_revision IN EXCLUSIVE MODE',
+    line: 'another server rebuilds the search index, or an import runs',
+  },
+  {
+    work: 'migration',
+    lock: 'SELECT pg_advisory_xact_lock(7305829416)',
+    line: 'another server migrates the database',
+  },
+])(
+  'A server waits for the $work of another one, however long it takes, and logs this',
+  async ({ lock, line }) => {
+    await using server = await startPostgresql();
+    const url = await server.createDatabase('waiting');
+    {
+      await using app = await startApp({ DATABASE_URL: url });
+      await app.context.engine.db.updateTable('search_index').set({ version: 0 }).execute();
+    }
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('BEGIN');
+    await other.query(lock);
+    const startWaiting = async () => {
+      const port = await freePort();
+      const settings = { DATA_DIR: dataDir, PORT: String(port), DATABASE_URL: url };
+      return { service: startCommand('main', [], settings), port };
+    };
+    const [waiting, stopped] = [await startWaiting(), await startWaiting()];
+    const statusOf = (path: string) =>
+      fetch(`http://127.0.0.1:${waiting.port}${path}`).then(({ status }) => status);
+    try {
+      const lockWaits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
+      await expect
+        .poll(async () => (await query(url, lockWaits)).length, { timeout: 20_000 })
+        .toBe(2);
+      stopped.service.child.kill('SIGTERM');
+      expect(await stopped.service.exited).toBe('SIGTERM');
+      await sleep(LONG_WAIT_MS);
+      expect([await statusOf('/healthz'), await statusOf('/readyz')]).toEqual([200, 503]);
+      const reports = waiting.service.stdout().split(line).length - 1;
+      expect(reports).toBeGreaterThanOrEqual(2);
+      expect(reports).toBeLessThanOrEqual(4);
+      await other.query('COMMIT');
+      await expect.poll(() => statusOf('/readyz'), { timeout: 20_000 }).toBe(200);
+      waiting.service.child.kill('SIGTERM');
+      expect(await waiting.service.exited).toBe(0);
+    } finally {
+      await other.end();
+      await waiting.service.kill();
+      await stopped.service.kill();
+    }
+  },
+  120_000,
+);
 
 test('If PgBouncer rejects the timeouts of the connections, the server says which setting accepts them', async () => {
   const message = 'unsupported startup parameter: statement_timeout';

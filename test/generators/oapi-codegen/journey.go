@@ -45,7 +45,8 @@ func unwrap[T any](response T, err error) T {
 	return response
 }
 
-// value returns the body of a successful response. It is nil after another response, which has body.
+// value returns the parsed body of a successful response. After any other response, parsed is nil and body has its
+// bytes.
 func value[T any](parsed *T, body []byte) T {
 	expect(parsed != nil, "unexpected response", string(body))
 	return *parsed

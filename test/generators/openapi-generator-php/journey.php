@@ -101,7 +101,7 @@ function expectRecent(DateTime $time): void
     expectSame(abs($time->getTimestamp() - time()) < 3600, true);
 }
 
-// The client sends booleans as 1 and 0 otherwise. It reads this setting only from the default configuration.
+// Otherwise, the client sends booleans as 1 and 0. It reads this setting only from the default configuration.
 Configuration::getDefaultConfiguration()->setBooleanFormatForQueryString(Configuration::BOOLEAN_FORMAT_STRING);
 
 $http = new Client();

@@ -9,21 +9,21 @@ import { BYSTANDER } from './bystander.ts';
 export function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
   return withDatabase(databaseFile(dataDir), (sqlite) => {
     const gone = sqlite.prepare('SELECT pk FROM users WHERE user_id = ?').pluck().get(userId) ?? 0;
-    const isDeleted = (table: string): string => {
+    const deletedCondition = (table: string): string => {
       if (table === 'users') return `pk = ${gone}`;
       // A tag is deleted with its last space.
       if (table === 'tags') {
-        return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${isKept('space_tags')})`;
+        return `tag_id NOT IN (SELECT tag_id FROM space_tags WHERE ${keptCondition('space_tags')})`;
       }
       const parents = foreignKeysOf(sqlite, table).filter(({ cascades }) => cascades);
       const conditions = parents.map(
         ({ column, parent }) =>
-          `${column} IN (SELECT ${primaryKeyOf(sqlite, parent)} FROM ${parent} WHERE ${isDeleted(parent)})`,
+          `${column} IN (SELECT ${primaryKeyOf(sqlite, parent)} FROM ${parent} WHERE ${deletedCondition(parent)})`,
       );
       return conditions.join(' OR ') || 'FALSE';
     };
-    // Not `NOT`, because a report has a null in one of its foreign keys.
-    const isKept = (table: string) => `(${isDeleted(table)}) IS NOT TRUE`;
+    // `IS NOT TRUE` instead of `NOT`, because a report has a null in one of its foreign keys.
+    const keptCondition = (table: string) => `(${deletedCondition(table)}) IS NOT TRUE`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
       WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
     // This user continues to write. The messages are counted separately.
@@ -36,7 +36,7 @@ export function readOtherRows(dataDir: string, userId = ''): Map<string, string[
         );
         const others = table === 'messages' ? `AND NOT ${written}` : '';
         const rows = sqlite
-          .prepare(`SELECT ${columns} FROM ${table} WHERE ${isKept(table)} ${others}`)
+          .prepare(`SELECT ${columns} FROM ${table} WHERE ${keptCondition(table)} ${others}`)
           .raw()
           .all();
         return [table, rows.map((row) => JSON.stringify(row)).sort()];

@@ -1,9 +1,9 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import { ChangeQueue, mergeKeys } from './change-queue.ts';
+import { ChangeQueue } from './change-queue.ts';
 import type { ListChange } from './list-changes.ts';
-import { unpackKeys } from './packed-keys.ts';
+import { changeKeys } from './packed-keys.ts';
 import { LAST_POSITION, LAST_UPPER, type Position, toBytes } from './positions.ts';
 import { type Postings, postingsOf, unpackPostings } from './postings.ts';
 import { type Block, splitIntoBlocks } from './split-blocks.ts';
@@ -126,6 +126,7 @@ function collectWrites(
       else writes.inserted.push(block);
     }
   }
+  // The index has no further block, so all remaining changes are after its end.
   if ((blocks.at(-1)?.upper ?? '') < through) {
     const added = changePostings(Buffer.alloc(0), queue.dequeueThrough(LAST_POSITION));
     writes.inserted.push(...splitIntoBlocks(LAST_POSITION, added));
@@ -144,7 +145,7 @@ function changePostings(bytes: Buffer, changes: readonly ListChange[]): Postings
     }
   };
   for (const postings of unpackPostings(bytes)) {
-    const { term, packed } = postings;
+    const { term, size, packed } = postings;
     addNewTerms(term);
     const change = changes[next];
     if (change?.term !== term) {
@@ -152,10 +153,8 @@ function changePostings(bytes: Buffer, changes: readonly ListChange[]): Postings
       continue;
     }
     next += 1;
-    const removed = new Set(change.removed);
-    const kept = unpackKeys(packed).filter((key) => !removed.has(key));
-    const keys = mergeKeys(kept, change.added);
-    if (keys.length > 0) changed.push(postingsOf(term, keys));
+    const keys = changeKeys(packed, size, change.added, change.removed);
+    if (keys.size > 0) changed.push({ term, ...keys });
   }
   addNewTerms(AFTER_ALL_TERMS);
   return changed;

@@ -27,7 +27,7 @@ export class ChangeQueue {
     return positions;
   }
 
-  /** Returns the first and the last position of at least `count` next changes. Does not divide a term. */
+  /** Returns the first and the last of at least `count` next positions, if there are as many. Does not divide a term. */
   peekRange(count: number): [first: Position, last: Position] {
     let rest = count;
     let i = this.#rest.length;
@@ -76,7 +76,7 @@ function divide(
 }
 
 /** Returns the keys of both lists in ascending order, each once. */
-export function mergeKeys(a: readonly number[], b: readonly number[]): readonly number[] {
+function mergeKeys(a: readonly number[], b: readonly number[]): readonly number[] {
   if (a.length === 0) return b;
   if (b.length === 0) return a;
   const merged: number[] = [];

@@ -39,6 +39,52 @@ export function unpackKeys(bytes: Uint8Array): number[] {
   return keys;
 }
 
+/**
+ * Adds keys to packed keys and removes others. Unpacks only the keys up to the last change.
+ * @param size    number of packed keys
+ * @param added   in ascending order; may contain packed and removed keys
+ * @param removed in ascending order
+ */
+export function changeKeys(
+  bytes: Uint8Array,
+  size: number,
+  added: readonly number[],
+  removed: readonly number[],
+): { size: number; packed: Uint8Array } {
+  const changed = Buffer.allocUnsafe(bytes.length + (added.length + 1) * MAX_VARINT_BYTES);
+  let end = 0;
+  let previous = 0;
+  let changedSize = size;
+  const write = (key: number) => {
+    end = writeVarint(changed, key - previous, end);
+    previous = key;
+  };
+  const lastChange = Math.max(added.at(-1) ?? 0, removed.at(-1) ?? 0);
+  let [nextAdded, nextRemoved] = [0, 0];
+  let key = 0;
+  let at = 0;
+  while (at < bytes.length && key <= lastChange) {
+    key += readVarint(bytes, at);
+    at += varintsLength(bytes, at, 1);
+    for (; (added[nextAdded] as number) < key; nextAdded += 1) {
+      write(added[nextAdded] as number);
+      changedSize += 1;
+    }
+    while ((removed[nextRemoved] as number) < key) nextRemoved += 1;
+    const isAdded = added[nextAdded] === key;
+    if (isAdded) nextAdded += 1;
+    if (isAdded || removed[nextRemoved] !== key) write(key);
+    else changedSize -= 1;
+  }
+  for (; nextAdded < added.length; nextAdded += 1) {
+    write(added[nextAdded] as number);
+    changedSize += 1;
+  }
+  // The last key that was read is after all changes, so it was kept, and the next difference remains valid.
+  changed.set(bytes.subarray(at), end);
+  return { size: changedSize, packed: changed.subarray(0, end + bytes.length - at) };
+}
+
 /** Returns the length in bytes of the first `count` varints from `start` on. */
 export function varintsLength(bytes: Uint8Array, start: number, count: number): number {
   let end = start;

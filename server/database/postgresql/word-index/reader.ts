@@ -30,8 +30,8 @@ const FIRST_CANDIDATES = 256;
 const MAX_CANDIDATES = 4_096;
 
 /**
- * Reads posting lists in steps. The candidates of a step are keys of the rarest part of the pattern. From the other
- * lists, the reader fetches only the blocks that can contain a candidate.
+ * Reads posting lists in steps. The candidates of a step are keys of the rarest part of the pattern. Before they are
+ * compared with the other lists, the reader fetches the missing blocks that can contain one of them.
  */
 export class PostgresqlWordReader implements WordReader {
   readonly #db: Database;
@@ -77,7 +77,7 @@ export class PostgresqlWordReader implements WordReader {
       const unread = Math.min(...sources.map((list) => list.firstUnread(next)));
       if (unread === next) {
         blockCount = Math.min(8 * blockCount, MAX_BLOCKS);
-        // Of all lists, because there are enough candidates that most blocks of the others contain one.
+        // Reads all lists, not only the sources: with this many candidates, most blocks of the other lists contain one.
         await readNext(this.#db, lists, next, blockCount);
         continue;
       }

@@ -20,7 +20,9 @@ export const wordIndex: WordIndex = {
   optimize: mergeChanges,
 
   async clear(db) {
-    await sql`TRUNCATE word_blocks, word_changes`.execute(db);
+    // Truncating both tables could deadlock with readers, which lock them in either order.
+    await sql`DELETE FROM word_changes`.execute(db);
+    await sql`TRUNCATE word_blocks`.execute(db);
   },
 
   openReader: (db, planned) => new PostgresqlWordReader(db, planned),

@@ -6,7 +6,7 @@ import { ioError } from '../errors.ts';
 /**
  * Runs `scrubFile` in a process of its own, as it requires.
  * @param signal stops the process
- * @throws the error of `scrubFile`, or an unavailable database error if the process could not start or was killed
+ * @throws the error of `scrubFile`, or an I/O error like SQLite's if the process could not start or was killed
  */
 export async function runScrubProcess(file: string, signal: AbortSignal): Promise<void> {
   const child = fork(new URL('./scrub-entry.ts', import.meta.url), [file], {
@@ -32,7 +32,7 @@ export async function runScrubProcess(file: string, signal: AbortSignal): Promis
   }
   if (!failure) return;
   process.emitWarning(
-    `Deleted content could not be overwritten. This is tried again later. ${failure.message}`,
+    `Deleted content could not be overwritten. The service will retry later. ${failure.message}`,
   );
   throw failure;
 }

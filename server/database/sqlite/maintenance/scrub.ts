@@ -61,7 +61,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
     const skipReason = reasonToSkip(sqlite, size / pageBytes);
     if (skipReason) {
       process.emitWarning(
-        `${file} ${skipReason}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run npm run compact.`,
+        `${file} ${skipReason}, so its unused space cannot be overwritten. Parts of deleted accounts may remain in it. Run the command compact.`,
       );
       return;
     }

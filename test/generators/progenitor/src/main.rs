@@ -1,6 +1,6 @@
 //! Uses every important operation with the generated client. See ../../README.md for the steps.
 //!
-//! The client cannot upload an avatar: see ../build.rs. Instead of the avatar, tags are too large.
+//! The client cannot upload an avatar: see ../build.rs. Instead, a body with too many tags provokes the 413.
 
 use std::env;
 use std::fmt::Debug;

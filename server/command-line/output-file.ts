@@ -60,11 +60,12 @@ function removeOnSignal(files: readonly string[]): Disposable {
 
 /** Compares the identity of folders, because a path can lead to a folder through links and mounts. */
 async function assertOutsideDataFolders(file: string, dataDir: string): Promise<void> {
-  const dataFolder = await stat(dataDir);
+  // With a database on another machine, this one may not have a data folder.
+  const dataFolder = await stat(dataDir).catch(() => undefined);
   const parent = await realpath(dirname(file));
   for (let folder = parent; ; folder = dirname(folder)) {
     const { dev, ino } = await stat(folder);
-    if (dev === dataFolder.dev && ino === dataFolder.ino) {
+    if (dev === dataFolder?.dev && ino === dataFolder.ino) {
       throw new OperatorError(`${file} is in DATA_DIR. Choose a file outside of it.`);
     }
     if (folder === dirname(folder)) break;

@@ -13,6 +13,16 @@ export function cpuSeconds(pid: number): number {
 
 /** Returns the resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
-  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return readMemory(pid, 'VmRSS');
+}
+
+/** Returns the most resident memory that a process has had, in bytes. */
+export function peakResidentBytes(pid: number): number {
+  return readMemory(pid, 'VmHWM');
+}
+
+function readMemory(pid: number, field: string): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
   return Number(kilobytes) * 1024;
 }

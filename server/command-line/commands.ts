@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-
 interface Command {
   /** The module in `server/`, without its extension. */
   module: string;
@@ -15,7 +12,7 @@ interface Command {
 }
 
 /** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */
-const isPackaged = import.meta.filename.endsWith('.js');
+export const isPackaged = import.meta.filename.endsWith('.js');
 
 /** The commands of the program `space-service`. In the repository, each is also an npm script. */
 export const commands = {
@@ -38,7 +35,7 @@ export const commands = {
     flags: { 'skip-bad': 'Imports valid lines and lists the others.' },
     summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
     details: 'If the file is "-", it reads standard input.',
-    nodeFlags: ['--max-semi-space-size=8', '--max-old-space-size=256'],
+    nodeFlags: ['--max-semi-space-size=16', '--max-old-space-size=256'],
   },
   export: {
     module: 'commands/export',
@@ -85,7 +82,7 @@ export const commands = {
   reports: {
     module: 'commands/reports',
     positionals: '[REPORT_ID…]',
-    flags: { close: 'Closes the reports with these ids instead.' },
+    flags: { close: 'Closes the reports with these ids instead. Ids are accepted only with it.' },
     summary: 'Lists the open reports of users, the newest first.',
   },
   'remove-space': {
@@ -106,7 +103,7 @@ export const commands = {
   'suspend-account': {
     module: 'commands/suspend-account',
     positionals: 'ADDRESS|USER_ID',
-    summary: 'Ends all sessions of an account, rejects logins, and hides its spaces.',
+    summary: "Ends an account's sessions, rejects logins, and hides its profile and spaces.",
   },
   'restore-account': {
     module: 'commands/restore-account',
@@ -128,93 +125,4 @@ export function isCommand(name: string): name is CommandName {
 
 export function command(name: CommandName): Command {
   return commands[name];
-}
-
-interface Arguments {
-  /** The first positional argument. Empty if it is omitted. */
-  argument: string;
-  positionals: string[];
-  /** The names of the given flags. */
-  flags: string[];
-}
-
-/**
- * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints its usage and
- * exits with 1 if they are wrong.
- */
-export function readArguments(name: CommandName): Arguments {
-  const { positionals: usage, flags = {} } = command(name);
-  const options = Object.fromEntries(
-    ['help', ...Object.keys(flags)].map((flag) => [flag, { type: 'boolean' as const }]),
-  );
-  const { positionals, values } = parseKnownFlags(options) ?? exitWithUsage(name);
-  if (values.help) {
-    console.log(helpOf(name));
-    process.exit();
-  }
-  const expected = usage.split(' ').filter(Boolean);
-  const required = expected.filter((each) => !each.startsWith('[')).length;
-  const maximum = usage.endsWith('…]') ? Infinity : expected.length;
-  const given = positionals.length;
-  if (positionals.includes('') || given < required || given > maximum) exitWithUsage(name);
-  return { argument: positionals[0] ?? '', positionals, flags: Object.keys(values) };
-}
-
-/** Returns undefined if the arguments contain an unknown flag. */
-function parseKnownFlags(options: Record<string, { type: 'boolean' }>) {
-  try {
-    return parseArgs({ options, allowPositionals: true });
-  } catch {
-    return undefined;
-  }
-}
-
-/** Prints the usage of a command and exits with 1. */
-export function exitWithUsage(name: CommandName): never {
-  console.error(usageOf(name));
-  process.exit(1);
-}
-
-/** Returns a list of all commands. */
-export function overview(): string {
-  const names = Object.keys(commands) as CommandName[];
-  const width = Math.max(...names.map((name) => name.length)) + 2;
-  const rows = names.map((name) => `  ${name.padEnd(width)}${command(name).summary}`);
-  return [
-    'Usage: space-service COMMAND',
-    '',
-    ...rows,
-    '',
-    'space-service COMMAND --help explains one of them. space-service --version prints the version.',
-  ].join('\n');
-}
-
-/** Returns the text to type in a shell to run a command. */
-export function commandLine(name: CommandName, ...words: string[]): string {
-  if (isPackaged) return ['space-service', name, ...words].join(' ');
-  const separator = words.length > 0 ? ['--'] : [];
-  return ['npm run', name, ...separator, ...words].join(' ');
-}
-
-function usageOf(name: CommandName): string {
-  const { positionals, flags = {} } = command(name);
-  const words = [positionals, ...Object.keys(flags).map((flag) => `[--${flag}]`)].filter(Boolean);
-  return `Usage: ${commandLine(name, ...words)}`;
-}
-
-function helpOf(name: CommandName): string {
-  const { summary, details, flags = {} } = command(name);
-  const lines = [usageOf(name), '', summary];
-  if (details) lines.push(details);
-  for (const [flag, description] of Object.entries(flags)) {
-    lines.push('', `  --${flag}  ${description}`);
-  }
-  if (name === 'start') lines.push('', settings());
-  return lines.join('\n');
-}
-
-/** Returns the settings in `.env.example`, without the instructions at its top. */
-function settings(): string {
-  const text = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');
-  return text.slice(text.indexOf('\n\n')).trim();
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 /** A space of `spaces.yaml`. */
-export interface FindingSpace {
+export interface ExampleSpace {
   title: string;
   description?: string;
   tags?: string[];
@@ -13,6 +13,6 @@ export interface FindingSpace {
   copies?: number;
 }
 
-export const findingSpaces: readonly FindingSpace[] = parse(
+export const exampleSpaces: readonly ExampleSpace[] = parse(
   readFileSync(new URL('spaces.yaml', import.meta.url), 'utf8'),
 );

@@ -7,7 +7,7 @@ import type { ExchangeRecord } from '../../server/exchange/records.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
-import { findingSpaces } from './finding/spaces.ts';
+import { exampleSpaces } from './example-queries/spaces.ts';
 
 /** Queries with the same meaning, and the titles of their results. */
 interface Row {
@@ -30,7 +30,7 @@ interface Group {
 }
 
 const read = <T>(file: string): T =>
-  parse(readFileSync(new URL(`finding/${file}`, import.meta.url), 'utf8'));
+  parse(readFileSync(new URL(`example-queries/${file}`, import.meta.url), 'utf8'));
 
 const typedGroups = read<Group[]>('queries.yaml');
 const otherGroups = read<Group[]>('other-queries.yaml');
@@ -45,13 +45,13 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]());
 
 function* records(): Iterable<ExchangeRecord> {
-  const maxParticipants = Math.max(...findingSpaces.map(({ participants = 1 }) => participants));
+  const maxParticipants = Math.max(...exampleSpaces.map(({ participants = 1 }) => participants));
   const users = Array.from({ length: maxParticipants }, (_, i) => `user-${i}`);
   for (const user_id of users) {
     yield { type: 'user', user_id, username: user_id, email: `${user_id}@example.com` };
   }
   const [creator_id = '', ...others] = users;
-  for (const [i, { participants = 1, copies = 1, ...space }] of findingSpaces.entries()) {
+  for (const [i, { participants = 1, copies = 1, ...space }] of exampleSpaces.entries()) {
     for (let copy = 0; copy < copies; copy += 1) {
       const space_id = `space-${i}-${copy}`;
       yield { type: 'space', space_id, creator_id, ...space };
@@ -93,7 +93,7 @@ async function searchTag(tag: string): Promise<string[]> {
 const toArray = (texts: string | string[]) => [texts].flat();
 
 const copies = new Map(
-  findingSpaces
+  exampleSpaces
     .filter(({ visibility }) => visibility !== 'private')
     .map(({ title, copies: count = 1 }) => [title, count]),
 );
@@ -162,7 +162,7 @@ describe('The tables', () => {
   });
 
   test('contain only titles of existing spaces', () => {
-    const titles = new Set(findingSpaces.map(({ title }) => title));
+    const titles = new Set(exampleSpaces.map(({ title }) => title));
     const named = rows.flatMap(({ finds, among, not }) => [finds, among, not].flat());
     expect(named.filter((title) => title !== undefined && !titles.has(title))).toEqual([]);
   });
