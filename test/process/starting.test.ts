@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, onTestFailed, test } from 'vitest';
 import { resolvePort } from '../../server/process/port.ts';
 import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 import { startApp } from '../support/app.ts';
@@ -71,9 +71,9 @@ test.each([1, 2])(
       DATA_DIR: folder,
       PORT: String(port),
       WORKERS: String(workers),
-      LOG_LEVEL: 'silent',
     };
     const service = startCommand('main', [], env);
+    onTestFailed(() => console.log(service.output()));
     try {
       await expect.poll(() => statusOf(`${url}/healthz`), { timeout: 40_000 }).toBe(200);
       expect(await statusOf(`${url}/readyz`)).toBe(503);

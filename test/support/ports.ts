@@ -1,17 +1,23 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+
+/** Operating systems assign the ports above to outgoing connections and to servers that listen on port 0. */
+const MAX_UNASSIGNED_PORT = 32_767;
+const MIN_UNASSIGNED_PORT = 20_000;
 
 /** A port of 127.0.0.1 that is in use until it is disposed. */
 export interface OccupiedPort extends AsyncDisposable {
   port: number;
 }
 
-export async function occupyPort(): Promise<OccupiedPort> {
-  const server = createServer().listen(0, '127.0.0.1');
+/** Listens on a port. By default, the system chooses one. */
+export async function occupyPort(port = 0): Promise<OccupiedPort> {
+  const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const address = server.address() as AddressInfo;
   return {
-    port,
+    port: address.port,
     async [Symbol.asyncDispose]() {
       server.close();
       await once(server, 'close');
@@ -19,8 +25,18 @@ export async function occupyPort(): Promise<OccupiedPort> {
   };
 }
 
-/** Returns a free port of 127.0.0.1. Does not reserve it. */
+/**
+ * Returns a free port of 127.0.0.1. Does not reserve it, but the system does not assign it to anything else before the
+ * program under test listens on it.
+ */
 export async function freePort(): Promise<number> {
-  await using occupied = await occupyPort();
-  return occupied.port;
+  for (;;) {
+    const port = randomInt(MIN_UNASSIGNED_PORT, MAX_UNASSIGNED_PORT + 1);
+    try {
+      await using _ = await occupyPort(port);
+      return port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
 }
