@@ -5,6 +5,7 @@ import { invalidPreference } from './preferences.ts';
 
 /** An example of a response in the contract. */
 export interface Selection {
+  /** The HTTP status, named as in `Prefer: code=409`. */
   code: number;
   /** Name of the example, if the response has several. */
   example?: string | undefined;
@@ -23,6 +24,7 @@ export interface ExampleResponse {
 export interface Violation {
   /** The part of the request, such as `['query', 'limit']`. */
   path?: string[];
+  /** The keyword of the schema, such as `required`. */
   code?: string | number;
   message: string;
 }

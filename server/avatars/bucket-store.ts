@@ -8,8 +8,8 @@ import {
   assertAvatarName,
   avatarUrls,
   cacheControlOf,
+  DEFAULT_AVATAR_FILE,
   DEFAULT_AVATAR_NAME,
-  DEFAULT_AVATAR_URL,
   isAvatarName,
   MIN_UNUSED_AGE_MS,
 } from './store.ts';
@@ -59,7 +59,7 @@ export async function openAvatarBucket(
   /** Writes the default avatar unless it is up to date. */
   const putDefault = async () => {
     if (hasDefault) return;
-    const bytes = await readFile(DEFAULT_AVATAR_URL);
+    const bytes = await readFile(DEFAULT_AVATAR_FILE);
     const stored = await bucket.read(DEFAULT_AVATAR_NAME);
     if (!stored?.bytes.equals(bytes)) await put(DEFAULT_AVATAR_NAME, bytes);
     hasDefault = true;

@@ -6,8 +6,8 @@ import {
   type AvatarStore,
   assertAvatarName,
   avatarUrls,
+  DEFAULT_AVATAR_FILE,
   DEFAULT_AVATAR_NAME,
-  DEFAULT_AVATAR_URL,
   isAvatarName,
   MIN_UNUSED_AGE_MS,
   newAvatarName,
@@ -60,7 +60,7 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
 
 /** Writes the default avatar. Does nothing if it is up to date, so that the service also starts on a full disk. */
 async function putDefault(folder: string): Promise<void> {
-  const bytes = await readFile(DEFAULT_AVATAR_URL);
+  const bytes = await readFile(DEFAULT_AVATAR_FILE);
   try {
     if (bytes.equals(await readFile(join(folder, DEFAULT_AVATAR_NAME)))) return;
   } catch (error) {

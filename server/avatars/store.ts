@@ -57,8 +57,8 @@ export interface StoredAvatar {
 /** The avatar of users without one of their own. It ships with the server, and `isAvatarName` is false for it. */
 export const DEFAULT_AVATAR_NAME = 'default.webp';
 
-/** The file of the default avatar in the program. */
-export const DEFAULT_AVATAR_URL = new URL(DEFAULT_AVATAR_NAME, import.meta.url);
+/** The file of the default avatar in the program, as a `file:` URL. */
+export const DEFAULT_AVATAR_FILE = new URL(DEFAULT_AVATAR_NAME, import.meta.url);
 
 /** Returns a new name: 128 random bits in base64url. */
 export function newAvatarName(): string {

@@ -49,7 +49,7 @@ async function configForDemo(): Promise<Config> {
     DATA_DIR: dataDir,
     DATABASE_URL: '',
     DATABASE_READ_URL: '',
-    // Otherwise, the demo would delete the avatars in the bucket, because none of its users has them.
+    // Otherwise, the demo would claim an unused bucket, and could not start with the bucket of another database.
     AVATARS_BUCKET: '',
     AVATARS_ENDPOINT: '',
     WORKERS: '1',

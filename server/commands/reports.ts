@@ -12,11 +12,12 @@ import { closeReports, listReports, type Report } from '../reports/reports.ts';
 const BATCH_SIZE = 100;
 
 const { positionals: reportIds, flags } = readArguments('reports');
-if (flags.includes('close') !== reportIds.length > 0) exitWithUsage('reports');
+const hasIds = reportIds.length > 0;
+if (flags.includes('close') !== hasIds) exitWithUsage('reports');
 
 await runProgram(async () => {
   await using engine = await openExistingDatabase(configFromEnvironment());
-  if (reportIds.length === 0) {
+  if (!hasIds) {
     await printReports(engine);
     return;
   }

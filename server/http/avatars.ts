@@ -4,8 +4,8 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import {
   cacheControlOf,
+  DEFAULT_AVATAR_FILE,
   DEFAULT_AVATAR_NAME,
-  DEFAULT_AVATAR_URL,
   isAvatarName,
   type StoredAvatar,
 } from '../avatars/store.ts';
@@ -21,7 +21,7 @@ export async function serveAvatars(
   if ('read' in source) {
     serveStored(app, source.read);
     // Not from the store, so that it is served even if the store is unavailable.
-    await serveFiles(app, dirname(fileURLToPath(DEFAULT_AVATAR_URL)), () => false);
+    await serveFiles(app, dirname(fileURLToPath(DEFAULT_AVATAR_FILE)), () => false);
   } else {
     await serveFiles(app, source.folder, isAvatarName);
   }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { drain, isDraining } from './draining.ts';
 import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
+import { TIME_LIMITS } from './time-limits.ts';
 
 type Log = Pick<FastifyBaseLogger, 'info'>;
 
@@ -53,12 +54,12 @@ export function rejectUnsupportedExpectations({ server, log }: { server: Server;
 }
 
 function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: string } {
+  const { headersTimeoutMs, requestTimeoutMs } = TIME_LIMITS;
   switch (errorCode) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return {
         code: 'request_timeout',
-        detail:
-          'The headers must arrive within 10 seconds, and the whole request within 30 seconds.',
+        detail: `The headers must arrive within ${headersTimeoutMs / 1000} seconds, and the whole request within ${requestTimeoutMs / 1000} seconds.`,
       };
     case 'HPE_HEADER_OVERFLOW':
       return {

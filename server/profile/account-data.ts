@@ -24,8 +24,8 @@ const BATCH_SIZE = 50;
  *
  * The parts are read while the text is sent. They are not one snapshot, because a slow client would keep it open, and
  * until it is closed, deleted content cannot be overwritten.
- * @throws DomainError `unauthenticated` if the account has been deleted, even while the parts are read, so that the
- *   text of a deleted account is never complete
+ * @throws DomainError `unauthenticated` if the account has been deleted. Reading the last part throws it if the session
+ *   has ended meanwhile, so that the text of a deleted account is never complete.
  */
 export async function readAccountData(
   resources: AvatarResources,

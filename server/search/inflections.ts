@@ -46,7 +46,10 @@ export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
     .map(({ form }) => form);
 }
 
-/** Whether a form of an agent noun is a form of its verb: `contains` for `containers`, but not `covered` for `covers`. */
+/**
+ * Whether a form belongs to the verb of an agent noun, such as `contains` to `containers`. `covers` only looks like an
+ * agent noun: its form `covered` begins with `cover`.
+ */
 function isVerbOf(form: string, noun: string): boolean {
   const singular = noun.replace(/s$/, '');
   return AGENT_NOUN.test(noun) && !AGENT_NOUN.test(form) && !form.startsWith(singular);

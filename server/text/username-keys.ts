@@ -34,9 +34,9 @@ export function usernameKey(text: string): string {
 
 /** Returns a key that is equal for names that look alike, such as `modem` and `modern`. Accepts any text. */
 export function usernameSkeleton(text: string): string {
-  const visible = text.normalize('NFD').replace(CHANGED_BY_NFKC, prototype);
+  const safeForNfkc = text.normalize('NFD').replace(CHANGED_BY_NFKC, unicodeSkeleton);
   // Also before folding, because upper-case letters have other look-alikes: I resembles l, but i does not.
-  return prototype(usernameKey(prototype(visible.normalize('NFKC'))));
+  return unicodeSkeleton(usernameKey(unicodeSkeleton(safeForNfkc.normalize('NFKC'))));
 }
 
 /**
@@ -48,7 +48,7 @@ export function distinctSkeleton(skeleton: string, userId: string): string {
 }
 
 /** The skeleton of UTS 39, section 4. Also removes U+0307 after soft-dotted letters such as i, where it is invisible. */
-function prototype(text: string): string {
+function unicodeSkeleton(text: string): string {
   const visible = text.normalize('NFD').replace(/\p{DI}|(?<=\p{SD})\u0307/gv, '');
   const prototypes = Array.from(visible, (character) => PROTOTYPES.get(character) ?? character);
   return prototypes.join('').normalize('NFD');

@@ -12,8 +12,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { openAvatarBucket } from '../../server/avatars/bucket-store.ts';
 import {
   type AvatarStore,
+  DEFAULT_AVATAR_FILE,
   DEFAULT_AVATAR_NAME,
-  DEFAULT_AVATAR_URL,
   newAvatarName,
 } from '../../server/avatars/store.ts';
 import { OperatorError } from '../../server/errors.ts';
@@ -99,7 +99,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
       return { bytes: Buffer.from((await Body?.transformToByteArray()) ?? []), CacheControl };
     };
     const expected = {
-      bytes: await readFile(DEFAULT_AVATAR_URL),
+      bytes: await readFile(DEFAULT_AVATAR_FILE),
       CacheControl: 'public, max-age=86400',
     };
     expect(await readDefault()).toEqual(expected);

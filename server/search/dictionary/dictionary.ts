@@ -113,7 +113,7 @@ function minDocumentsOf(spaces: number): number {
   return Math.max(1, Math.floor(Math.log10(Math.max(1, spaces))) - 1);
 }
 
-// The dictionary has all words in the titles of this share of all spaces, the most popular ones, up to a maximum.
+// The dictionary has all words in the titles of the most popular spaces: this share of all spaces, up to a maximum.
 const POPULAR_SHARE = 0.1;
 const MAX_POPULAR_SPACES = 10_000;
 
