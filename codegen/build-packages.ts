@@ -64,7 +64,7 @@ async function build(
   }
 }
 
-/** Renames the entry modules of threads from `.ts` to `.js`. The compiler renames modules in imports only. */
+/** Renames the entry modules of threads and child processes from `.ts` to `.js`. The compiler renames only imports. */
 function renameEntryModules(file: string): void {
   const code = readFileSync(file, 'utf8');
   const renamed = code.replaceAll(/(new URL\('\.[^']+)\.ts(', import\.meta\.url\))/g, '$1.js$2');

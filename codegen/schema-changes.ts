@@ -31,7 +31,11 @@ const COMPOSITIONS = ['allOf', 'anyOf', 'oneOf'];
 
 const COMPARED_SEPARATELY = [
   ...COMPOSITIONS,
-  ...['properties', 'required', 'items', 'additionalProperties', 'default'],
+  'properties',
+  'required',
+  'items',
+  'additionalProperties',
+  'default',
 ];
 
 const INTEGER_BITS: Record<string, number> = { int32: 32, int64: 64 };

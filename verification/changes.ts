@@ -20,7 +20,7 @@ export const changesByStatus: Record<string, Change> = {
   431: (t) => replaceInPath(t, '?', `?${'x'.repeat(16_384)}=&`),
 };
 
-/** Replaces every id in a path whose response is 404. */
+/** Replaces the ids in the path, query and body of each request for a 404. */
 export const UNKNOWN_ID = 'nothing';
 
 /** `creator` sends the requests by default. */
@@ -137,7 +137,10 @@ export const changes: Record<string, Change> = {
   'reportMessage 429': asCreator,
 };
 
-/** Items of lists that the responses contain, although the requests do not name them. */
+/**
+ * Functions that read the items that a response must list, although its request does not name them. They throw
+ * MissingOperation if these items could not be created.
+ */
 export const requiredItems: Record<string, (world: World) => unknown> = {
   'searchSpaces 200': ({ space }) => space,
   'searchSpacesByTag 200': ({ space }) => space,

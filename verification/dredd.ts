@@ -10,7 +10,7 @@ export interface Transaction {
   id: string;
   host: string;
   port: string | null;
-  /** Path and query, relative to the server's URL. */
+  /** Path and query. Includes the path of the server's URL. */
   fullPath: string;
   request: { method: string; headers: Record<string, string>; body: string | Buffer<ArrayBuffer> };
   expected: { statusCode: string; headers: Record<string, string>; bodySchema?: object };

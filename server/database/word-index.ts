@@ -26,8 +26,8 @@ export interface WordRange {
 }
 
 /**
- * The documents with keys up to `lastKey`. After `WordRange.after`, these are exactly the documents with a term that
- * begins with one of `prefixes`. An index uses either of the two conditions.
+ * The documents with keys up to `lastKey`. After `WordRange.after`, these are exactly the documents with a slice term
+ * that begins with one of `prefixes`: see `search/slices.ts`. An index uses either of the two conditions.
  */
 export interface KeyRange {
   prefixes: readonly string[];

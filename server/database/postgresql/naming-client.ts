@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 
 /**
- * Maximum number of statements with a run count, and so of named statements in use. Each connection caches the plans of
- * named statements.
+ * Maximum number of statements whose runs are counted. Only these can have a name, and each connection caches the plans
+ * of named statements.
  */
 const MAX_COUNTED_STATEMENTS = 500;
 

@@ -69,7 +69,7 @@ export function termsOfMarkedWord(word: MarkedWord): Term[] {
   return terms;
 }
 
-/** Whether the word is the term of a slice. Searches use the key range of a slice instead, so it needs no prefixes. */
+/** Whether the word is a slice term, see `search/slices.ts`. Searches use its range of keys, so it needs no prefixes. */
 function isSliceTerm(word: MarkedWord): boolean {
   return word.startsWith('#');
 }

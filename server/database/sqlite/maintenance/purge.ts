@@ -3,7 +3,7 @@ import type { Database } from '../../engine.ts';
 import { runScrubProcess } from './scrub-process.ts';
 import { rewriteWordIndex } from './word-index-merge.ts';
 
-/** Minimum time between a failed purge and the next one. */
+/** Minimum time between a failed scrub and the next purge. */
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
