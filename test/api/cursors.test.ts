@@ -51,7 +51,7 @@ describe('A cursor', () => {
       const path = { space_id: other.space_id, user_id: guest.userId };
       await api.removeParticipant({ client: ann.client, path, throwOnError: true });
     }
-    // A second session, so that their list has two items.
+    // A second session, so that the list of sessions has two items.
     const { email, password } = ann;
     await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
     for (const operation of listOperations) {

@@ -160,7 +160,7 @@ function contains(bytes: Buffer, text: string): boolean {
   return fragmentsOf(text).some((trace) => bytes.includes(trace));
 }
 
-/** Returns ten letters in an order that does not occur in words, different for each seed. */
+/** Returns ten letters in an order that does not occur in words. They differ for seeds that differ modulo 9. */
 function nonsense(seed: number): string {
   const letters = 'qxjzwvkyf';
   return Array.from({ length: 10 }, (_, i) => letters[(seed * (i + 3) + i * i) % 9]).join('');

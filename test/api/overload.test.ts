@@ -20,6 +20,7 @@ test('Sheds load if the event loop is repeatedly delayed, and /healthz still ret
   expect((await search()).status, 'during the start').toBe(200);
   expect((await search()).status, 'during the start').toBe(200);
   isBlocking = false;
+  // The service does not shed load during the first two seconds after its start.
   await sleep(2_000);
 
   isBlocking = true;

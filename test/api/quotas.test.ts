@@ -8,9 +8,9 @@ import { createSpace, getError, joinSpace, sendMessage, spaceCreation } from '..
 const HOUR_MS = 3_600_000;
 const NEW_SPACE = spaceCreation();
 
-let clients = 0;
-/** An IPv4 address of its own for each test, because the accounts in a network share a limit. */
-const newClient = () => ({ 'x-forwarded-for': `192.0.2.${++clients}` });
+let addresses = 0;
+/** Returns headers with an IPv4 address of its own for each test, because the accounts in a network share a limit. */
+const headersFromNewAddress = () => ({ 'x-forwarded-for': `192.0.2.${++addresses}` });
 
 interface Result {
   response?: Response;
@@ -49,7 +49,7 @@ describe('The quotas per hour and day', () => {
     api.createSpace({ client, headers, body: NEW_SPACE });
 
   test('count created and updated spaces, even after they are deleted', async () => {
-    const [user, headers] = [await app.register(), newClient()];
+    const [user, headers] = [await app.register(), headersFromNewAddress()];
     const { client } = user;
     const { data: space } = await api.createSpace({ client, headers, body: NEW_SPACE });
     const path = { space_id: space?.space_id ?? '' };
@@ -63,7 +63,7 @@ describe('The quotas per hour and day', () => {
   });
 
   test('do not count requests that fail', async () => {
-    const [user, headers] = [await app.register(), newClient()];
+    const [user, headers] = [await app.register(), headersFromNewAddress()];
     const { client } = user;
     for (let i = 0; i < 5; i += 1) {
       const path = { space_id: 'unknown' };
@@ -79,7 +79,7 @@ describe('The quotas per hour and day', () => {
   });
 
   test('allow more after an hour and after a day, and if the clock was ahead', async () => {
-    const [user, headers] = [await app.register(), newClient()];
+    const [user, headers] = [await app.register(), headersFromNewAddress()];
     for (let i = 0; i < 3; i += 1) expect(await statusOf(create(user, headers))).toBe(201);
     expect(await statusOf(create(user, headers))).toBe(429);
     const startedAt = Date.now();
@@ -97,7 +97,7 @@ describe('The quotas per hour and day', () => {
 
   test('count concurrent requests to several processes exactly', async () => {
     await using second = await startApp(settings, { sharesDataOf: app });
-    const [user, headers] = [await app.register(), newClient()];
+    const [user, headers] = [await app.register(), headersFromNewAddress()];
     const statuses = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
         statusOf(create({ ...user, client: (i % 2 ? app : second).client(user.token) }, headers)),
@@ -108,7 +108,7 @@ describe('The quotas per hour and day', () => {
   });
 
   test('count messages', async () => {
-    const [user, headers] = [await app.register(), newClient()];
+    const [user, headers] = [await app.register(), headersFromNewAddress()];
     const space = await createSpace(user);
     const send = () =>
       api.sendMessage({
@@ -121,7 +121,11 @@ describe('The quotas per hour and day', () => {
   });
 
   test('count joining, appreciating and changing the bio together, but not their reversal', async () => {
-    const [user, other, headers] = [await app.register(), await app.register(), newClient()];
+    const [user, other, headers] = [
+      await app.register(),
+      await app.register(),
+      headersFromNewAddress(),
+    ];
     const { client } = user;
     const space = await createSpace(other);
     const message = await sendMessage(other, space, 'Hello');
@@ -145,7 +149,11 @@ describe('The quotas per hour and day', () => {
   });
 
   test('count renewed invitation codes, removed participants and reports as changes', async () => {
-    const [user, other, headers] = [await app.register(), await app.register(), newClient()];
+    const [user, other, headers] = [
+      await app.register(),
+      await app.register(),
+      headersFromNewAddress(),
+    ];
     const { client } = user;
     const hidden = await createSpace(user, { visibility: 'private' });
     await joinSpace(other, hidden);
@@ -167,7 +175,7 @@ describe('The quotas per hour and day', () => {
     expect(await statusOf(api.undoRemoval({ client, path: removal }))).toBe(200);
   });
 
-  test('of ten accounts are the limit of a network', async () => {
+  test('limit a network to ten times those of an account', async () => {
     const headers = { 'x-forwarded-for': '2001:db8:7:1::1' };
     const neighbour = { 'x-forwarded-for': '2001:db8:7:2::1' };
     for (let i = 0; i < 10; i += 1) {
@@ -327,7 +335,7 @@ describe('Joining by invitation code', () => {
       await app.register(),
       await app.register(),
     ];
-    const headers = newClient();
+    const headers = headersFromNewAddress();
     const hidden = await createSpace(creator, { visibility: 'private' });
     const open = await createSpace(creator);
     for (let i = 0; i < 30; i += 1) {
@@ -361,6 +369,6 @@ describe('Joining by invitation code', () => {
     }
     const next = await app.register();
     expect(await statusOf(join(next, hidden.space_id, 'guess', from(99)))).toBe(429);
-    expect(await statusOf(join(next, hidden.space_id, 'guess', newClient()))).toBe(404);
+    expect(await statusOf(join(next, hidden.space_id, 'guess', headersFromNewAddress()))).toBe(404);
   });
 });

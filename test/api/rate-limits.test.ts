@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-let clients = 0;
-const newClient = () => `192.0.2.${++clients}`;
+let addresses = 0;
+const newAddress = () => `192.0.2.${++addresses}`;
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
 interface Result {
@@ -67,60 +67,60 @@ const expectRateLimited = ({ error, response }: Result, maxSeconds: number) => {
 const remaining = ({ response }: Result) =>
   `${response?.headers.get('ratelimit-remaining')} of ${response?.headers.get('ratelimit-limit')}`;
 
-const login = (email: string, password: string, client: string, target = app) =>
-  api.login({ client: target.client(), headers: from(client), body: { email, password } });
+const login = (email: string, password: string, address: string, target = app) =>
+  api.login({ client: target.client(), headers: from(address), body: { email, password } });
 
 describe('Login', () => {
   test('rejects attempts after 30 failures, for the same email address and client', async () => {
-    const [user, other, client] = [await app.register(), await app.register(), newClient()];
+    const [user, other, address] = [await app.register(), await app.register(), newAddress()];
     // Concurrently, to check that attempts are counted before they fail.
-    const results = await repeat(32, () => login(user.email, 'a wrong one', client));
+    const results = await repeat(32, () => login(user.email, 'a wrong one', address));
     expect(countByStatus(results)).toEqual({ 401: 30, 429: 2 });
-    expectRateLimited(await login(user.email.toUpperCase(), user.password, client), 300);
+    expectRateLimited(await login(user.email.toUpperCase(), user.password, address), 300);
 
-    expect((await login(other.email, other.password, client)).response?.status).toBe(200);
-    expect((await login(user.email, user.password, newClient())).response?.status).toBe(200);
+    expect((await login(other.email, other.password, address)).response?.status).toBe(200);
+    expect((await login(user.email, user.password, newAddress())).response?.status).toBe(200);
     expect((await api.getProfile({ client: user.client })).response?.status).toBe(200);
   });
 
   test('makes correct credentials wait at most a second during a burst', async () => {
-    const [user, client] = [await app.register(), newClient()];
-    const attempts = Array.from({ length: 36 }, () => login(user.email, user.password, client));
+    const [user, address] = [await app.register(), newAddress()];
+    const attempts = Array.from({ length: 36 }, () => login(user.email, user.password, address));
     const results = await Promise.all(attempts);
     for (const each of results.filter(({ response }) => response?.status !== 200)) {
       expectRateLimited(each, 1);
     }
     expect(countByStatus(results)[200]).toBeGreaterThanOrEqual(30);
-    expect((await login(user.email, user.password, client)).response?.status).toBe(200);
+    expect((await login(user.email, user.password, address)).response?.status).toBe(200);
   });
 
   test('ignores failures that were counted while the system clock was ahead', async () => {
-    const [user, client] = [await app.register(), newClient()];
+    const [user, address] = [await app.register(), newAddress()];
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
-    await repeat(31, () => login(user.email, 'a wrong one', client));
+    await repeat(31, () => login(user.email, 'a wrong one', address));
     vi.useRealTimers();
-    expect((await login(user.email, user.password, client)).response?.status).toBe(200);
+    expect((await login(user.email, user.password, address)).response?.status).toBe(200);
   });
 
   test('counts failures for unknown email addresses', async () => {
-    const client = newClient();
-    const results = await repeat(31, () => login('nobody@example.com', 'a wrong one', client));
+    const address = newAddress();
+    const results = await repeat(31, () => login('nobody@example.com', 'a wrong one', address));
     expect(countByStatus(results)).toEqual({ 401: 30, 429: 1 });
   });
 
   test('does not count successes, and resets the counter after one', async () => {
-    const [{ email, password }, client] = [await app.register(), newClient()];
-    await repeat(3, () => login(email, 'a wrong one', client));
-    expect(remaining(await login(email, 'a wrong one', client))).toBe('26 of 30');
-    expect((await login(email, password, client)).response?.status).toBe(200);
-    expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
+    const [{ email, password }, address] = [await app.register(), newAddress()];
+    await repeat(3, () => login(email, 'a wrong one', address));
+    expect(remaining(await login(email, 'a wrong one', address))).toBe('26 of 30');
+    expect((await login(email, password, address)).response?.status).toBe(200);
+    expect(remaining(await login(email, 'a wrong one', address))).toBe('29 of 30');
   });
 
   test('does not count invalid requests', async () => {
-    const [{ email }, client] = [await app.register(), newClient()];
-    const results = await repeat(35, () => login(email, '', client));
+    const [{ email }, address] = [await app.register(), newAddress()];
+    const results = await repeat(35, () => login(email, '', address));
     expect(countByStatus(results)).toEqual({ 400: 35 });
-    expect(remaining(await login(email, 'a wrong one', client))).toBe('29 of 30');
+    expect(remaining(await login(email, 'a wrong one', address))).toBe('29 of 30');
   });
 });
 
@@ -147,12 +147,12 @@ describe('Login from many addresses', () => {
   test('delays logins to an account with many failures by at most 2 seconds, but never rejects them', async () => {
     const [user, other] = [await app.register(), await app.register()];
     expect(countByStatus(await failLogins(user.email, 80))).toEqual({ 401: 80 });
-    const correct = await timed(login(user.email, user.password, newClient()));
+    const correct = await timed(login(user.email, user.password, newAddress()));
     expect(correct.status).toBe(200);
     expect(correct.seconds).toBeGreaterThan(1.9);
     expect(correct.seconds).toBeLessThan(4);
     // A success does not end the delays, because the attacker may continue.
-    const wrong = await timed(login(user.email, 'a wrong one', newClient()));
+    const wrong = await timed(login(user.email, 'a wrong one', newAddress()));
     expect(wrong.status).toBe(401);
     expect(wrong.seconds).toBeGreaterThan(1.9);
 
@@ -160,7 +160,7 @@ describe('Login from many addresses', () => {
     const delayed = Array.from({ length: 10 }, (_, i) =>
       login(user.email, 'a wrong one', `2001:db8:cccc:${i}::1`),
     );
-    const undelayed = await timed(login(other.email, other.password, newClient()));
+    const undelayed = await timed(login(other.email, other.password, newAddress()));
     expect(undelayed.status).toBe(200);
     expect(undelayed.seconds).toBeLessThan(1.5);
     expect(countByStatus(await Promise.all(delayed))).toEqual({ 401: 10 });
@@ -168,7 +168,7 @@ describe('Login from many addresses', () => {
 
   test('delays logins to unknown email addresses, too', async () => {
     await failLogins('unknown@example.com', 75);
-    const next = await timed(login('unknown@example.com', 'a wrong one', newClient()));
+    const next = await timed(login('unknown@example.com', 'a wrong one', newAddress()));
     expect(next.status).toBe(401);
     expect(next.seconds).toBeGreaterThan(1.9);
   }, 60_000);
@@ -176,8 +176,8 @@ describe('Login from many addresses', () => {
   test('counts failed and delayed logins in the metrics', async () => {
     await using measured = await startApp({ ...settings, METRICS_TOKEN: 'sesame' });
     const attempt = (i: number) => {
-      const client = `2001:db8:${i.toString(16)}::1`;
-      return login('nobody@example.com', 'a wrong one', client, measured);
+      const address = `2001:db8:${i.toString(16)}::1`;
+      return login('nobody@example.com', 'a wrong one', address, measured);
     };
     await repeat(50, attempt);
     for (const i of [50, 51]) await attempt(i);
@@ -191,10 +191,10 @@ describe('Login from many addresses', () => {
 });
 
 describe('Registration', () => {
-  const register = (client: string, registration: Partial<Registration> = {}) =>
+  const register = (address: string, registration: Partial<Registration> = {}) =>
     api.register({
       client: app.client(),
-      headers: from(client),
+      headers: from(address),
       body: {
         username: 'admin',
         email: 'admin@example.com',
@@ -204,30 +204,30 @@ describe('Registration', () => {
     });
 
   test('rejects requests after 60 per minute and client, including those for taken usernames', async () => {
-    const client = newClient();
-    const first = await register(client, { username: 'sixtieth', email: 'sixty@example.com' });
+    const address = newAddress();
+    const first = await register(address, { username: 'sixtieth', email: 'sixty@example.com' });
     expect(first.response?.status).toBe(201);
     expect(remaining(first)).toBe('59 of 60');
-    expect(countByStatus(await repeat(61, () => register(client)))).toEqual({ 409: 59, 429: 2 });
+    expect(countByStatus(await repeat(61, () => register(address)))).toEqual({ 409: 59, 429: 2 });
     expectRateLimited(
-      await register(client, { username: 'patient', email: 'patient@example.com' }),
+      await register(address, { username: 'patient', email: 'patient@example.com' }),
       60,
     );
-    const other = await register(newClient(), { username: 'other', email: 'other@example.com' });
+    const other = await register(newAddress(), { username: 'other', email: 'other@example.com' });
     expect(other.response?.status).toBe(201);
   });
 
   test('does not count invalid requests of any kind', async () => {
-    const client = newClient();
+    const address = newAddress();
     const invalid = [
       { username: 'x' },
       { username: 'zеbra' },
       { username: 'zebra', password: 'password' },
       { username: 'zebra.zebra', password: 'zebra.zebra' },
     ];
-    const results = await repeat(80, (i) => register(client, invalid[i % invalid.length]));
+    const results = await repeat(80, (i) => register(address, invalid[i % invalid.length]));
     expect(countByStatus(results)).toEqual({ 400: 80 });
-    expect(remaining(await register(client))).toBe('59 of 60');
+    expect(remaining(await register(address))).toBe('59 of 60');
   });
 
   test('counts the addresses of an IPv6 /64 block as one client', async () => {
@@ -318,7 +318,7 @@ describe('Changing the password', () => {
 
 test('Processes with the same data share the counters', async () => {
   await using second = await startApp(settings, { sharesDataOf: app });
-  const headers = from(newClient());
+  const headers = from(newAddress());
   const body = { email: 'shared@example.com', password: 'a wrong one' };
   const first = await api.login({ client: app.client(), headers, body });
   expect(remaining(first)).toBe('29 of 30');
@@ -347,9 +347,9 @@ test.skipIf(isPostgresql)(
 test.skipIf(isPostgresql)(
   'The keys of the counters cannot be computed from an email address and a client',
   async () => {
-    const client = newClient();
+    const address = newAddress();
     const failLogin = async (target: TestApp) => {
-      await login('guessed@example.com', 'a wrong one', client, target);
+      await login('guessed@example.com', 'a wrong one', address, target);
       const sqlite = new Sqlite(join(target.context.config.dataDir, 'limits.sqlite'));
       const keys = sqlite.prepare('SELECT key FROM login').pluck().all() as string[];
       sqlite.close();
@@ -359,7 +359,7 @@ test.skipIf(isPostgresql)(
     const keys = await failLogin(app);
     await using other = await startApp(settings);
     for (const key of await failLogin(other)) expect(keys).not.toContain(key);
-    const guess = createHash('sha256').update(`guessed@example.com ${client}`).digest('base64url');
+    const guess = createHash('sha256').update(`guessed@example.com ${address}`).digest('base64url');
     expect(keys).not.toContain(guess);
   },
 );

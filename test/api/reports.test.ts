@@ -144,7 +144,7 @@ describe('closeReports', () => {
 });
 
 describe('A report is deleted with', () => {
-  const open = async () => {
+  const openReports = async () => {
     const [user, writer] = [await app.register(), await app.register()];
     const space = await createSpace(writer);
     const foreign = await createSpace(author);
@@ -160,31 +160,31 @@ describe('A report is deleted with', () => {
   };
 
   test('the account of the reporter', async () => {
-    const { user } = await open();
+    const { user } = await openReports();
     await api.deleteAccount({ client: user.client, throwOnError: true });
     expect(await reportsBy(user)).toEqual([]);
   });
 
   test('the reported account', async () => {
-    const { user, writer } = await open();
+    const { user, writer } = await openReports();
     await api.deleteAccount({ client: writer.client, throwOnError: true });
     expect(await reportsBy(user)).toEqual([]);
   });
 
   test('the reported space', async () => {
-    const { user, writer, space, inForeign } = await open();
+    const { user, writer, space, inForeign } = await openReports();
     await api.deleteSpace({ client: writer.client, path: space, throwOnError: true });
     expect(await reportsBy(user)).toMatchObject([{ message_id: inForeign.message_id }]);
   });
 
   test('the reported message', async () => {
-    const { user, writer, inOwn } = await open();
+    const { user, writer, inOwn } = await openReports();
     await api.deleteMessage({ client: writer.client, path: inOwn, throwOnError: true });
     expect(await reportsBy(user)).toHaveLength(2);
   });
 
   test('the space or message that the operator removes', async () => {
-    const { user, foreign, inOwn } = await open();
+    const { user, foreign, inOwn } = await openReports();
     const { engine } = app.context;
     expect(await removeMessage(engine, inOwn.message_id)).toBe(true);
     expect(await reportsBy(user)).toHaveLength(2);
@@ -195,7 +195,7 @@ describe('A report is deleted with', () => {
   });
 
   test('nothing else: a suspension keeps reports', async () => {
-    const { user, writer } = await open();
+    const { user, writer } = await openReports();
     const before = await reportsBy(user);
     await suspendAccount(app.context.engine, writer.userId);
     await suspendAccount(app.context.engine, user.userId);

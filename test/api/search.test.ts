@@ -139,30 +139,31 @@ describe('q', () => {
     },
   );
 
-  const both = ['foo_bar* OR not', '100% a-b "AND" (NEAR'];
+  const fooBar = ['foo_bar* OR not'];
+  const percent = ['100% a-b "AND" (NEAR'];
   test.each([
-    ['100%', both.slice(1)],
-    ['a-b', both.slice(1)],
-    ['"NEAR"', both.slice(1)],
-    ['b AND near', both.slice(1)],
-    ['NEAR(', both.slice(1)],
+    ['100%', percent],
+    ['a-b', percent],
+    ['"NEAR"', percent],
+    ['b AND near', percent],
+    ['NEAR(', percent],
     ['near/2 a', []],
-    ['(((a-b', both.slice(1)],
+    ['(((a-b', percent],
     ['words:a', []],
-    ['foo_bar', both.slice(0, 1)],
-    ['foo*', both.slice(0, 1)],
-    ['*foo', both.slice(0, 1)],
-    ['^foo', both.slice(0, 1)],
-    ['-foo', both.slice(0, 1)],
+    ['foo_bar', fooBar],
+    ['foo*', fooBar],
+    ['*foo', fooBar],
+    ['^foo', fooBar],
+    ['-foo', fooBar],
     ['foo OR a', []],
-    ['NOT foo', both.slice(0, 1)],
-    ['fo_', both.slice(0, 1)],
-    ['f%', both.slice(0, 1)],
+    ['NOT foo', fooBar],
+    ['fo_', fooBar],
+    ['f%', fooBar],
     ['f?o', []],
-    ['foo?b', both.slice(0, 1)],
+    ['foo?b', fooBar],
     ['f?q', []],
     ["'; DROP TABLE spaces; --", []],
-    ['\0foo\0', both.slice(0, 1)],
+    ['\0foo\0', fooBar],
   ])('has no operators or wildcards: %j', async (q, expected) => {
     expect(await foundAsTyped(q)).toEqual(expected);
     expect((await found(q)).slice(0, expected.length)).toEqual(expected);
@@ -250,19 +251,29 @@ describe('The order', () => {
     await setParticipants(spaces.Kyoto as Space, 15);
     const [newest, oldest] = inTitle;
     expect(await foundAsTyped('tea ceremony')).toEqual([
-      ...[...equal, newest, 'Kyoto', oldest],
+      ...equal,
+      newest,
+      'Kyoto',
+      oldest,
       ...inDescription,
     ]);
     await setParticipants(spaces['Ceremony of tea'] as Space, 2);
     expect(await foundAsTyped('tea ceremony')).toEqual([
-      ...[...equal, oldest, newest, 'Kyoto'],
+      ...equal,
+      oldest,
+      newest,
+      'Kyoto',
       ...inDescription,
     ]);
     // Spaces that match only the other query, which has no stop word, follow in the same order, however popular.
     const [typedOne, another] = inDescription;
     expect(await found('a tea ceremony')).toEqual([
-      ...[typedOne, ...equal, oldest, newest],
-      ...['Kyoto', another],
+      typedOne,
+      ...equal,
+      oldest,
+      newest,
+      'Kyoto',
+      another,
     ]);
   });
 

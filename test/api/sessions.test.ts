@@ -245,7 +245,7 @@ describe('listSessions', () => {
     expect(await list(dora.token)).toMatchObject([{ is_current: true }]);
   });
 
-  test('returns pages', async () => {
+  test('returns the same list in pages of two', async () => {
     const edda = await app.register('edda');
     for (let i = 0; i < 4; i += 1) await openSession(edda);
     const pages = await readPages<SessionSummary>(app, '/api/auth/sessions?limit=2', edda);

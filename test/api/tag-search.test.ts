@@ -134,7 +134,9 @@ describe('A tag', () => {
     const space = await createSpace(ann, { title: 'Fickle', tags: ['fickle', 'constant'] });
     await change(space, { tags: ['constant', 'changed'] });
     expect([await tagged('fickle'), await tagged('constant'), await tagged('changed')]).toEqual([
-      ...[[], ['Fickle'], ['Fickle']],
+      [],
+      ['Fickle'],
+      ['Fickle'],
     ]);
     await change(space, { visibility: 'private' });
     expect([await tagged('constant'), await tagged('changed')]).toEqual([[], []]);

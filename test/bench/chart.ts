@@ -1,6 +1,11 @@
 import * as echarts from 'echarts';
-import { formatSpaces } from './latency.ts';
-import { type Comparison, type Figure, formatNumber, type Results } from './report.ts';
+import {
+  type Comparison,
+  type Figure,
+  formatNumber,
+  formatSpaces,
+  type Results,
+} from './report.ts';
 
 const OURS = '#0f766e';
 const OTHER = '#cbd5e1';

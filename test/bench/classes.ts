@@ -4,11 +4,11 @@ import { searchTag } from '../../server/search/tag-search.ts';
 import type { Server } from '../support/server.ts';
 import { median, quantile } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';
-import { avatars, createSearch, formatSpaces, type Search, timeQueries } from './latency.ts';
+import { avatars, createSearch, type Search, timeQueries } from './latency.ts';
 import type { LoadGenerator } from './load.ts';
 import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } from './queries.ts';
 import type { TsRank } from './references/postgres.ts';
-import { type Comparison, type Figure, formatNumber } from './report.ts';
+import { type Comparison, type Figure, formatNumber, formatSpaces } from './report.ts';
 
 /** Classes for which PostgreSQL finds fewer results, with the reason. */
 export const INCOMPARABLE: { [Name in QueryClass]?: string } = {
@@ -44,8 +44,8 @@ export async function compareWithTsRank(
   }
   const comparable = rows.filter(({ note }) => !note);
   const leadOf = ({ values }: Comparison['rows'][number]) => values.at(-1) as number;
-  const slowest = comparable.reduce((a, b) => (leadOf(a) < leadOf(b) ? a : b));
-  const [ours, , theirs, value] = slowest.values as [number, number, number, number];
+  const closest = comparable.reduce((a, b) => (leadOf(a) < leadOf(b) ? a : b));
+  const [ours, , theirs, value] = closest.values as [number, number, number, number];
   return [
     {
       name: 'the class with the least lead over PostgreSQL ts_rank',
@@ -54,7 +54,7 @@ export async function compareWithTsRank(
       value,
       unit: 'x',
       target: { min: 1 },
-      note: `${slowest.name}; in one process: PostgreSQL through a socket, ours directly`,
+      note: `${closest.name}; in one process: PostgreSQL through a socket, ours directly`,
     },
     {
       id: 'postgres',

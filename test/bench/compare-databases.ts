@@ -15,10 +15,10 @@ import {
   type PerDatabase,
 } from './database.ts';
 import type { Effort } from './effort.ts';
-import { createSearch, formatSpaces, openEngine, type PageSearch, timeQueries } from './latency.ts';
+import { createSearch, openEngine, type PageSearch, timeQueries } from './latency.ts';
 import { makeQueries, type QueryClass } from './queries.ts';
 import { SETTINGS, startTsRank, type TsRank } from './references/postgres.ts';
-import { type Comparison, formatNumber } from './report.ts';
+import { type Comparison, formatNumber, formatSpaces } from './report.ts';
 import { compareSizes } from './size.ts';
 
 /** Compares the service on PostgreSQL with the service on SQLite, and searches also with `ts_rank`. */

@@ -4,8 +4,7 @@ import { median } from '../support/statistics.ts';
 import { alternate } from './alternate.ts';
 import { copyData, type PerDatabase, waitUntilIdle } from './database.ts';
 import type { Effort } from './effort.ts';
-import { formatSpaces } from './latency.ts';
-import type { Comparison } from './report.ts';
+import { type Comparison, formatSpaces } from './report.ts';
 import { createSpace, NO_QUOTAS } from './writing.ts';
 
 /** Numbers of clients that create spaces at the same time, each with its own account. */

@@ -2,11 +2,11 @@ import type { Engine } from '../../server/database/engine.ts';
 import { median } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';
 import { patternOf, readKeys } from './keys.ts';
-import { createSearch, formatSpaces, timeQueries } from './latency.ts';
+import { createSearch, timeQueries } from './latency.ts';
 import { makeQueries, type QueryClass } from './queries.ts';
 import { openRanked } from './references/rank.ts';
 import { ENGINES, isBuilt, type SearchEngine, startEngine } from './references/search-engines.ts';
-import { type Comparison, type Figure, formatNumber } from './report.ts';
+import { type Comparison, type Figure, formatNumber, formatSpaces } from './report.ts';
 
 interface Column {
   name: string;

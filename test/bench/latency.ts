@@ -8,7 +8,7 @@ import { median, rangeOf } from '../support/statistics.ts';
 import { alternate } from './alternate.ts';
 import type { Effort } from './effort.ts';
 import { makeQueries } from './queries.ts';
-import { type Figure, formatNumber } from './report.ts';
+import { type Figure, formatNumber, formatSpaces } from './report.ts';
 
 export const avatars = avatarUrls('http://127.0.0.1:3000/avatars');
 
@@ -66,8 +66,4 @@ export async function measureGrowthOfWords(
     target: { max: 1.3 },
     note: 'in process, because HTTP would hide part of the growth',
   };
-}
-
-export function formatSpaces(spaces: number): string {
-  return spaces >= 1_000_000 ? `${spaces / 1_000_000}M` : `${spaces / 1_000}k`;
 }

@@ -25,7 +25,7 @@ function drawQueries(spaces: number) {
     /** The 30 most frequent words: each in 2 to 35 % of the spaces. */
     'common word': common,
     /** Prefixes in 40 to 120 spaces, so that the first page is full, as for common words. */
-    'rare word': shuffled(draw, census.beginning(40, 120)).slice(0, 300),
+    'rare word': shuffled(draw, census.prefixesIn(40, 120)).slice(0, 300),
     /** With the frequency of words in texts. */
     'any word': distinct(300, anyWord),
     'one letter': distinct(26, () => wordOfLength(draw, spaces, 2).slice(0, 1)),
@@ -39,7 +39,7 @@ function drawQueries(spaces: number) {
     'three common words': distinct(300, () => shuffled(draw, common).slice(0, 3).join(' ')),
     /** Each is a prefix in 0.5 to 2 % of the spaces, but almost no space has all three: whole lists must be read. */
     'three words that rarely meet': (() => {
-      const list = census.beginning(spaces * 0.005, spaces * 0.02);
+      const list = census.prefixesIn(spaces * 0.005, spaces * 0.02);
       return distinct(300, () => shuffled(draw, list).slice(0, 3).join(' '));
     })(),
     'no match': distinct(300, () => gibberish(draw)),
@@ -84,7 +84,7 @@ export function* repeatedQueries(spaces: number): Generator<string, never> {
 }
 
 /** Yields the queries of a class repeatedly. Never ends. */
-export function* repeatedWords(spaces: number, name: QueryClass): Generator<string, never> {
+export function* repeatedClass(spaces: number, name: QueryClass): Generator<string, never> {
   const queries = makeQueries(spaces)[name];
   while (true) yield* queries;
 }
@@ -145,7 +145,7 @@ function countWords(spaces: number) {
         .slice(0, count)
         .map(([word]) => word),
     /** Returns words of four Latin letters or more that are prefixes in `least` to `most` spaces. */
-    beginning: (least: number, most: number) =>
+    prefixesIn: (least: number, most: number) =>
       sorted.filter((word) => {
         if ((counts.get(word) as number) < least / 2 || !/^[a-z]{4,}$/.test(word)) return false;
         const count = countBeginning(word);

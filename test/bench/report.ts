@@ -112,3 +112,7 @@ export function formatNumber(value: number): string {
     ? Math.round(value).toLocaleString('en')
     : String(Number(value.toPrecision(value >= 10 ? 3 : 2)));
 }
+
+export function formatSpaces(spaces: number): string {
+  return spaces >= 1_000_000 ? `${spaces / 1_000_000}M` : `${spaces / 1_000}k`;
+}

@@ -9,9 +9,9 @@ import { compareDatabases } from './compare-databases.ts';
 import { buildDatabase, cacheFolder, waitUntilIdle } from './database.ts';
 import { type Effort, FULL, QUICK } from './effort.ts';
 import { measureEngines } from './engines.ts';
-import { formatSpaces, measureGrowthOfWords, openEngine } from './latency.ts';
+import { measureGrowthOfWords, openEngine } from './latency.ts';
 import { startLoadGenerator } from './load.ts';
-import { measureImport, measureStart, watchMemory } from './operation.ts';
+import { measureImport, measureStart, watchMemory } from './operating.ts';
 import { measureProfiles } from './profile.ts';
 import { measureReadLimit } from './read-limit.ts';
 import { startTsRank } from './references/postgres.ts';
@@ -20,6 +20,7 @@ import { buildEngines, ENGINES, isBuilt, versionOf } from './references/search-e
 import {
   type Figure,
   formatNumber,
+  formatSpaces,
   machine,
   printComparison,
   printFigures,
@@ -84,7 +85,7 @@ if (values.postgres) {
   await measureDatabases();
 } else {
   if (!values.growth) await measureFigures();
-  if (values.growth || !values.quick) await measureSizes();
+  if (values.growth || !values.quick) await measureGrowthAndWriting();
 }
 await writeResults();
 
@@ -134,8 +135,8 @@ async function measureFigures(): Promise<void> {
   for (const comparison of results.comparisons) printComparison(comparison);
 }
 
-/** Measures growth up to the requested number of spaces. */
-async function measureSizes(): Promise<void> {
+/** Measures growth up to the requested number of spaces, and search during writes. */
+async function measureGrowthAndWriting(): Promise<void> {
   const sizes = [SMALL, 100_000, MILLION].filter((size) => size <= spaces);
   await using opened = new AsyncDisposableStack();
   const databases = [];

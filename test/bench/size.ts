@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Database, Engine } from '../../server/database/engine.ts';
 import type { PerDatabase } from './database.ts';
-import { formatSpaces } from './latency.ts';
-import type { Comparison } from './report.ts';
+import { type Comparison, formatSpaces } from './report.ts';
 
 /** The tables of each part of the database. */
 const PARTS = {

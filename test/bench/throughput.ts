@@ -6,9 +6,9 @@ import type { Effort } from './effort.ts';
 import { distribute, type LoadGenerator, type LoadResult } from './load.ts';
 import {
   newQueries,
+  repeatedClass,
   repeatedQueries,
   repeatedTags,
-  repeatedWords,
   respelling,
   searchPath,
   tagPath,
@@ -50,7 +50,7 @@ function workloads(spaces: number): Workload[] {
     },
     {
       name: 'common words, respelled',
-      next: pathsOf(repeatedWords(spaces, 'common word'), (word) =>
+      next: pathsOf(repeatedClass(spaces, 'common word'), (word) =>
         searchPath(respelt.query(word)),
       ),
       isUnique: true,
@@ -121,7 +121,7 @@ export async function measureTail(
 ): Promise<Figure> {
   const respelt = respelling();
   const send = (name: 'common word' | 'rare word') => () => {
-    const words = repeatedWords(spaces, name);
+    const words = repeatedClass(spaces, name);
     const next = pathsOf(words, (word) => searchPath(respelt.query(word)));
     const paths = [next(MAX_REQUESTS_PER_SECOND * (warmUp + duration))];
     return generator.send({ url: server.url, paths, warmUp, duration });
@@ -158,7 +158,7 @@ export async function measureWorkers(
   const loads: Omit<Workload, 'minPercent'>[] = [
     {
       name: 'expensive queries',
-      next: pathsOf(repeatedWords(spaces, 'three words that rarely meet'), (words) =>
+      next: pathsOf(repeatedClass(spaces, 'three words that rarely meet'), (words) =>
         searchPath(respelt.query(words)),
       ),
       isUnique: true,
@@ -195,6 +195,7 @@ function saturate(
 }
 
 function requestsOfRound({ warmUp, duration }: Effort, isUnique: boolean): number {
+  // With a margin, because the load generator stops only at its next sample.
   return isUnique ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
 }
 

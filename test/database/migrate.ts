@@ -3,7 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 
-/** Runs the migrations up to `name`, like the version that has no later ones. */
+/** Runs the migrations up to `name`, inclusive, like the version whose last migration it was. */
 export async function migrate(file: string, name: string): Promise<void> {
   const database = new Sqlite(file);
   // Journal mode of the service.

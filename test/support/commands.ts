@@ -1,13 +1,16 @@
 import { type ProcessResult, type RunningProcess, startProcess } from './processes.ts';
 
-/** Starts a program of the server like the scripts in package.json. */
+/**
+ * Starts a program of the server like the scripts in package.json.
+ * @param program its path in `server/` without the extension, such as `commands/export`
+ */
 export function startCommand(
-  script: string,
+  program: string,
   args: readonly string[],
   settings: Record<string, string>,
   input = '',
 ): RunningProcess {
-  const flags = ['--import', './server/process/preload.js', `server/${script}.ts`];
+  const flags = ['--import', './server/process/preload.js', `server/${program}.ts`];
   return startProcess(process.execPath, [...flags, ...args], settings, input);
 }
 

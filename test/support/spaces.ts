@@ -39,7 +39,7 @@ export async function getSpace(
   return (await api.getSpace({ client, path: { space_id }, throwOnError: true })).data;
 }
 
-/** Returns the first page, with 100 participations. */
+/** Returns the first page: at most 100 participations. */
 export async function listParticipations({
   client,
 }: Pick<TestUser, 'client'>): Promise<Participation[]> {

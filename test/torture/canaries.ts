@@ -24,10 +24,10 @@ export interface Canaries {
 const LETTERS = 'bcdfghjknpqrstvxz';
 const LENGTH = 10;
 
-/** Number of consecutive bytes that identify a canary. */
-const PART_BYTES = 5;
-/** Number of consecutive bytes that identify a text similar to others, such as a timestamp or a hash. */
-const LONG_PART_BYTES = 24;
+/** Number of consecutive bytes in UTF-8, or units in UTF-16, that identify a canary. */
+const PART_LENGTH = 5;
+/** The same for a text similar to others, such as a timestamp or a hash. */
+const LONG_PART_LENGTH = 24;
 
 export function openCanaries(): Canaries {
   const texts = new Map<string, string>();
@@ -38,8 +38,8 @@ export function openCanaries(): Canaries {
   };
   const added = new Map<string, string>();
   const allParts = () => [
-    ...[...texts].map(([kind, text]) => [kind, partsOf(text, PART_BYTES)] as const),
-    ...[...added].map(([kind, text]) => [kind, partsOf(text, LONG_PART_BYTES)] as const),
+    ...[...texts].map(([kind, text]) => [kind, partsOf(text, PART_LENGTH)] as const),
+    ...[...added].map(([kind, text]) => [kind, partsOf(text, LONG_PART_LENGTH)] as const),
   ];
 
   return {

@@ -260,7 +260,7 @@ export const concurrency: Trial = {
       await assertSound(location);
       await assertRebuildMatches(location);
       const logs = servers.started.map((server) => server.output()).join('\n');
-      // The log has the first of them, and the last one of each minute.
+      // The log contains only the first of these failures, and the last one of each minute.
       const failures = logs.matchAll(/"code":"(\w+)".*"msg":"the database (?:is|was) unavailable/g);
       const causes = [...new Set(Array.from(failures, ([, code]) => code))].join(', ');
       return `${sent} operations of ${ACCOUNTS} accounts, ${CONCURRENCY} at a time, ${Math.round(sent / seconds)} per second; ${rejected} got 503 (errors of the database: ${causes || 'none'}), no other 5xx; ${await describeTransactions(engine)}; rows, counters, avatars and index are consistent`;

@@ -348,7 +348,7 @@ async function provokeFailures({ url, location }: Server, recorder: Recorder, pa
     send(path, { method: 'PUT', headers, body: JSON.stringify(body) });
   await using engine = await openExistingDatabase(location);
   const { db } = engine;
-  // In a transaction, because the readers of SQLite know only the former column.
+  // In a transaction. Otherwise, SQLite's read handle prepares the statement first, and knows only the former column.
   const run = (statement: RawBuilder<unknown>) => transact(engine, (trx) => statement.execute(trx));
   await run(sql`ALTER TABLE users RENAME COLUMN bio TO biography`);
   assert.equal(await put('/api/profile/bio', { bio: secret('a bio') }), 500);

@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleRecords } from '../../../server/sample/sample.ts';
+import { PASSWORD_HASH } from '../../exchange/records.ts';
 import { runCommand } from '../../support/commands.ts';
 import { toNdjson } from '../../support/ndjson.ts';
 import { startPostgresql } from '../../support/postgresql.ts';
-
-const hash = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 test('An export of either kind of database can be imported into the other kind', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'exchange-'));
@@ -29,7 +28,7 @@ test('An export of either kind of database can be imported into the other kind',
   const exportFrom = async (settings: Record<string, string>) =>
     (await runCommand('commands/export', [], settings)).stdout;
 
-  const records = [...sampleRecords(hash, new Date('2026-01-01T00:00:00Z'))];
+  const records = [...sampleRecords(PASSWORD_HASH, new Date('2026-01-01T00:00:00Z'))];
   await importInto(first, toNdjson(records));
   const exported = await exportFrom(first);
   expect(exported.split('\n').length).toBeGreaterThan(records.length);

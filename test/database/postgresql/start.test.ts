@@ -110,6 +110,7 @@ test.concurrent.each([
   },
   {
     work: 'migration',
+    // MIGRATION_LOCK_KEY in server/database/postgresql/migrate.ts.
     lock: 'SELECT pg_advisory_xact_lock(7305829416)',
     line: 'another server migrates the database',
   },

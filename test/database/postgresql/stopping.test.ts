@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => postgresql[Symbol.asyncDispose]());
 
-/** `DRAIN_SECONDS`, 7 s for pending requests, and 3 s to close the database. */
+/** `DRAIN_SECONDS` (1 s by default), 7 s for pending requests, and 3 s to close the database. */
 const MAX_STOP_MS = 11_000;
 
 test.each(['1', '2'])(

@@ -7,8 +7,7 @@ import { median, rangeOf } from '../support/statistics.ts';
 import { mixedRecords } from './data.ts';
 import { importRecords } from './database.ts';
 import type { Effort } from './effort.ts';
-import { formatSpaces } from './latency.ts';
-import { type Figure, formatNumber } from './report.ts';
+import { type Figure, formatNumber, formatSpaces } from './report.ts';
 
 /** Times `npm run import` of a typical export into an empty database, including the start of the command. */
 export async function measureImport(effort: Effort): Promise<Figure> {
