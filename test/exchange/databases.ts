@@ -12,22 +12,25 @@ export interface EmptyDatabases extends AsyncDisposable {
 }
 
 export async function prepareDatabases(): Promise<EmptyDatabases> {
+  await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'exchange-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
   const template = join(folder, 'template');
   // Copied, because each migration of a new SQLite file takes a large part of a second.
   await (await openDatabase({ dataDir: template }, { runsMaintenance: false })).close();
-  let databases = 0;
+  const databases = cleanup.move();
+  let count = 0;
   return {
     async open() {
-      const dataDir = join(folder, String(++databases));
+      const dataDir = join(folder, String(++count));
       await cp(template, dataDir, { recursive: true });
-      const { settings } = await createTestDatabase();
+      const { settings } = databases.use(await createTestDatabase());
       return openDatabase(
         { dataDir, databaseUrl: settings.DATABASE_URL ?? null },
         { runsMaintenance: false },
       );
     },
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+    [Symbol.asyncDispose]: () => databases.disposeAsync(),
   };
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { startProcess } from './processes.ts';
 import { runVitest } from './run-vitest.ts';
 
 const helpers = resolve('test/support');
@@ -54,3 +55,23 @@ test.each(Object.entries(testFiles))(
   },
   60_000,
 );
+
+test('kills the children of a process that has exited', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'processes-'));
+  try {
+    const FILE = join(folder, 'written');
+    await writeFile(FILE, '');
+    const child = 'while :; do echo child >> "$FILE"; sleep 0.02; done';
+    const running = startProcess('sh', ['-c', `(${child}) &`], { FILE });
+    await running.exited;
+    await expect.poll(() => readFile(FILE, 'utf8')).toMatch(/child/);
+
+    await running.kill();
+    await sleep(50);
+    const written = await readFile(FILE, 'utf8');
+    await sleep(200);
+    expect(await readFile(FILE, 'utf8')).toBe(written);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -64,7 +64,12 @@ export function startProcess(
   const exited = once(child, 'exit').then(([code, signal]) => code ?? signal);
   const result = once(child, 'close').then(([code]) => ({ code, stdout, stderr }));
   const kill = async () => {
-    if (isRunning()) process.kill(-(child.pid as number), 'SIGKILL');
+    try {
+      process.kill(-(child.pid as number), 'SIGKILL');
+    } catch (error) {
+      // The whole group has exited.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
     await exited;
   };
   const started: RunningProcess = {
