@@ -3,6 +3,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
+import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { findCaller } from '../../server/auth/sessions.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
@@ -14,6 +15,7 @@ import {
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -222,6 +224,28 @@ describe('The deletion of a space in several transactions', () => {
     });
     expect(JSON.stringify(first)).not.toContain(own.title);
     while (!(await eraseBatch())) expect(await observe()).toEqual(first);
+  });
+
+  test('is not undone if its creator is suspended and restored meanwhile', async () => {
+    const { engine } = app.context;
+    const { client } = other;
+    const space = await createSpace(gone, { title: 'Quicksilver', tags: ['mercury'] });
+    const { pk } = await engine.db
+      .selectFrom('spaces')
+      .select('pk')
+      .where('space_id', '=', space.space_id)
+      .executeTakeFirstOrThrow();
+    const { sessionPk } = await keysOf(gone);
+    await eraseAll();
+    await eraseSpace(engine, { pk, sessionPk }, NO_TIME_MS);
+    do {
+      await suspendAccount(engine, gone.email);
+      await restoreAccount(engine, gone.email);
+      const byText = await api.searchSpaces({ client, query: { q: 'quicksilver' } });
+      const byTag = await api.searchSpacesByTag({ client, path: { tag: 'mercury' } });
+      expect([byText.data, byTag.data]).toEqual([[], []]);
+    } while (!(await eraseBatch()));
+    await assertConsistent(engine);
   });
 });
 
