@@ -37,7 +37,7 @@ export async function searchTag(
   const unchanged = hits.filter((hit) => hit.revision < firstRevision).slice(0, limit + 1);
   const page = pageOf(unchanged, limit, ({ key }) => [key, firstRevision]);
   const last = hits.at(-1);
-  const isTruncated = page.next === null && hits.length === candidates && position && last;
+  const isTruncated = page.next === null && hits.length === candidates && last;
   return {
     items: page.items.map(({ result }) => result),
     next: isTruncated ? [last.key, firstRevision] : page.next,

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import type { SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import type { Position } from '../../server/pagination.ts';
+import { currentVersions } from '../../server/search/revision.ts';
+import { searchTag as searchTagAt } from '../../server/search/tag-search.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { nextPage } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
@@ -140,5 +143,22 @@ describe('A tag', () => {
     ]);
     await change(space, { visibility: 'private' });
     expect([await tagged('constant'), await tagged('changed')]).toEqual([[], []]);
+  });
+
+  test('lists every unchanged space, even if one changes while the first page is read', async () => {
+    const { context } = app;
+    const titles = ['A', 'B', 'C', 'D', 'E', 'F'];
+    const created: Space[] = [];
+    for (const title of titles) created.push(await createSpace(ann, { title, tags: ['racing'] }));
+    const { revision } = await currentVersions(context.engine);
+    await change(created[4] as Space, { title: 'E, edited' });
+    const found: string[] = [];
+    let position: Position | undefined;
+    do {
+      const page = await searchTagAt(context, 'racing', revision, { limit: 2, position });
+      found.push(...page.items.map((item) => (JSON.parse(item) as SearchResult).title));
+      position = page.next ?? undefined;
+    } while (position);
+    expect(found).toEqual(['F', 'D', 'C', 'B', 'A']);
   });
 });
