@@ -3,6 +3,7 @@ import { hashPassword, verifyPassword } from '../auth/password-hashing.ts';
 import { HashReplacedError, retryReplacedHash } from '../auth/replaced-hashes.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 
@@ -33,6 +34,7 @@ async function attemptChange(
     .selectFrom('users')
     .select(['username', 'email', 'password_hash'])
     .where('pk', '=', caller.userPk)
+    .where(isLiveUser('pk'))
     .executeTakeFirst();
   if (!account) throw new DomainError('unauthenticated', 'The account has been deleted.');
   checkNewPassword(newPassword, account, '/newPassword');

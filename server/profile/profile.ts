@@ -1,5 +1,6 @@
 import type { Profile } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources } from '../resources.ts';
 import { readStats } from './stats.ts';
@@ -25,6 +26,7 @@ export async function readProfile(
       'updated_at',
     ])
     .where('pk', '=', userPk)
+    .where(isLiveUser('pk'))
     .executeTakeFirst();
   if (!row) throw new DomainError('unauthenticated', 'The account has been deleted.');
   const { avatar, is_verified, ...profile } = row;

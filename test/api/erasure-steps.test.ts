@@ -5,9 +5,11 @@ import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
-import { findCaller } from '../../server/auth/sessions.ts';
+import { type Caller, findCaller } from '../../server/auth/sessions.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { importRecords } from '../../server/exchange/import.ts';
+import { changePassword } from '../../server/profile/password.ts';
+import { readProfile } from '../../server/profile/profile.ts';
 import {
   documentsWith,
   readDictionary,
@@ -151,6 +153,17 @@ describe('The deletion of an account in several transactions', () => {
     for (; !(await eraseBatch()); batches += 1) expect(await view()).toEqual(first);
     expect(batches).toBeGreaterThan(4);
     expect(await view()).toEqual(first);
+  });
+
+  test('rejects requests that were authenticated before it', async () => {
+    const { engine, config } = app.context;
+    const caller = (await findCaller(engine, gone.token, config.sessions)) as Caller;
+    await beginErasure(gone);
+    const ended = { code: 'unauthenticated' };
+    await expect(readProfile(app.context, caller)).rejects.toMatchObject(ended);
+    const change = changePassword(engine, caller, gone.password, 'staple of the north wind');
+    await expect(change).rejects.toMatchObject(ended);
+    await eraseAll();
   });
 
   test('leaves the same rows as a deletion in one transaction', async () => {
