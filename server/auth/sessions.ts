@@ -168,8 +168,15 @@ export async function endSession(engine: Engine, caller: Caller, sessionId: stri
   });
 }
 
-export async function endAllSessions(engine: Engine, { userPk }: Caller): Promise<void> {
-  await engine.db.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
+/**
+ * Ends all sessions of the caller's account.
+ * @throws DomainError `unauthenticated` if the caller's session has ended, so that it cannot end later ones
+ */
+export async function endAllSessions(engine: Engine, caller: Caller): Promise<void> {
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    await trx.deleteFrom('sessions').where('user_pk', '=', caller.userPk).execute();
+  });
 }
 
 export async function deleteExpiredSessions(

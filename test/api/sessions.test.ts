@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SessionSummary } from '../../generated/types.gen.ts';
+import { type Caller, endAllSessions, findCaller } from '../../server/auth/sessions.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { readDataFolder } from '../support/data-files.ts';
 import { readPages } from '../support/pages.ts';
@@ -185,6 +186,17 @@ describe('logout', () => {
     expect(await Promise.all(tokens.map(getProfileStatus))).toEqual([401, 401, 401]);
     expect(await getProfileStatus(alice.token)).toBe(200);
     expect(await getProfileStatus(await openSession(bob))).toBe(200);
+  });
+
+  test('ends no sessions of the account with everywhere=true if its own has ended meanwhile', async () => {
+    const ines = await app.register('ines');
+    const { engine, config } = app.context;
+    const caller = (await findCaller(engine, ines.token, config.sessions)) as Caller;
+    const token = await openSession(ines);
+    await api.logout({ client: ines.client, throwOnError: true });
+    const logout = endAllSessions(engine, caller);
+    await expect(logout).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(await getProfileStatus(token)).toBe(200);
   });
 
   test('ends the current session only with everywhere=false', async () => {
