@@ -166,7 +166,7 @@ describe('The commands for takedowns', () => {
   ])(
     '%s rejects an unknown id and wrong arguments with one line',
     async (command, message) => {
-      for (const id of ['unknown', 'unknown@example.com']) {
+      for (const id of ['unknown', 'unknown@example.com', '-7gQx', '--7gQx']) {
         expect(await run(command, id)).toEqual({
           code: 1,
           stdout: '',
@@ -190,6 +190,7 @@ describe('The commands for takedowns', () => {
     ['reports', ['--close'], /^Usage: npm run reports .*\n$/],
     ['reports', ['id'], /^Usage: npm run reports .*\n$/],
     ['reports', ['--open'], /^Usage: npm run reports .*\n$/],
+    ['remove-space', ['--', '--help'], /^There is no space with the id --help\.\n$/],
   ])('%s %j prints one line and exits with 1', async (command, args, message) => {
     expect(await run(command, ...args)).toEqual({
       code: 1,
