@@ -79,7 +79,7 @@ describe('The commands for takedowns', () => {
       stdout: '',
       stderr: 'There is no open report with the id unknown. Nothing was closed.\n',
     });
-    expect((await run('reports', '--close', reportId)).stdout).toBe('Reports closed: 1.\n');
+    expect((await run('reports', '--close', reportId, reportId)).stdout).toBe('Reports closed: 1.\n');
     expect((await run('reports')).stderr).toBe('Open reports: 1.\n');
   });
 
