@@ -64,7 +64,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     const { violations } = response;
     // The server checks most patterns after the schema, as part of its rules.
     if (violations.every(({ code }) => code === 'pattern')) checkRules(operation, body);
-    if (violations.length > 0) throw explainViolations(violations);
+    if (violations.length > 0) throw explainViolations(violations, url.searchParams);
     if (hasUnknownCursor(url, response)) {
       return select(operation, incoming, { code: 400, example: 'invalid_cursor' });
     }

@@ -17,8 +17,13 @@ export function findOperation(method: string, path: string): Operation {
   if (route === undefined) throw notFound();
   const methods = route.operationsAtPath.map((each) => each.method);
   const operation = route.operationsAtPath[methods.indexOf(method === 'HEAD' ? 'GET' : method)];
-  if (operation !== undefined) return operation;
+  if (operation === undefined) throw methodNotAllowed(method, methods);
+  return operation;
+}
+
+/** @param methods the supported methods, without HEAD */
+export function methodNotAllowed(method: string, methods: readonly string[]): HttpProblem {
   const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
   const detail = `${method} is not allowed at this path. Allowed: ${allowed}.`;
-  throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
+  return new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
 }

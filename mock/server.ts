@@ -10,7 +10,7 @@ import { clientErrorHandler, rejectUnsupportedExpectations } from '../server/htt
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
-import { findOperation } from './paths.ts';
+import { findOperation, methodNotAllowed } from './paths.ts';
 import { readPreferences } from './preferences.ts';
 
 export interface MockOptions {
@@ -102,7 +102,10 @@ async function handle(
   if (application && selection === undefined) return application.handle(incoming, outgoing);
   if (method === 'OPTIONS') return send(outgoing, preflightResponse(incoming));
   const [path = ''] = url.split('?');
-  if (path.startsWith('/avatars/')) return send(outgoing, avatarResponse());
+  if (path.startsWith('/avatars/')) {
+    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, ['GET']);
+    return send(outgoing, avatarResponse());
+  }
   const operation = findOperation(method, path);
   const response = selection
     ? examples.select(operation, incoming, selection)

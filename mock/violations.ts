@@ -2,12 +2,22 @@ import type { Pointer } from '../server/errors.ts';
 import { type HttpProblem, invalidValues } from '../server/http/problems.ts';
 import type { Violation } from './prism.ts';
 
-/** Converts violations that Prism found to a problem like that of the server. */
-export function explainViolations(violations: readonly Violation[]): HttpProblem {
+/**
+ * Converts violations that Prism found to a problem like that of the server.
+ * @param query the query of the request
+ */
+export function explainViolations(
+  violations: readonly Violation[],
+  query: URLSearchParams,
+): HttpProblem {
   const pointers = violations.map(explainViolation);
   // The server does not check the pattern of a cursor. It rejects a text that it cannot decrypt with `invalid_cursor`.
-  const isCursor = pointers.every(({ pointer }) => pointer === '?cursor');
-  return invalidValues(pointers, isCursor ? 'invalid_cursor' : 'invalid_request');
+  // Empty and repeated cursors break other rules of the schema.
+  const isUndecryptable =
+    pointers.every(({ pointer }) => pointer === '?cursor') &&
+    violations.every(({ code }) => code === 'pattern') &&
+    query.get('cursor') !== '';
+  return invalidValues(pointers, isUndecryptable ? 'invalid_cursor' : 'invalid_request');
 }
 
 function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {

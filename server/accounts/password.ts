@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { DomainError, type ErrorCode } from '../errors.ts';
-import { countCodePoints } from '../text/characters.ts';
+import { countCodePoints, isStorable } from '../text/characters.ts';
 
 /** After normalisation to NFC. */
 const MIN_CODE_POINTS = 8;
@@ -31,10 +31,12 @@ export function checkNewPassword(
     new DomainError(code, detail, [{ pointer, message }]);
 
   const normalized = normalizePassword(password);
-  if (normalized === undefined || countCodePoints(normalized) < MIN_CODE_POINTS) {
+  const isInBounds = normalized !== undefined && countCodePoints(normalized) >= MIN_CODE_POINTS;
+  // A password from a command can contain NUL, but no request to sign in can.
+  if (!isInBounds || !isStorable(password)) {
     throw passwordError(
       'password_invalid',
-      `A password has ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters of any kind, in well-formed Unicode.`,
+      `A password has ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters of any kind except NUL, in well-formed Unicode.`,
       `must have ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters`,
     );
   }

@@ -1,6 +1,8 @@
-import { parseArgs } from 'node:util';
 import { type CommandName, command } from './commands.ts';
 import { helpOf, usageOf } from './help.ts';
+
+/** Ids that the import derives consist of 22 random letters, digits, `_` and `-`, so they do not match. */
+const FLAG = /^--[a-z-]+(=.*)?$/s;
 
 interface Arguments {
   /** The first positional argument. Empty if it is omitted. */
@@ -15,12 +17,12 @@ interface Arguments {
  * exits with 1 if they are wrong.
  */
 export function readArguments(name: CommandName): Arguments {
-  const { positionals: usage, flags = {} } = command(name);
-  const options = Object.fromEntries(
-    ['help', ...Object.keys(flags)].map((flag) => [flag, { type: 'boolean' as const }]),
-  );
-  const { positionals, values } = parseKnownFlags(options) ?? exitWithUsage(name);
-  if (values.help) {
+  const { positionals: usage, flags: knownFlags = {} } = command(name);
+  const { positionals, flags } = splitArguments(process.argv.slice(2));
+  if (flags.some((flag) => flag !== 'help' && !Object.hasOwn(knownFlags, flag))) {
+    exitWithUsage(name);
+  }
+  if (flags.includes('help')) {
     console.log(helpOf(name));
     process.exit();
   }
@@ -29,16 +31,21 @@ export function readArguments(name: CommandName): Arguments {
   const maximum = usage.endsWith('…]') ? Infinity : expected.length;
   const given = positionals.length;
   if (positionals.includes('') || given < required || given > maximum) exitWithUsage(name);
-  return { argument: positionals[0] ?? '', positionals, flags: Object.keys(values) };
+  return { argument: positionals[0] ?? '', positionals, flags };
 }
 
-/** Returns undefined if the arguments contain an unknown flag. */
-function parseKnownFlags(options: Record<string, { type: 'boolean' }>) {
-  try {
-    return parseArgs({ options, allowPositionals: true });
-  } catch {
-    return undefined;
-  }
+/**
+ * Separates flags from positional arguments, such as ids, which can begin with one or two hyphens. After `--`, there are
+ * no flags.
+ */
+function splitArguments(args: readonly string[]): { positionals: string[]; flags: string[] } {
+  const separator = args.indexOf('--');
+  const beforeSeparator = separator === -1 ? args : args.slice(0, separator);
+  const afterSeparator = separator === -1 ? [] : args.slice(separator + 1);
+  return {
+    positionals: [...beforeSeparator.filter((each) => !FLAG.test(each)), ...afterSeparator],
+    flags: beforeSeparator.filter((each) => FLAG.test(each)).map((each) => each.slice(2)),
+  };
 }
 
 /** Prints the usage of a command and exits with 1. */

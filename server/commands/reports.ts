@@ -11,7 +11,8 @@ import { closeReports, listReports, type Report } from '../reports/reports.ts';
 /** Number of reports read at once. */
 const BATCH_SIZE = 100;
 
-const { positionals: reportIds, flags } = readArguments('reports');
+const { positionals, flags } = readArguments('reports');
+const reportIds = [...new Set(positionals)];
 const hasIds = reportIds.length > 0;
 if (flags.includes('close') !== hasIds) exitWithUsage('reports');
 

@@ -1,5 +1,5 @@
 import { prepareWriteMany } from '../database/prepared.ts';
-import { assertMessageText } from '../messages/messages.ts';
+import { assertMessageText } from '../messages/message-text.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
 import { findParticipations } from './import-participants.ts';

@@ -11,9 +11,9 @@ import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
-import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
+import { assertMessageText } from './message-text.ts';
 
 /**
  * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
@@ -221,18 +221,4 @@ function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
     appreciation_count: row.appreciation_count ?? 0,
     created_at: row.created_at,
   };
-}
-
-/**
- * Rejects a blank text, and control characters other than line breaks and tabs.
- * @throws DomainError `invalid_request`
- */
-export function assertMessageText(text: string): void {
-  if (isBlank(text) || CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS.test(text)) {
-    throw new DomainError(
-      'invalid_request',
-      'A message must not be blank. The only control characters accepted are line breaks and tabs.',
-      [{ pointer: '/text', message: 'is blank or has control characters' }],
-    );
-  }
 }

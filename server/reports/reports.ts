@@ -9,7 +9,7 @@ import { findMessage } from '../messages/messages.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
-import { CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS, isBlank } from '../text/characters.ts';
+import { assertReason } from './reason.ts';
 
 /** Maximum number of open reports of one user, so that one user cannot flood the operator. */
 const MAX_OPEN_REPORTS = 20;
@@ -164,18 +164,4 @@ export async function closeReports(
     await trx.deleteFrom('reports').where('report_id', 'in', knownIds).execute();
     return undefined;
   });
-}
-
-/**
- * Rejects a blank reason, and control characters other than line breaks and tabs.
- * @throws DomainError `invalid_request`
- */
-export function assertReason(reason: string): void {
-  if (isBlank(reason) || CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS.test(reason)) {
-    throw new DomainError(
-      'invalid_request',
-      'A reason must not be blank. The only control characters accepted are line breaks and tabs.',
-      [{ pointer: '/reason', message: 'is blank or has control characters' }],
-    );
-  }
 }

@@ -27,7 +27,7 @@ describe('checkNewPassword', () => {
     'x'.repeat(256),
     '🐘'.repeat(8),
     '🐘'.repeat(256),
-    ' \t\n\0 \t\n\0',
+    ' \t\n\x01 \t\n\x01',
     'пароль не для всех',
     'password of mine',
     'my ada.lovelace',
@@ -44,6 +44,7 @@ describe('checkNewPassword', () => {
     ['7 letters, one of them with a combining mark', 'x7#kQ!e\u0301'],
     ['257 letters', 'x'.repeat(257)],
     ['257 letters of two UTF-16 units', '🐘'.repeat(257)],
+    ['a NUL character, which no request can contain', 'marmalade \0'],
     ['an unpaired surrogate', 'marmalade \uD83D'],
     ['a surrogate pair in the wrong order', 'marmalade \uDE00\uD83D'],
   ])('rejects %s', (_, text) => {

@@ -1,10 +1,13 @@
-import { readdir } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { ada } from '../exchange/records.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { clientOf, type Person, register } from '../support/client.ts';
-import { runCommand } from '../support/commands.ts';
+import { completeCommand, runCommand } from '../support/commands.ts';
+import { toNdjson } from '../support/ndjson.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
@@ -79,7 +82,9 @@ describe('The commands for takedowns', () => {
       stdout: '',
       stderr: 'There is no open report with the id unknown. Nothing was closed.\n',
     });
-    expect((await run('reports', '--close', reportId)).stdout).toBe('Reports closed: 1.\n');
+    expect((await run('reports', '--close', reportId, reportId)).stdout).toBe(
+      'Reports closed: 1.\n',
+    );
     expect((await run('reports')).stderr).toBe('Open reports: 1.\n');
   });
 
@@ -166,7 +171,7 @@ describe('The commands for takedowns', () => {
   ])(
     '%s rejects an unknown id and wrong arguments with one line',
     async (command, message) => {
-      for (const id of ['unknown', 'unknown@example.com']) {
+      for (const id of ['unknown', 'unknown@example.com', '-7gQx', '--7gQx']) {
         expect(await run(command, id)).toEqual({
           code: 1,
           stdout: '',
@@ -190,6 +195,7 @@ describe('The commands for takedowns', () => {
     ['reports', ['--close'], /^Usage: npm run reports .*\n$/],
     ['reports', ['id'], /^Usage: npm run reports .*\n$/],
     ['reports', ['--open'], /^Usage: npm run reports .*\n$/],
+    ['remove-space', ['--', '--help'], /^There is no space with the id --help\.\n$/],
   ])('%s %j prints one line and exits with 1', async (command, args, message) => {
     expect(await run(command, ...args)).toEqual({
       code: 1,
@@ -198,3 +204,19 @@ describe('The commands for takedowns', () => {
     });
   });
 });
+
+test.each(['remove-avatar', 'delete-account'])(
+  '%s says that the account has been changed, if the avatar store cannot be opened',
+  async (command) => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'takedowns-'));
+    const settings = { DATA_DIR: folder.path };
+    await completeCommand('commands/import', ['-'], settings, toNdjson([ada]));
+    await completeCommand('commands/suspend-account', [ada.email], settings);
+    await writeFile(join(folder.path, 'avatars'), 'not a folder');
+    expect(await runCommand(`commands/${command}`, [ada.email], settings)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^The change to the account is complete, but .*EEXIST.*\n$/),
+    });
+  },
+);

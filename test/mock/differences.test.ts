@@ -231,6 +231,8 @@ describe('The mock responds like the server to', async () => {
     ['HEAD', '/api/spaces/search', 400],
     ['OPTIONS', '/api/profile/me', 204],
     ['OPTIONS', '/api/unknown', 204],
+    ['PUT', '/avatars/default.webp', 405],
+    ['DELETE', '/avatars/unknown.webp', 405],
   ])('%s %s', async (method, path, status) => {
     expect(await sendToBoth(path, { method })).toBe(status);
   });
@@ -271,6 +273,8 @@ describe('The mock responds like the server to', async () => {
     ['?Q=a', 400],
     ['?q=%20+', 200],
     ['?q=a&cursor=!', 400],
+    ['?q=a&cursor=', 400],
+    ['?q=a&cursor=a&cursor=b', 400],
     ['?q=a&cursor=unknown', 400],
   ])('a search with the query string "%s"', async (query, status) => {
     expect(await sendToBoth(`/api/spaces/search${query}`)).toBe(status);
@@ -384,6 +388,18 @@ describe('The mock responds like the server to', async () => {
     ],
     ['PATCH', '/api/spaces/{space_id}', '{}', 400],
     ['PATCH', '/api/spaces/{space_id}', '{"title":"\\u0007"}', 400],
+    ['PATCH', '/api/spaces/{space_id}', '{"title":"a\\nb"}', 400],
+    ['PATCH', '/api/spaces/{space_id}', '{"title":"\\u200b"}', 400],
+    ['PATCH', '/api/spaces/{space_id}', '{"description":"a\\tb"}', 400],
+    [
+      'POST',
+      '/api/spaces',
+      '{"title":"a\\nb","description":"","visibility":"public","tags":[]}',
+      400,
+    ],
+    ['POST', '/api/messages', '{"space_id":"unknown","text":"\\u200b"}', 400],
+    ['PUT', '/api/reports/spaces/{space_id}', '{"reason":"\\u00ad"}', 400],
+    ['PUT', '/api/reports/messages/unknown', '{"reason":"\\u200b"}', 400],
     ['POST', '/api/messages', '{"space_id":"~","text":" "}', 400],
     ['PUT', '/api/participations/{space_id}', '', 200],
     ['PUT', '/api/participations/{space_id}', 'null', 200],
