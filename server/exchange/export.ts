@@ -1,6 +1,6 @@
 import { explainOldUsername } from '../accounts/old-usernames.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { isLiveMessage, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readSnapshot } from '../database/transaction.ts';
 import { readTags } from '../spaces/tags.ts';
 import type {
@@ -153,8 +153,7 @@ async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageReco
       'messages.text',
       'messages.created_at',
     ])
-    .where(isLiveSpace('messages.space_pk'))
-    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveMessage)
     .orderBy('messages.pk')
     .stream();
   for await (const { message_id, space_id, author_id, text, created_at } of rows) {
@@ -175,8 +174,7 @@ async function* readAppreciations(db: DatabaseTransaction): AsyncIterable<Apprec
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .innerJoin('users', 'users.pk', 'appreciations.user_pk')
     .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
-    .where(isLiveSpace('messages.space_pk'))
-    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveMessage)
     .where(isLiveUser('appreciations.user_pk'))
     .orderBy('appreciations.message_pk')
     .orderBy('appreciations.user_pk')
