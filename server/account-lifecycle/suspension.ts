@@ -1,5 +1,6 @@
 import { findAccount } from '../accounts/account.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { indexSpace } from '../search/documents.ts';
 
@@ -59,6 +60,7 @@ async function indexSpacesOf(
     .selectFrom('spaces')
     .select('pk')
     .where('creator_pk', '=', userPk)
+    .where(isLiveSpace('pk'))
     .execute();
   for (const { pk } of spaces) await indexSpace(engine, trx, pk);
 }

@@ -3,6 +3,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
+import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { findCaller } from '../../server/auth/sessions.ts';
 import { operations } from '../../server/contract.ts';
@@ -16,6 +17,7 @@ import {
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';
 import { exampleRequest, parametersOf } from '../support/requests.ts';
@@ -273,6 +275,25 @@ describe('The deletion of a space in several transactions', () => {
     expect(JSON.stringify(first)).not.toContain(own.title);
     assertHides(first, [own.space_id, inOwn.message_id, ofGoneInOwn.message_id]);
     while (!(await eraseBatch())) expect(await observe()).toEqual(first);
+  });
+
+  test('is not undone in the search index if the suspended creator is restored meanwhile', async () => {
+    const { engine } = app.context;
+    await beginErasureOfSpace();
+    const search = async () => {
+      const { data } = await api.searchSpaces({
+        client: other.client,
+        query: { q: own.title },
+        throwOnError: true,
+      });
+      return data.map(({ title }) => title);
+    };
+    await suspendAccount(engine, gone.userId);
+    await restoreAccount(engine, gone.userId);
+    expect(await search()).not.toContain(own.title);
+    await eraseAll();
+    expect(await search()).not.toContain(own.title);
+    await assertConsistent(engine);
   });
 
   test('hides its messages from a request that has already found the space', async () => {
