@@ -74,6 +74,27 @@ export const operations: readonly Operation[] = Object.entries(contract.paths).f
 );
 
 /**
+ * Returns the values that a path parameter must not have, because another path has this fixed segment in its place.
+ * Fixed segments take precedence: `GET /api/spaces/search` never returns a space with the id `search`.
+ */
+export function reservedValues(parameter: string): ReadonlySet<string> {
+  const paths = Object.keys(contract.paths).map((path) => path.split('/'));
+  const isFixed = (segment: string | undefined) => !segment?.startsWith('{');
+  const name = `{${parameter}}`;
+  const withParameter = paths.filter((path) => path.includes(name));
+  const reserved = withParameter.flatMap((path) => {
+    const before = path.slice(0, path.indexOf(name));
+    return paths
+      .filter((other) =>
+        before.every((each, i) => each === other[i] || !isFixed(each) || !isFixed(other[i])),
+      )
+      .flatMap((other) => other[before.length] ?? [])
+      .filter(isFixed);
+  });
+  return new Set(reserved);
+}
+
+/**
  * Returns a schema of the contract's components, or the schema of one of its properties.
  * @throws Error if the contract has none
  */

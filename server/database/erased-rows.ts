@@ -14,5 +14,14 @@ export function isLiveUser(userPk: string): RawBuilder<boolean> {
   return sql<boolean>`${sql.ref(userPk)} NOT IN (SELECT user_pk FROM erased_users)`;
 }
 
+/** SQL condition on `messages`: neither the space of the message nor the account of its author has been deleted. */
+export const isLiveMessage = sql<boolean>`(${isLiveSpace('messages.space_pk')} AND ${isLiveUser('messages.author_pk')})`;
+
+/**
+ * SQL condition on `reports`, left-joined with `messages`: the reported message has not been deleted. The reports of a
+ * space are deleted at once.
+ */
+export const isLiveReport = sql<boolean>`(reports.message_pk IS NULL OR ${isLiveMessage})`;
+
 /** SQL for an id of a deleted row. Ids of the API cannot contain a colon. */
 export const erasedId = sql<string>`'erased:' || pk`;

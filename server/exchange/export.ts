@@ -1,8 +1,10 @@
 import { explainOldUsername } from '../accounts/old-usernames.ts';
+import { reservedValues } from '../contract.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { isLiveMessage, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readSnapshot } from '../database/transaction.ts';
 import { readTags } from '../spaces/tags.ts';
+import { deriveId } from './defaults.ts';
 import type {
   AppreciationRecord,
   ExchangeRecord,
@@ -99,7 +101,7 @@ async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> 
       const spaceTags = tags.get(row.pk) ?? [];
       yield {
         type: 'space',
-        space_id: row.space_id,
+        space_id: importableSpaceId(row.space_id),
         creator_id: row.creator_id,
         title: row.title,
         description: row.description,
@@ -132,7 +134,7 @@ async function* readParticipants(db: DatabaseTransaction): AsyncIterable<Partici
   for await (const { space_id, user_id, joined_at, left_at, removed_at } of rows) {
     yield {
       type: 'participant',
-      space_id,
+      space_id: importableSpaceId(space_id),
       user_id,
       joined_at: importableTime(joined_at),
       left_at: left_at === null ? null : importableTime(left_at),
@@ -153,15 +155,14 @@ async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageReco
       'messages.text',
       'messages.created_at',
     ])
-    .where(isLiveSpace('messages.space_pk'))
-    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveMessage)
     .orderBy('messages.pk')
     .stream();
   for await (const { message_id, space_id, author_id, text, created_at } of rows) {
     yield {
       type: 'message',
       message_id,
-      space_id,
+      space_id: importableSpaceId(space_id),
       author_id,
       text,
       created_at: importableTime(created_at),
@@ -175,8 +176,7 @@ async function* readAppreciations(db: DatabaseTransaction): AsyncIterable<Apprec
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .innerJoin('users', 'users.pk', 'appreciations.user_pk')
     .select(['messages.message_id', 'users.user_id', 'appreciations.created_at'])
-    .where(isLiveSpace('messages.space_pk'))
-    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveMessage)
     .where(isLiveUser('appreciations.user_pk'))
     .orderBy('appreciations.message_pk')
     .orderBy('appreciations.user_pk')
@@ -184,6 +184,13 @@ async function* readAppreciations(db: DatabaseTransaction): AsyncIterable<Apprec
   for await (const { message_id, user_id, created_at } of rows) {
     yield { type: 'appreciation', message_id, user_id, created_at: importableTime(created_at) };
   }
+}
+
+const reservedSpaceIds = reservedValues('space_id');
+
+/** Returns a `space_id` that can be imported. Older versions imported reserved ones, which get another id. */
+function importableSpaceId(stored: string): string {
+  return reservedSpaceIds.has(stored) ? deriveId('reserved', stored) : stored;
 }
 
 /**

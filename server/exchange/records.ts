@@ -1,5 +1,5 @@
 import { Ajv, type ValidateFunction } from 'ajv';
-import { componentSchema } from '../contract.ts';
+import { componentSchema, reservedValues } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
 /**
@@ -81,6 +81,12 @@ const { minLength, maxLength, pattern } = componentSchema('Id');
 const id = { type: 'string', minLength, maxLength, pattern };
 const time = { type: 'string', format: 'date-time' };
 
+/** Returns the schema of a record's own id. References can be reserved ids, because older versions imported them. */
+function ownIdSchema(field: string): object {
+  const reserved = [...reservedValues(field)];
+  return reserved.length === 0 ? id : { ...id, not: { enum: reserved } };
+}
+
 /** Returns the schema of a text with the contract's maximum length. Domain functions check the other rules. */
 function textSchema(schema: string, property: string): object {
   const { maxLength } = componentSchema(schema, property);
@@ -111,7 +117,7 @@ function recordSchema(
 
 const schemas = {
   user: recordSchema('user', ['username', 'email'], {
-    user_id: id,
+    user_id: ownIdSchema('user_id'),
     username: textSchema('Registration', 'username'),
     has_old_username: { type: 'boolean' },
     email: textSchema('Registration', 'email'),
@@ -124,7 +130,7 @@ const schemas = {
     suspended_at: time,
   }),
   space: recordSchema('space', ['creator_id', 'title'], {
-    space_id: id,
+    space_id: ownIdSchema('space_id'),
     creator_id: id,
     title: textSchema('SpaceCreation', 'title'),
     description: textSchema('SpaceCreation', 'description'),
@@ -150,7 +156,7 @@ const schemas = {
     removed_at: { ...time, type: ['string', 'null'] },
   }),
   message: recordSchema('message', ['space_id', 'author_id', 'text'], {
-    message_id: id,
+    message_id: ownIdSchema('message_id'),
     space_id: id,
     author_id: id,
     text: textSchema('MessageCreation', 'text'),
@@ -197,13 +203,10 @@ export function parseRecord(line: string): ExchangeRecord {
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra: string | undefined = error?.params.additionalProperty;
-    // `date-time` is the only format.
-    const message =
-      error?.keyword === 'format'
-        ? 'must be an RFC 3339 time from year 0000 to 9999 in UTC'
-        : error?.message;
+    const field = error?.instancePath.slice(1) || 'the record';
+    const message = explainKeyword(error?.keyword, field) ?? error?.message;
     const name = extra === undefined ? '' : ` (${extra.slice(0, MAX_QUOTED_NAME_LENGTH)})`;
-    throw new BadLineError(`${error?.instancePath.slice(1) || 'the record'} ${message}${name}`);
+    throw new BadLineError(`${field} ${message}${name}`);
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
   const mayBeUnstorable = line.includes('\\u') || !line.isWellFormed();
@@ -211,6 +214,20 @@ export function parseRecord(line: string): ExchangeRecord {
     throw new BadLineError('contains NUL or an unpaired surrogate');
   }
   return value as ExchangeRecord;
+}
+
+/** Returns the reason for an error of a keyword whose default message does not say what is allowed. */
+function explainKeyword(keyword: string | undefined, field: string): string | undefined {
+  switch (keyword) {
+    // `date-time` is the only format.
+    case 'format':
+      return 'must be an RFC 3339 time from year 0000 to 9999 in UTC';
+    // Only `ownIdSchema` uses it.
+    case 'not':
+      return `must not be ${[...reservedValues(field)].join(' or ')}, which are fixed segments of API paths`;
+    default:
+      return undefined;
+  }
 }
 
 /**

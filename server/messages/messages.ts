@@ -5,7 +5,7 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
-import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
@@ -110,6 +110,7 @@ export async function removeMessage(engine: Engine, messageId: string): Promise<
       .selectFrom('messages')
       .select('pk')
       .where('message_id', '=', messageId)
+      .where(isLiveMessage)
       .executeTakeFirst();
     if (!message) return false;
     await eraseMessageRows(trx, message.pk);
@@ -143,8 +144,7 @@ export async function findMessage(
       'spaces.creator_pk as spaceCreatorPk',
     ])
     .where('message_id', '=', messageId)
-    .where(isLiveSpace('messages.space_pk'))
-    .where(isLiveUser('messages.author_pk'))
+    .where(isLiveMessage)
     .where((where) =>
       where.or([
         where('messages.author_pk', '=', caller.userPk),
@@ -199,7 +199,7 @@ function selectMessages(db: Database) {
       'users.username',
       'users.avatar',
     ])
-    .select(isLiveUser('messages.author_pk').as('is_live'))
+    .select(isLiveMessage.as('is_live'))
     .select(({ selectFrom }) =>
       selectFrom('appreciations')
         .select(({ fn }) => fn.countAll<number>().as('count'))

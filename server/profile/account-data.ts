@@ -11,6 +11,7 @@ import type {
 import { type Caller, listSessions, requireSession } from '../auth/sessions.ts';
 import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
+import { isLiveMessage, isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
@@ -106,13 +107,17 @@ async function listAllParticipations(
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at'])
+    .select(isLiveSpace('space_pk').as('is_live'))
     .where('user_pk', '=', userPk)
     .where(sql<boolean>`(joined_at, space_pk) > (${joinedAt}, ${spacePk})`)
     .orderBy('joined_at')
     .orderBy('space_pk')
     .limit(limit + 1)
     .execute();
-  const { items, next } = pageOf(rows, limit, ({ joined_at, space_pk }) => [joined_at, space_pk]);
+  const { items, next } = livePageOf(rows, limit, ({ joined_at, space_pk }) => [
+    joined_at,
+    space_pk,
+  ]);
   return { items: items.map(({ space_pk: _, ...participation }) => participation), next };
 }
 
@@ -141,7 +146,7 @@ async function listOwnMessages(
     .limit(limit + 1 - rows.length)
     .execute();
   rows.push(...others);
-  const { items, next } = pageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
+  const { items, next } = livePageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
   return { items: items.map(({ pk: _, space_pk: __, ...message }) => message), next };
 }
 
@@ -163,10 +168,12 @@ function selectOwnMessages({ db }: Engine, userPk: number) {
         .selectFrom('appreciations')
         .select((count) => count.fn.countAll<number>().as('count'))
         .whereRef('appreciations.message_pk', '=', 'messages.pk')
+        .where(isLiveUser('appreciations.user_pk'))
         .$asScalar()
         .$notNull()
         .as('appreciation_count'),
     )
+    .select(isLiveMessage.as('is_live'))
     .where('messages.author_pk', '=', userPk);
 }
 
@@ -179,12 +186,13 @@ async function listAppreciations(
     .selectFrom('appreciations')
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .select(['appreciations.message_pk', 'messages.message_id', 'appreciations.created_at'])
+    .select(isLiveMessage.as('is_live'))
     .where('appreciations.user_pk', '=', userPk)
     .where('appreciations.message_pk', '>', position[0] as number)
     .orderBy('appreciations.message_pk')
     .limit(limit + 1)
     .execute();
-  const { items, next } = pageOf(rows, limit, ({ message_pk }) => [message_pk]);
+  const { items, next } = livePageOf(rows, limit, ({ message_pk }) => [message_pk]);
   return { items: items.map(({ message_pk: _, ...appreciation }) => appreciation), next };
 }
 
@@ -206,9 +214,24 @@ async function listOwnReports(
     ])
     .where('reports.reporter_pk', '=', userPk)
     .where('reports.pk', '>', position[0] as number)
+    .where(isLiveReport)
     .orderBy('reports.pk')
     .limit(limit + 1)
     .execute();
   const { items, next } = pageOf(rows, limit, ({ pk }) => [pk]);
   return { items: items.map(({ pk: _, ...report }) => report), next };
+}
+
+/**
+ * Returns a page like `pageOf`, without deleted rows. They are filtered after the query, so that one page never reads
+ * past many of them.
+ */
+function livePageOf<Row extends { is_live: boolean }>(
+  rows: Row[],
+  limit: number,
+  positionOf: (row: Row) => Position,
+): Page<Omit<Row, 'is_live'>> {
+  const { items, next } = pageOf(rows, limit, positionOf);
+  const live = items.filter(({ is_live }) => is_live);
+  return { items: live.map(({ is_live: _, ...item }) => item), next };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
@@ -73,8 +73,10 @@ async function saveReport(
   // Counted afterwards, because a report that exists already does not count again.
   const { count } = await trx
     .selectFrom('reports')
+    .leftJoin('messages', 'messages.pk', 'reports.message_pk')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('reporter_pk', '=', userPk)
+    .where(isLiveReport)
     .executeTakeFirstOrThrow();
   if (count > MAX_OPEN_REPORTS) {
     throw new DomainError(

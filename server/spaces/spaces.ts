@@ -3,6 +3,7 @@ import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.ge
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database } from '../database/engine.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
@@ -140,6 +141,7 @@ async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): 
     .select('pk')
     .where('space_pk', '=', pk)
     .where('author_pk', '!=', creatorPk)
+    .where(isLiveUser('author_pk'))
     .executeTakeFirst();
   if (!message) return;
   throw new DomainError(

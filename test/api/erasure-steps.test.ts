@@ -6,8 +6,10 @@ import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { type Caller, findCaller } from '../../server/auth/sessions.ts';
+import { operations } from '../../server/contract.ts';
 import { exportRecords } from '../../server/exchange/export.ts';
 import { importRecords } from '../../server/exchange/import.ts';
+import { listMessages, removeMessage } from '../../server/messages/messages.ts';
 import { changePassword } from '../../server/profile/password.ts';
 import { readProfile } from '../../server/profile/profile.ts';
 import {
@@ -20,7 +22,8 @@ import { dataSettings, startApp, type TestApp, type TestUser } from '../support/
 import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { exampleRequest, parametersOf } from '../support/requests.ts';
+import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 
 /** So short that a transaction deletes only one batch of rows. */
@@ -39,6 +42,7 @@ let hidden: Space;
 let foreign: Space;
 let message: Message;
 let inOwn: Message;
+let ofGoneInOwn: Message;
 beforeEach(async () => {
   [gone, other] = [await app.register(), await app.register()];
   own = await createSpace(gone, { title: `Own ${gone.username}`, tags: ['lighthouse', 'sea'] });
@@ -53,8 +57,12 @@ beforeEach(async () => {
   for (const { message_id } of [inOwn, stays]) {
     await api.appreciateMessage({ client: gone.client, path: { message_id }, throwOnError: true });
   }
-  const path = { message_id: message.message_id };
-  await api.appreciateMessage({ client: other.client, path, throwOnError: true });
+  ofGoneInOwn = await sendMessage(gone, own, 'written by the creator of a deleted space');
+  for (const { message_id } of [message, ofGoneInOwn]) {
+    const target = { client: other.client, path: { message_id }, throwOnError: true } as const;
+    await api.appreciateMessage(target);
+    await api.reportMessage({ ...target, body: { reason: 'Reported by other' } });
+  }
 });
 
 /** Returns the keys with which a user deletes their own account. */
@@ -68,6 +76,18 @@ const keysOf = async ({ token }: TestUser) => {
 /** Begins the deletion of an account. The rows of later batches are left. */
 const beginErasure = async (user: TestUser) =>
   eraseAccount(app.context.engine, await keysOf(user), NO_TIME_MS);
+
+/** Begins the deletion of the space `own`. The rows of later batches are left. */
+const beginErasureOfSpace = async () => {
+  const { engine } = app.context;
+  const { sessionPk } = await keysOf(gone);
+  const { pk } = await engine.db
+    .selectFrom('spaces')
+    .select('pk')
+    .where('space_id', '=', own.space_id)
+    .executeTakeFirstOrThrow();
+  await eraseSpace(engine, { pk, sessionPk }, NO_TIME_MS);
+};
 
 /** Deletes one batch of rows. Returns whether none are left. */
 const eraseBatch = () =>
@@ -91,6 +111,41 @@ const countRows = async () => {
     counts[table] = count;
   }
   return counts;
+};
+
+/** Returns the values with which `readEverything` calls operations, by the name of the parameter. */
+const parameterValues = (): Record<string, string[]> => ({
+  space_id: [own, hidden, foreign].map(({ space_id }) => space_id),
+  user_id: [gone.userId, other.userId],
+  q: ['lighthouse', `own ${gone.username}`, `foreign ${other.username}`],
+  tag: ['sea', 'lighthouse'],
+});
+
+/** Calls every GET operation of the contract with each value of its required parameters. Returns the responses. */
+const readEverything = async ({ headers }: TestUser) => {
+  const valuesByName = parameterValues();
+  const responses: object[] = [];
+  for (const operation of operations.filter(({ method }) => method === 'GET')) {
+    let combinations: Record<string, string>[] = [{}];
+    for (const { name } of parametersOf(operation).filter(({ required }) => required)) {
+      const values = valuesByName[name];
+      if (!values) throw new Error(`parameterValues has no values for ${name}.`);
+      combinations = combinations.flatMap((each) => values.map((v) => ({ ...each, [name]: v })));
+    }
+    for (const values of combinations) {
+      const response = await app.fetch(exampleRequest(operation, values).url, { headers });
+      // The id in a problem is random.
+      const text = (await response.text()).replace(/"request_id":"[^"]*"/, '');
+      responses.push({ operation: operation.operationId, status: response.status, text });
+    }
+  }
+  return responses;
+};
+
+/** Checks that a view contains neither the ids of deleted content nor those that replace them during an erasure. */
+const assertHides = (seen: unknown, ids: readonly string[]) => {
+  const text = JSON.stringify(seen);
+  for (const id of [...ids, 'erased:']) expect(text).not.toContain(id);
 };
 
 /** Everything that the other user can see, and an export. */
@@ -119,7 +174,7 @@ const view = async () => {
   ].map(({ response }) => response?.status);
   const exported: object[] = [];
   await exportRecords(app.context.engine, async (record) => void exported.push(record));
-  return { lists, statuses, exported };
+  return { lists, statuses, exported, everything: await readEverything(other) };
 };
 
 describe('The deletion of an account in several transactions', () => {
@@ -148,6 +203,8 @@ describe('The deletion of an account in several transactions', () => {
     ]);
     expect(first.statuses).toEqual([404, 404, 404, 404, 404, 404, 404, 404, 401]);
     expect(JSON.stringify(first)).not.toContain(gone.username);
+    assertHides(first, [own.space_id, hidden.space_id, gone.userId]);
+    assertHides(first, [message.message_id, inOwn.message_id, ofGoneInOwn.message_id]);
 
     let batches = 0;
     for (; !(await eraseBatch()); batches += 1) expect(await view()).toEqual(first);
@@ -185,7 +242,7 @@ describe('The deletion of an account in several transactions', () => {
     expect(left).toMatchObject({
       users: Number(before.users) - 3,
       spaces: Number(before.spaces) - 3,
-      messages: Number(before.messages) - 3,
+      messages: Number(before.messages) - 4,
       participations: Number(before.participations) - 6,
     });
   });
@@ -216,17 +273,10 @@ describe('The deletion of an account in several transactions', () => {
 
 describe('The deletion of a space in several transactions', () => {
   test('removes it from every response with the first one', async () => {
-    const { sessionPk } = await keysOf(gone);
-    const { engine } = app.context;
-    const { pk } = await engine.db
-      .selectFrom('spaces')
-      .select('pk')
-      .where('space_id', '=', own.space_id)
-      .executeTakeFirstOrThrow();
-    await eraseSpace(engine, { pk, sessionPk }, NO_TIME_MS);
+    await beginErasureOfSpace();
     const statsOf = async ({ client }: TestUser) =>
       (await api.getProfile({ client, throwOnError: true })).data.stats;
-    const observe = async () => [await view(), await statsOf(gone)];
+    const observe = async () => [await view(), await statsOf(gone), await readEverything(gone)];
     // The first view withdraws an appreciation of a message that stays.
     await view();
     const first = await observe();
@@ -236,6 +286,7 @@ describe('The deletion of a space in several transactions', () => {
       total_appreciations_received: 1,
     });
     expect(JSON.stringify(first)).not.toContain(own.title);
+    assertHides(first, [own.space_id, inOwn.message_id, ofGoneInOwn.message_id]);
     while (!(await eraseBatch())) expect(await observe()).toEqual(first);
   });
 
@@ -259,6 +310,58 @@ describe('The deletion of a space in several transactions', () => {
       expect([byText.data, byTag.data]).toEqual([[], []]);
     } while (!(await eraseBatch()));
     await assertConsistent(engine);
+  });
+
+  test('hides its messages from a request that has already found the space', async () => {
+    const { engine, avatars, config } = app.context;
+    const caller = await findCaller(engine, other.token, config.sessions);
+    let erasure: Promise<void> | undefined;
+    const db = engine.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        erasure ??= beginErasureOfSpace();
+        await erasure;
+        return result;
+      },
+    });
+    const request = { limit: 10 };
+    const resources = { engine: { ...engine, db }, avatars };
+    const { items } = await listMessages(resources, caller ?? null, own.space_id, request);
+    expect(items).toEqual([]);
+  });
+});
+
+describe('Content that is being erased', () => {
+  test('does not count as an open report', async () => {
+    const report = ({ message_id }: Message) =>
+      api.reportMessage({ client: other.client, path: { message_id }, body: { reason: 'Spam' } });
+    for (let i = 0; i < 18; i += 1) await report(await sendMessage(gone, own, `Spam ${i}`));
+    const stays = await sendMessage(gone, foreign, 'Spam');
+    expect(await getError(report(stays))).toBe('409 too_many_reports');
+    await beginErasureOfSpace();
+    expect((await report(stays)).response?.status).toBe(200);
+  });
+
+  test('does not keep a private space from becoming public', async () => {
+    const space = await createSpace(other, { visibility: 'private' });
+    await joinSpace(gone, space);
+    await sendMessage(gone, space, 'three deleted words');
+    const publish = () =>
+      api.updateSpace({ client: other.client, path: space, body: { visibility: 'public' } });
+    expect(await getError(publish())).toBe('409 space_cannot_become_public');
+    await beginErasure(gone);
+    expect((await publish()).response?.status).toBe(200);
+    const query = { space_id: space.space_id };
+    const { data } = await api.listMessages({ client: app.client(), query });
+    expect(data).toEqual([]);
+  });
+
+  test('is unknown to the operator', async () => {
+    const { engine } = app.context;
+    await beginErasure(gone);
+    for (const { message_id } of [message, inOwn, ofGoneInOwn]) {
+      expect(await removeMessage(engine, message_id)).toBe(false);
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
@@ -17,7 +17,10 @@ beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'maintenance-'));
   file = join(dataDir, 'space-service.sqlite');
 });
-afterEach(() => rm(dataDir, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(dataDir, { recursive: true });
+});
 
 describe('Maintenance', () => {
   test('checkpoints the write-ahead log', async () => {
@@ -56,6 +59,29 @@ describe('Maintenance', () => {
 });
 
 describe('runTask', () => {
+  test('runs the task although every round of maintenance fails', async () => {
+    await using engine = await openDatabase({ dataDir }, { tasksModule });
+    await insertUser(engine.db, 'ada');
+    const sessionPk = await insertSession(engine.db, 1);
+    const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    await sql`DROP TABLE pending_purges`.execute(engine.db);
+    await expect.poll(() => emitWarning.mock.calls.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    const row = { title: 'Tea', description: '', visibility: 'private' as const };
+    await engine.db
+      .insertInto('spaces')
+      .values({
+        ...row,
+        space_id: 's1',
+        creator_pk: 1,
+        invitation_code: 'code',
+        participant_count: 0,
+        created_at: '2026-01-01T00:00:00.000Z',
+      })
+      .execute();
+    await engine.runTask('eraseSpace', { pk: 1, sessionPk });
+    expect(await engine.db.selectFrom('spaces').select('space_id').execute()).toEqual([]);
+  });
+
   test('reports the error of a failed task with its code, and runs the next task', async () => {
     await using engine = await openDatabase({ dataDir }, { runsMaintenance: false, tasksModule });
     await insertUser(engine.db, 'ada');

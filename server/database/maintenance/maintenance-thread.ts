@@ -1,52 +1,94 @@
 import { Worker } from 'node:worker_threads';
 import type { TaskName, TaskTarget } from '../engine.ts';
 import { deserializeError } from '../serialized-error.ts';
-import type { TaskResponse, ThreadRequest, ThreadSettings } from './thread-messages.ts';
+import type {
+  TaskRequest,
+  TaskResponse,
+  ThreadRequest,
+  ThreadSettings,
+} from './thread-messages.ts';
+
+/** A thread that exits within this time after its start is restarted after a delay. Longer than a slow start takes. */
+const MIN_LIFETIME_MS = 5_000;
+
+const RESTART_DELAY_MS = 1_000;
 
 interface RunningWorker {
   worker: Worker;
   exited: Promise<void>;
 }
 
+interface PendingTask extends PromiseWithResolvers<void> {
+  request: TaskRequest;
+  /** Whether a thread has got the request. It waits while no thread runs. */
+  isSent: boolean;
+}
+
 /** Runs tasks and maintenance on a thread, because they would block the main thread. Restarts it if it crashes. */
 export class MaintenanceThread {
   readonly #entry: URL;
   readonly #settings: ThreadSettings;
-  readonly #pendingTasks = new Map<number, PromiseWithResolvers<void>>();
+  readonly #unavailableError: (message: string) => Error;
+  readonly #pendingTasks = new Map<number, PendingTask>();
   #lastRequestId = 0;
   #isStopping = false;
+  /** The last thread that was started. */
   #running: RunningWorker;
+  /** Whether this thread has failed or exited, so that it receives no more messages. */
+  #hasEnded = false;
+  #restartTimer: NodeJS.Timeout | undefined;
 
-  /** @param entry a module that calls `runThread` */
-  constructor(entry: URL, settings: ThreadSettings) {
+  /**
+   * @param entry a module that calls `runThread`
+   * @param unavailableError creates an error for which `Engine.isUnavailable` returns true
+   */
+  constructor(entry: URL, settings: ThreadSettings, unavailableError: (message: string) => Error) {
     this.#entry = entry;
     this.#settings = settings;
+    this.#unavailableError = unavailableError;
     this.#running = this.#start();
   }
 
   /**
+   * Runs a task. After a crash of the thread, the task waits for the restart.
    * @throws the error of the task or of a crashed thread. If the service stops first: an error for which
    *   `Engine.isUnavailable` returns true.
    */
-  runTask(task: TaskName, target: TaskTarget): Promise<void> {
+  async runTask(task: TaskName, target: TaskTarget): Promise<void> {
+    if (this.#isStopping && this.#hasEnded) throw this.#stoppingError();
     const requestId = ++this.#lastRequestId;
-    const pending = Promise.withResolvers<void>();
+    const request: TaskRequest = { kind: 'run task', requestId, task, target };
+    const pending: PendingTask = {
+      ...Promise.withResolvers<void>(),
+      request,
+      isSent: !this.#hasEnded,
+    };
     this.#pendingTasks.set(requestId, pending);
-    this.#send({ kind: 'run task', requestId, task, target });
-    return pending.promise;
+    if (pending.isSent) this.#send(request);
+    await pending.promise;
   }
 
   /** Resolves when the running task has ended and the thread has exited. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#preventRestart();
     this.#send({ kind: 'stop' });
     await this.#running.exited;
   }
 
   /** Ends the thread without waiting for its work. */
   async terminate(): Promise<void> {
-    this.#isStopping = true;
+    this.#preventRestart();
     await this.#running.worker.terminate();
+  }
+
+  #preventRestart(): void {
+    this.#isStopping = true;
+    clearTimeout(this.#restartTimer);
+    this.#rejectTasks(({ isSent }) => !isSent, this.#stoppingError());
+  }
+
+  #stoppingError(): Error {
+    return this.#unavailableError('The service is stopping.');
   }
 
   #send(request: ThreadRequest): void {
@@ -54,22 +96,41 @@ export class MaintenanceThread {
   }
 
   #start(): RunningWorker {
+    const startedAt = performance.now();
     const worker = new Worker(this.#entry, { workerData: this.#settings });
-    let failure = new Error('The maintenance thread has exited.');
+    this.#hasEnded = false;
+    let failure: Error | undefined;
     worker.on('message', (response: TaskResponse) => this.#settleTask(response));
     worker.on('error', (error: Error) => {
+      this.#hasEnded = true;
       failure = error;
       process.emitWarning(error);
     });
     const exited = new Promise<void>((resolve) => {
       worker.on('exit', () => {
-        for (const { reject } of this.#pendingTasks.values()) reject(failure);
-        this.#pendingTasks.clear();
-        if (!this.#isStopping) this.#running = this.#start();
+        this.#hasEnded = true;
+        failure ??= this.#isStopping
+          ? this.#stoppingError()
+          : new Error('The maintenance thread has exited.');
+        this.#rejectTasks(({ isSent }) => isSent, failure);
+        if (!this.#isStopping) this.#restart(performance.now() - startedAt);
         resolve();
       });
     });
     return { worker, exited };
+  }
+
+  #restart(lifetimeMs: number): void {
+    this.#restartTimer = setTimeout(
+      () => {
+        this.#running = this.#start();
+        for (const pending of this.#pendingTasks.values()) {
+          pending.isSent = true;
+          this.#send(pending.request);
+        }
+      },
+      lifetimeMs < MIN_LIFETIME_MS ? RESTART_DELAY_MS : 0,
+    );
   }
 
   #settleTask({ requestId, error }: TaskResponse): void {
@@ -77,5 +138,13 @@ export class MaintenanceThread {
     this.#pendingTasks.delete(requestId);
     if (error) pending?.reject(deserializeError(error));
     else pending?.resolve();
+  }
+
+  #rejectTasks(condition: (task: PendingTask) => boolean, error: Error): void {
+    for (const [requestId, task] of this.#pendingTasks) {
+      if (!condition(task)) continue;
+      this.#pendingTasks.delete(requestId);
+      task.reject(error);
+    }
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Engine, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
 import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
@@ -40,10 +40,11 @@ export async function runThread(work: ThreadWork): Promise<void> {
   const stopping = new AbortController();
   const respond = port.postMessage.bind(port);
   const taskRunner = new TaskRunner(engine, tasks, stopping.signal, respond, unavailableError);
-  port.on('message', (request: ThreadRequest) => {
+  const receive = (request: ThreadRequest) => {
     if (request.kind === 'stop') stopping.abort();
     else taskRunner.enqueue(request);
-  });
+  };
+  port.on('message', receive);
 
   const maintenanceTasks = {
     refreshDictionary: async () => tasks.refreshDictionary?.(engine),
@@ -51,7 +52,16 @@ export async function runThread(work: ThreadWork): Promise<void> {
   };
   const maintenance = work.createMaintenance(maintenanceTasks, stopping.signal);
   while (!stopping.signal.aborted) {
-    if (runsMaintenance) await maintenance.runRound();
+    try {
+      if (runsMaintenance) await maintenance.runRound();
+    } catch (error) {
+      // This error ends the thread. Maintenance may fail again after every restart, but tasks must run nevertheless.
+      for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
+        receive(next.message);
+      }
+      await taskRunner.drain();
+      throw error;
+    }
     await sleep(MAINTENANCE_INTERVAL_MS);
   }
   await taskRunner.drain();

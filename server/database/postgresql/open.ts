@@ -5,7 +5,7 @@ import { missingTask } from '../maintenance/missing-task.ts';
 import { withTimeout } from '../timeout.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
-import { explainFailure, timeoutError } from './errors.ts';
+import { explainFailure, stoppingError, timeoutError } from './errors.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { Replica, type ReplicaOptions } from './replica/replica.ts';
@@ -63,11 +63,11 @@ export async function openPostgresql(
     : undefined;
   const thread =
     runsMaintenance || tasksModule
-      ? new MaintenanceThread(new URL('./maintenance/thread-entry.ts', import.meta.url), {
-          database: url,
-          runsMaintenance,
-          tasksModule: tasksModule?.href,
-        })
+      ? new MaintenanceThread(
+          new URL('./maintenance/thread-entry.ts', import.meta.url),
+          { database: url, runsMaintenance, tasksModule: tasksModule?.href },
+          stoppingError,
+        )
       : undefined;
   return createEngine(db, {
     readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),

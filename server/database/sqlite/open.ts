@@ -5,7 +5,7 @@ import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { removeCopyMark } from './copy-mark.ts';
 import { connect } from './dialect.ts';
 import { createEngine } from './engine.ts';
-import { explainFailure } from './errors.ts';
+import { busyError, explainFailure } from './errors.ts';
 import { startMeter } from './meter.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
@@ -45,11 +45,11 @@ export async function openSqlite(
     throw explainFailure(error, file);
   }
   if (!runsMaintenance && !tasksModule) return createEngine(db, { activity: meter.activity });
-  const thread = new MaintenanceThread(new URL('./maintenance/thread-entry.ts', import.meta.url), {
-    database: file,
-    runsMaintenance,
-    tasksModule: tasksModule?.href,
-  });
+  const thread = new MaintenanceThread(
+    new URL('./maintenance/thread-entry.ts', import.meta.url),
+    { database: file, runsMaintenance, tasksModule: tasksModule?.href },
+    busyError,
+  );
   return createEngine(db, {
     activity: meter.activity,
     runTask: (task, target) => thread.runTask(task, target),

@@ -1,0 +1,119 @@
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MaintenanceThread } from '../../server/database/maintenance/maintenance-thread.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+/**
+ * A thread that writes a byte to the file `database` when it starts, and crashes while the file `crashes` exists. It
+ * ends a task by a crash while the file `crashesInTask` exists.
+ */
+const ENTRY = `
+  import { appendFileSync, existsSync } from 'node:fs';
+  import { parentPort, workerData } from 'node:worker_threads';
+  const { database } = workerData;
+  appendFileSync(database, '.');
+  if (existsSync(database + '.crashes')) throw new Error('Crashed at its start.');
+  parentPort.on('message', ({ kind, requestId }) => {
+    if (kind === 'stop') return parentPort.close();
+    if (existsSync(database + '.crashesInTask')) throw new Error('Crashed in a task.');
+    parentPort.postMessage({ requestId });
+  });`;
+
+/** Longer than the delay before a restart. */
+const LONGER_THAN_DELAY_MS = 1_500;
+
+let dataDir: string;
+let database: string;
+let thread: MaintenanceThread;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'maintenance-thread-'));
+  database = join(dataDir, 'starts');
+  appendFileSync(database, '');
+  vi.spyOn(process, 'emitWarning').mockReturnValue();
+});
+afterEach(async () => {
+  await thread.terminate();
+  vi.restoreAllMocks();
+  await rm(dataDir, { recursive: true });
+});
+
+const startThread = () => {
+  const entry = new URL(`data:text/javascript,${encodeURIComponent(ENTRY)}`);
+  const settings = { database, runsMaintenance: true, tasksModule: undefined };
+  const unavailable = (message: string) => Object.assign(new Error(message), { code: 'STOPPED' });
+  thread = new MaintenanceThread(entry, settings, unavailable);
+};
+
+const countStarts = () => readFileSync(database, 'utf8').length;
+
+const runTask = () => thread.runTask('eraseSpace', { pk: 1, sessionPk: 1 });
+
+/** Starts a thread that crashes, and returns while the main thread waits before the restart. */
+const startCrashingThread = async () => {
+  writeFileSync(`${database}.crashes`, '');
+  startThread();
+  await waitUntil('the thread has crashed', () => vi.mocked(process.emitWarning).mock.calls.length);
+};
+
+describe('A thread that crashes at its start', () => {
+  test('is restarted once per second', async () => {
+    await startCrashingThread();
+    await sleep(2_500);
+    expect(countStarts()).toBeGreaterThan(1);
+    expect(countStarts()).toBeLessThanOrEqual(3);
+  });
+
+  test('runs the tasks of the time before its restart', async () => {
+    await startCrashingThread();
+    const tasks = Promise.all([runTask(), runTask()]);
+    rmSync(`${database}.crashes`);
+    await tasks;
+    expect(countStarts()).toBe(2);
+    await runTask();
+  });
+
+  test('rejects these tasks if it crashes again', async () => {
+    await startCrashingThread();
+    await expect(runTask()).rejects.toThrow('Crashed at its start.');
+  });
+
+  test.each(['stop', 'terminate'] as const)(
+    'is not restarted after %s, which does not wait and rejects waiting tasks',
+    async (method) => {
+      await startCrashingThread();
+      const rejection = expect(runTask()).rejects.toMatchObject({ code: 'STOPPED' });
+      const starts = countStarts();
+      const startedAt = performance.now();
+      await thread[method]();
+      expect(performance.now() - startedAt).toBeLessThan(500);
+      await rejection;
+      await sleep(LONGER_THAN_DELAY_MS);
+      expect(countStarts()).toBe(starts);
+    },
+  );
+});
+
+test('A thread that crashes later is restarted at once', async () => {
+  startThread();
+  await runTask();
+  writeFileSync(`${database}.crashesInTask`, '');
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+  await expect(runTask()).rejects.toThrow('Crashed in a task.');
+  rmSync(`${database}.crashesInTask`);
+  const restartedAt = now();
+  await runTask();
+  expect(now() - restartedAt).toBeLessThan(900);
+});
+
+test.each(['stop', 'terminate'] as const)('A task after %s is rejected', async (method) => {
+  startThread();
+  await runTask();
+  await thread[method]();
+  await expect(runTask()).rejects.toMatchObject({ code: 'STOPPED' });
+  expect(countStarts()).toBe(1);
+});
