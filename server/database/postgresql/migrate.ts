@@ -32,7 +32,14 @@ export async function migrateToLatest(
     // Called only for its checks, before the migrator changes a database of a newer version or another program.
     await readMissing(trx);
     const provider = { getMigrations: async () => migrations };
-    const { error } = await new Migrator({ db: trx, provider }).migrateToLatest();
+    const { schema } = await readTables(trx);
+    const migrator = new Migrator({
+      db: trx,
+      provider,
+      // Otherwise, the migrator mistakes tables of another schema for its own.
+      ...(schema !== null && { migrationTableSchema: schema }),
+    });
+    const { error } = await migrator.migrateToLatest();
     if (error) throw explainNameConflict(error);
   });
 }

@@ -54,6 +54,11 @@ describe('A new database is accepted', () => {
       'CREATE SEQUENCE ids',
       "CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
     ],
+    [
+      'the same library for migrations in another schema',
+      'CREATE SCHEMA other',
+      KYSELY_TABLE.replace('kysely_migration', 'other.kysely_migration'),
+    ],
   ])('with %s', async (name, ...statements) => {
     const url = await createDatabaseWith(`new, ${name}`, statements);
     const before = await objectsOf(url);
