@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type { Registration } from '../generated/types.gen.ts';
-import { dataOf, MissingOperation } from './exchange.ts';
+import { dataOf, MissingOperation, type UnexpectedResponse } from './exchange.ts';
 
 export interface Account extends Registration {
   userId: string;
@@ -42,13 +42,15 @@ export class TemporaryAccounts {
   /** @throws MissingOperation if the server does not implement the operation */
   async register(): Promise<Account> {
     const body = createRegistration();
+    // Before the request, because the server may create the account although the response is lost.
+    this.#accounts.push(body);
     const session = await dataOf(api.register({ client: this.#client(), body })).catch((error) => {
       if (error instanceof MissingOperation) this.#canRegister = false;
+      const { status = 500 } = error as UnexpectedResponse;
+      if (error instanceof MissingOperation || (status >= 400 && status < 500)) this.#forget(body);
       throw error;
     });
-    const account = { ...body, userId: session.user_id, token: session.access_token };
-    this.#accounts.push(account);
-    return account;
+    return Object.assign(body, { userId: session.user_id, token: session.access_token });
   }
 
   /** Returns data for a registration by a later request. */
@@ -59,22 +61,31 @@ export class TemporaryAccounts {
     return registration;
   }
 
+  #forget(account: Registration): void {
+    this.#accounts.splice(this.#accounts.indexOf(account), 1);
+  }
+
   /** Returns the email addresses of the accounts that could not be deleted. */
   async deleteAll(): Promise<string[]> {
     const remaining: string[] = [];
-    for (const { email, password, token } of this.#accounts) {
-      let status = token && (await this.#deleteWith(token));
-      if (status !== 200) {
-        // The session has ended, or a request under test registered the account.
-        const body = { email, password };
-        const { data, response } = await api.login({ client: this.#client(), body });
-        status = data ? await this.#deleteWith(data.access_token) : response?.status;
-      }
-      // 401: the account was never registered, or a request under test deleted it.
-      const isDeleted = status === 200 || status === 401;
-      if (!isDeleted) remaining.push(email);
+    for (const account of this.#accounts) {
+      // An invalid response must not prevent the deletion of the other accounts.
+      const isDeleted = await this.#delete(account).catch(() => false);
+      if (!isDeleted) remaining.push(account.email);
     }
     return remaining;
+  }
+
+  async #delete({ email, password, token }: Registration & { token?: string }): Promise<boolean> {
+    let status = token && (await this.#deleteWith(token));
+    if (status !== 200) {
+      // The session has ended, or the response to the registration is unknown.
+      const body = { email, password };
+      const { data, response } = await api.login({ client: this.#client(), body });
+      status = data ? await this.#deleteWith(data.access_token) : response?.status;
+    }
+    // 401: the account was never registered, or a request under test deleted it.
+    return status === 200 || status === 401;
   }
 
   async #deleteWith(token: string): Promise<number | undefined> {
