@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
-import type { Registration } from '../generated/types.gen.ts';
-import { dataOf, MissingOperation, type UnexpectedResponse } from './exchange.ts';
+import type { Participation, Registration } from '../generated/types.gen.ts';
+import { dataOf, type Exchange, MissingOperation, UnexpectedResponse } from './exchange.ts';
 
 export interface Account extends Registration {
   userId: string;
@@ -102,8 +102,12 @@ function createRegistration(): Registration {
 
 export interface ExistingAccount {
   account: Account;
-  /** Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. */
-  restore(openedSessions: readonly string[]): Promise<void>;
+  /**
+   * Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. A failed step
+   * does not prevent the others.
+   * @returns what is not restored, and what the owner of the account can do about it
+   */
+  restore(openedSessions: readonly string[]): Promise<string[]>;
 }
 
 /** Logs in to an existing account. */
@@ -114,24 +118,82 @@ export async function useExistingAccount(
   const session = await dataOf(api.login({ client: client(), body: { email, password } }));
   const own = client(session.access_token);
   const { username, bio } = await dataOf(api.getProfile({ client: own }));
-  const earlierSpaces = await readSpaceIds(own);
+  const earlierSpaces = idsOf(await dataOf(listParticipations(own)));
   return {
     account: { username, email, password, userId: session.user_id, token: session.access_token },
     async restore(openedSessions) {
-      const created = (await readSpaceIds(own)).filter((id) => !earlierSpaces.includes(id));
-      for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
-      await dataOf(api.changeUsername({ client: own, body: { username } }));
-      await dataOf(api.changeBio({ client: own, body: { bio } }));
-      for (const session_id of openedSessions) {
-        await api.endSession({ client: own, path: { session_id } });
+      const problems: string[] = [];
+      /** Adds a problem if the request fails, unless nothing remains to be done. */
+      const attempt = async <T>(
+        request: Promise<Exchange<T>>,
+        remedy: string,
+        isDone: (error: unknown) => boolean,
+      ): Promise<T | undefined> => {
+        try {
+          return await dataOf(request);
+        } catch (error) {
+          if (!isDone(error)) {
+            const { message } = error as Error;
+            problems.push(`Restoring the account ${email} failed: ${message}. ${remedy}`);
+          }
+          return undefined;
+        }
+      };
+      // The check did not use the operation, either.
+      const isMissing = (error: unknown) => error instanceof MissingOperation;
+      const hasStatus =
+        (...statuses: (number | undefined)[]) =>
+        (error: unknown) =>
+          error instanceof UnexpectedResponse && statuses.includes(error.status);
+
+      const participations = await attempt(
+        listParticipations(own),
+        'Delete the spaces that it has created during the check.',
+        isMissing,
+      );
+      const created = idsOf(participations ?? []).filter((id) => !earlierSpaces.includes(id));
+      for (const space_id of created) {
+        await attempt(
+          api.deleteSpace({ client: own, path: { space_id } }),
+          `Delete its space ${space_id}.`,
+          // The space belongs to a temporary account, or a request under test deleted it.
+          (error) => hasStatus(403, 404)(error) && !isMissing(error),
+        );
       }
-      await api.logout({ client: own });
+      await attempt(
+        api.changeUsername({ client: own, body: { username } }),
+        `Change its username to ${JSON.stringify(username)}.`,
+        isMissing,
+      );
+      await attempt(
+        api.changeBio({ client: own, body: { bio } }),
+        `Change its bio to ${JSON.stringify(bio)}.`,
+        isMissing,
+      );
+      const sessions = [
+        ...openedSessions.map(
+          (session_id) => () => api.endSession({ client: own, path: { session_id } }),
+        ),
+        // Last, because the other requests need this session.
+        () => api.logout({ client: own }),
+      ];
+      for (const end of sessions) {
+        await attempt<unknown>(
+          end(),
+          'Log out of all its sessions.',
+          (error) => isMissing(error) || hasStatus(401, 404)(error),
+        );
+      }
+      return [...new Set(problems)];
     },
   };
 }
 
-/** Returns the ids of the 100 spaces joined last. A run creates fewer. */
-async function readSpaceIds(client: Client): Promise<string[]> {
-  const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
+/** Lists the 100 spaces joined last. A run creates fewer. */
+function listParticipations(client: Client): Promise<Exchange<Participation[]>> {
+  return api.listParticipations({ client, query: { limit: 100 } });
+}
+
+function idsOf(participations: readonly Participation[]): string[] {
   return participations.map(({ space }) => space.space_id);
 }

@@ -56,7 +56,7 @@ export interface World {
   sendMessage(): Promise<Message>;
   /**
    * Deletes the temporary accounts with everything they created, and restores an existing account, even after an
-   * interruption.
+   * interruption. A failed step does not prevent the others.
    * @throws CleanupError if something remains
    */
   close(): Promise<void>;
@@ -123,8 +123,7 @@ export async function openWorld(
     sendMessage: () => sendMessage(world, world.creator, world.space),
     async close() {
       isClosing = true;
-      await existing?.restore(openedSessions);
-      const problems: string[] = [];
+      const problems = (await existing?.restore(openedSessions)) ?? [];
       const remaining = await accounts.deleteAll();
       if (remaining.length > 0) {
         problems.push(

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
+import { createSpace } from '../support/spaces.ts';
 import { type ProxiedExchange, startProxy } from './proxy.ts';
 
 let app: TestApp;
@@ -131,3 +133,99 @@ test('The contract check lists the accounts that remain if the server stops whil
   for (const each of usernames) expect(second).toContain(`${each}@example.com`);
   expect(lines).toEqual(['']);
 }, 60_000);
+
+describe('After a check with an existing account', () => {
+  const OPTIONS = ['--only', 'register,login,deleteAccount,createSpace,changeUsername,changeBio'];
+
+  async function checkAs(change: (exchange: ProxiedExchange) => void) {
+    const user = await app.register('ada');
+    const { client, email, password } = user;
+    await api.changeBio({ client, body: { bio: 'I bake.' } });
+    const { space_id } = await createSpace(user, { title: 'Mountains' });
+    await using proxy = await startProxy(app.url, change);
+    const args = [proxy.url, '--email', email, '--password', password, ...OPTIONS];
+    const { code, stdout, stderr } = await contractCheck(...args).result;
+    expect(stderr).toBe('');
+    // The report wraps lines.
+    const report = stdout.replaceAll(/\s+/g, ' ');
+    const { data: profile } = await api.getProfile({ client });
+    const { data: participations = [] } = await api.listParticipations({ client });
+    const spaces = participations.map(({ space }) => space.space_id);
+    return { code, report, profile, spaces, space_id, url: proxy.url, email };
+  }
+
+  test('only the account remains, as it was', async () => {
+    const { code, profile, spaces, space_id } = await checkAs(() => {});
+    expect(code).toBe(0);
+    expect(profile).toMatchObject({ username: 'ada', bio: 'I bake.' });
+    expect(spaces).toEqual([space_id]);
+    expect(await readUsernames()).toEqual(['ada']);
+  }, 60_000);
+
+  test.each([
+    {
+      step: 'restoring the username',
+      request: /^PUT \/api\/profile\/username$/,
+      body: /"ada"/,
+      problem: 'PUT /api/profile/username returned 503. Change its username to "ada".',
+    },
+    {
+      step: 'restoring the bio',
+      request: /^PUT \/api\/profile\/bio$/,
+      body: /I bake/,
+      problem: 'PUT /api/profile/bio returned 503. Change its bio to "I bake.".',
+    },
+    {
+      step: 'deleting its new spaces',
+      request: /^DELETE \/api\/spaces\//,
+      body: /^$/,
+      problem: /DELETE \/api\/spaces\/\S+ ?\S* returned 503. Delete its space /,
+    },
+    {
+      step: 'ending its session',
+      request: /^POST \/api\/auth\/logout$/,
+      body: /^$/,
+      problem: 'POST /api/auth/logout returned 503. Log out of all its sessions.',
+    },
+  ])(
+    'a failure of $step is reported, and everything else is restored',
+    async ({ request, body, problem }) => {
+      const isFailing = ({ method, path, requestBody }: ProxiedExchange) =>
+        request.test(`${method} ${path}`) && body.test(requestBody);
+      const attempts: ProxiedExchange[] = [];
+      const outcome = await checkAs((exchange) => {
+        if (!isFailing(exchange)) return;
+        attempts.push(exchange);
+        fail(exchange);
+      });
+      expect(attempts.length).toBeGreaterThan(0);
+      expect(outcome.code).toBe(1);
+      expect(outcome.report).toContain(`Restoring the account ${outcome.email} failed: `);
+      expect(outcome.report).toMatch(problem);
+      expect(outcome.report).not.toContain('could not be deleted');
+      expect(await readUsernames()).toEqual(['ada']);
+    },
+    60_000,
+  );
+
+  test('everything that remains is reported if the server fails at the end', async () => {
+    let hasLeft = false;
+    const outcome = await checkAs((exchange) => {
+      // The first request after the checks.
+      if (
+        exchange.path === '/api/participations?limit=100' &&
+        exchange.body.includes('Sourdough')
+      ) {
+        hasLeft = true;
+      }
+      if (hasLeft) fail(exchange);
+    });
+    expect(hasLeft).toBe(true);
+    expect(outcome.code).toBe(1);
+    for (const left of ['to "ada"', 'to "I bake."', 'Delete the spaces', 'Log out of']) {
+      expect(outcome.report).toContain(left);
+    }
+    const others = (await readUsernames()).filter((each) => each !== 'ada');
+    for (const each of others) expect(outcome.report).toContain(`${each}@example.com`);
+  }, 60_000);
+});
