@@ -2,7 +2,10 @@
 // First, because it exits with an explanation on versions of Node.js that cannot run the other modules.
 import '../server/process/node-version.js';
 import { parseArgs } from 'node:util';
-import { type MockOptions, startMock } from './server.ts';
+import type { MockOptions } from './server.ts';
+
+// Not a static import, because older versions parse those first, and fail at newer syntax.
+const { startMock } = await import('./server.ts');
 
 /** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */
 const isPackaged = import.meta.filename.endsWith('.js');

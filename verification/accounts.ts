@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
-import type { Registration } from '../generated/types.gen.ts';
-import { dataOf, MissingOperation } from './exchange.ts';
+import type { Participation, Registration } from '../generated/types.gen.ts';
+import { dataOf, type Exchange, MissingOperation, UnexpectedResponse } from './exchange.ts';
 
 export interface Account extends Registration {
   userId: string;
@@ -42,13 +42,15 @@ export class TemporaryAccounts {
   /** @throws MissingOperation if the server does not implement the operation */
   async register(): Promise<Account> {
     const body = createRegistration();
+    // Before the request, because the server may create the account although the response is lost.
+    this.#accounts.push(body);
     const session = await dataOf(api.register({ client: this.#client(), body })).catch((error) => {
       if (error instanceof MissingOperation) this.#canRegister = false;
+      const { status = 500 } = error as UnexpectedResponse;
+      if (error instanceof MissingOperation || (status >= 400 && status < 500)) this.#forget(body);
       throw error;
     });
-    const account = { ...body, userId: session.user_id, token: session.access_token };
-    this.#accounts.push(account);
-    return account;
+    return Object.assign(body, { userId: session.user_id, token: session.access_token });
   }
 
   /** Returns data for a registration by a later request. */
@@ -59,22 +61,31 @@ export class TemporaryAccounts {
     return registration;
   }
 
+  #forget(account: Registration): void {
+    this.#accounts.splice(this.#accounts.indexOf(account), 1);
+  }
+
   /** Returns the email addresses of the accounts that could not be deleted. */
   async deleteAll(): Promise<string[]> {
     const remaining: string[] = [];
-    for (const { email, password, token } of this.#accounts) {
-      let status = token && (await this.#deleteWith(token));
-      if (status !== 200) {
-        // The session has ended, or a request under test registered the account.
-        const body = { email, password };
-        const { data, response } = await api.login({ client: this.#client(), body });
-        status = data ? await this.#deleteWith(data.access_token) : response?.status;
-      }
-      // 401: the account was never registered, or a request under test deleted it.
-      const isDeleted = status === 200 || status === 401;
-      if (!isDeleted) remaining.push(email);
+    for (const account of this.#accounts) {
+      // An invalid response must not prevent the deletion of the other accounts.
+      const isDeleted = await this.#delete(account).catch(() => false);
+      if (!isDeleted) remaining.push(account.email);
     }
     return remaining;
+  }
+
+  async #delete({ email, password, token }: Registration & { token?: string }): Promise<boolean> {
+    let status = token && (await this.#deleteWith(token));
+    if (status !== 200) {
+      // The session has ended, or the response to the registration is unknown.
+      const body = { email, password };
+      const { data, response } = await api.login({ client: this.#client(), body });
+      status = data ? await this.#deleteWith(data.access_token) : response?.status;
+    }
+    // 401: the account was never registered, or a request under test deleted it.
+    return status === 200 || status === 401;
   }
 
   async #deleteWith(token: string): Promise<number | undefined> {
@@ -91,8 +102,12 @@ function createRegistration(): Registration {
 
 export interface ExistingAccount {
   account: Account;
-  /** Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. */
-  restore(openedSessions: readonly string[]): Promise<void>;
+  /**
+   * Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. A failed step
+   * does not prevent the others.
+   * @returns what is not restored, and what the owner of the account can do about it
+   */
+  restore(openedSessions: readonly string[]): Promise<string[]>;
 }
 
 /** Logs in to an existing account. */
@@ -103,24 +118,82 @@ export async function useExistingAccount(
   const session = await dataOf(api.login({ client: client(), body: { email, password } }));
   const own = client(session.access_token);
   const { username, bio } = await dataOf(api.getProfile({ client: own }));
-  const earlierSpaces = await readSpaceIds(own);
+  const earlierSpaces = idsOf(await dataOf(listParticipations(own)));
   return {
     account: { username, email, password, userId: session.user_id, token: session.access_token },
     async restore(openedSessions) {
-      const created = (await readSpaceIds(own)).filter((id) => !earlierSpaces.includes(id));
-      for (const space_id of created) await api.deleteSpace({ client: own, path: { space_id } });
-      await dataOf(api.changeUsername({ client: own, body: { username } }));
-      await dataOf(api.changeBio({ client: own, body: { bio } }));
-      for (const session_id of openedSessions) {
-        await api.endSession({ client: own, path: { session_id } });
+      const problems: string[] = [];
+      /** Adds a problem if the request fails, unless nothing remains to be done. */
+      const attempt = async <T>(
+        request: Promise<Exchange<T>>,
+        remedy: string,
+        isDone: (error: unknown) => boolean,
+      ): Promise<T | undefined> => {
+        try {
+          return await dataOf(request);
+        } catch (error) {
+          if (!isDone(error)) {
+            const { message } = error as Error;
+            problems.push(`Restoring the account ${email} failed: ${message}. ${remedy}`);
+          }
+          return undefined;
+        }
+      };
+      // The check did not use the operation, either.
+      const isMissing = (error: unknown) => error instanceof MissingOperation;
+      const hasStatus =
+        (...statuses: (number | undefined)[]) =>
+        (error: unknown) =>
+          error instanceof UnexpectedResponse && statuses.includes(error.status);
+
+      const participations = await attempt(
+        listParticipations(own),
+        'Delete the spaces that it has created during the check.',
+        isMissing,
+      );
+      const created = idsOf(participations ?? []).filter((id) => !earlierSpaces.includes(id));
+      for (const space_id of created) {
+        await attempt(
+          api.deleteSpace({ client: own, path: { space_id } }),
+          `Delete its space ${space_id}.`,
+          // The space belongs to a temporary account, or a request under test deleted it.
+          (error) => hasStatus(403, 404)(error) && !isMissing(error),
+        );
       }
-      await api.logout({ client: own });
+      await attempt(
+        api.changeUsername({ client: own, body: { username } }),
+        `Change its username to ${JSON.stringify(username)}.`,
+        isMissing,
+      );
+      await attempt(
+        api.changeBio({ client: own, body: { bio } }),
+        `Change its bio to ${JSON.stringify(bio)}.`,
+        isMissing,
+      );
+      const sessions = [
+        ...openedSessions.map(
+          (session_id) => () => api.endSession({ client: own, path: { session_id } }),
+        ),
+        // Last, because the other requests need this session.
+        () => api.logout({ client: own }),
+      ];
+      for (const end of sessions) {
+        await attempt<unknown>(
+          end(),
+          'Log out of all its sessions.',
+          (error) => isMissing(error) || hasStatus(401, 404)(error),
+        );
+      }
+      return [...new Set(problems)];
     },
   };
 }
 
-/** Returns the ids of the 100 spaces joined last. A run creates fewer. */
-async function readSpaceIds(client: Client): Promise<string[]> {
-  const participations = await dataOf(api.listParticipations({ client, query: { limit: 100 } }));
+/** Lists the 100 spaces joined last. A run creates fewer. */
+function listParticipations(client: Client): Promise<Exchange<Participation[]>> {
+  return api.listParticipations({ client, query: { limit: 100 } });
+}
+
+function idsOf(participations: readonly Participation[]): string[] {
   return participations.map(({ space }) => space.space_id);
 }

@@ -3,10 +3,11 @@ import { parseArgs } from 'node:util';
 import { contract, operations } from './contract.ts';
 import { formatJunit } from './junit.ts';
 import { formatReport } from './report.ts';
-import { NotVerifiedError, prepareServer } from './server.ts';
+import { InterruptedError, NotVerifiedError, prepareServer } from './server.ts';
 import { type Servers, type Verification, verify } from './verify.ts';
+import { CleanupError } from './world.ts';
 
-type StartServers = (cleanup: AsyncDisposableStack) => Promise<Servers>;
+type StartServers = (cleanup: AsyncDisposableStack, interruption: AbortSignal) => Promise<Servers>;
 
 /** The program that runs the command. */
 export interface Program {
@@ -35,9 +36,13 @@ export async function runCommand(program: Program, args: string[]): Promise<numb
     const hasFailed = verification.checks.some(({ causes }) => causes.length > 0);
     return hasFailed ? EXIT_CODES.failed : EXIT_CODES.passed;
   } catch (error) {
-    // Every other error is a bug, which needs its stack.
-    if (!(error instanceof NotVerifiedError)) throw error;
-    console.error(error.message);
+    const errors = error instanceof SuppressedError ? [error.suppressed, error.error] : [error];
+    for (const each of errors) {
+      if (each instanceof InterruptedError) continue;
+      // Every other error is a bug, which needs its stack.
+      if (!(each instanceof NotVerifiedError || each instanceof CleanupError)) throw error;
+      console.error(each.message);
+    }
     return EXIT_CODES.notVerified;
   }
 }
@@ -108,7 +113,7 @@ function chooseServers(program: Program, positionals: string[], values: Values):
   const url = parseUrl(text);
   const credentials =
     email === undefined || password === undefined ? undefined : { email, password };
-  return (cleanup) => prepareServer(url, credentials, cleanup);
+  return (cleanup, interruption) => prepareServer(url, credentials, cleanup, interruption);
 }
 
 /** Returns the ids of the operations to check. */
@@ -141,14 +146,10 @@ async function verifyServers(
   startServers: StartServers,
   selected: Set<string>,
 ): Promise<Verification> {
+  const interruption = interruptBySignals();
   await using cleanup = new AsyncDisposableStack();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, async () => {
-      await cleanup.disposeAsync().catch(({ message }: Error) => console.error(message));
-      process.exit(EXIT_CODES.notVerified);
-    });
-  }
-  const servers = await startServers(cleanup);
+  const servers = await startServers(cleanup, interruption);
+  interruption.throwIfAborted();
   const { version } = contract.info;
   const isWhole = selected.size === operations.length;
   const extent = isWhole ? '' : `${selected.size} of the ${operations.length} operations in `;
@@ -156,7 +157,25 @@ async function verifyServers(
     `Verifying ${servers.world.url} against ${extent}version ${version} of openapi.yaml.\n`,
   );
   // With `await`, because leaving this function disposes of `cleanup`.
-  return await verify(servers, cleanup, (operationId) => selected.has(operationId));
+  return await verify(servers, cleanup, (operationId) => selected.has(operationId), interruption);
+}
+
+/**
+ * Returns a signal that is aborted by Ctrl+C. The verification then ends at the next step and disposes of what it has
+ * created, because requests at the same time could create more.
+ */
+function interruptBySignals(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    // Once, so that a second signal ends the process.
+    process.once(signal, () => {
+      console.error(
+        'Interrupted. Deleting the test data; a second signal leaves it on the server.',
+      );
+      controller.abort(new InterruptedError());
+    });
+  }
+  return controller.signal;
 }
 
 function writeJunit(file: string, xml: string): void {

@@ -47,11 +47,13 @@ interface Test {
 /**
  * Runs Dredd, which sends every transaction of the contract to a server in sequence.
  * @param prepare changes each transaction before it is sent; if it rejects, the transaction fails
+ * @param interruption skips the remaining transactions
  * @returns the results of the transactions that were not skipped
  */
 export async function runDredd(
   url: string,
   prepare: (transaction: Transaction) => Promise<void>,
+  interruption?: AbortSignal,
 ): Promise<Result[]> {
   const results: Result[] = [];
   let transaction: Transaction;
@@ -78,10 +80,13 @@ export async function runDredd(
       prepare: async (next: Transaction, done: () => void) => {
         transaction = next;
         preparationError = undefined;
-        await prepare(next).catch((error) => {
-          preparationError = error;
-          next.fail = String(error);
-        });
+        if (interruption?.aborted) next.skip = true;
+        else
+          await prepare(next).catch((error) => {
+            preparationError = error;
+            next.fail = String(error);
+          });
+        if (interruption?.aborted) next.skip = true;
         done();
       },
     },

@@ -21,6 +21,7 @@ export class UnexpectedResponse extends Error {
   readonly request: string;
   /** Status, content type and body; undefined if there was no response. */
   readonly response: string | undefined;
+  readonly status: number | undefined;
 
   /** @param deviation completes the sentence "GET /api/… returned no list" */
   constructor({ data, error, request, response }: Exchange<unknown>, deviation: string) {
@@ -28,6 +29,7 @@ export class UnexpectedResponse extends Error {
     const sent = `${request?.method} ${pathname}${search}`;
     super(response ? `${sent} ${deviation}` : explainNetworkError(error));
     this.request = sent;
+    this.status = response?.status;
     const body = data ?? error;
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     this.response = response

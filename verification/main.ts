@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // First, because it exits with an explanation on versions of Node.js that cannot run the other modules.
 import './node-version.js';
-import { runCommand } from './command.ts';
 
+// Not a static import, because older versions parse those first, and fail at newer syntax.
+const { runCommand } = await import('./command.ts');
 process.exitCode = await runCommand({ name: 'space-service-contract' }, process.argv.slice(2));

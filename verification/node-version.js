@@ -1,6 +1,7 @@
-// Without imports, so that it runs before the other modules, which older versions of Node.js can load but not run.
+// Without imports, so that it runs before the other modules, which older versions of Node.js cannot load.
 
-const MIN_NODE_MAJOR = 24;
+/** The oldest supported major version of Node.js. */
+export const MIN_NODE_MAJOR = 24;
 
 const { node } = process.versions;
 if (Number(node.split('.')[0]) < MIN_NODE_MAJOR) {

@@ -12,7 +12,6 @@ import {
   parameterExamples,
 } from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
-import { REQUEST_TIMEOUT_MS } from './exchange.ts';
 import type { Servers } from './verify.ts';
 import type { World } from './world.ts';
 
@@ -69,7 +68,7 @@ export function prepareWith(
     await changeRequest(transaction, response, target);
     if (status !== '429') return;
     const isQuotaLow = special !== undefined;
-    const isReached = await reachLimit(transaction, target.url, isQuotaLow);
+    const isReached = await reachLimit(transaction, target, isQuotaLow);
     // With a low quota, the missing 429 is a failure.
     if (!isReached && !isQuotaLow) {
       skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
@@ -155,14 +154,13 @@ function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredRes
  */
 async function reachLimit(
   { request, fullPath }: Transaction,
-  url: string,
+  { url, fetch }: World,
   isQuotaLow: boolean,
 ): Promise<boolean> {
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
   for (let i = 0; i < MAX_REQUESTS_TO_LIMIT; i += 1) {
-    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-    const response = await fetch(new URL(fullPath, url), { method, headers, body, signal });
+    const response = await fetch(new URL(fullPath, url), { method, headers, body });
     await response.arrayBuffer();
     if (response.status === 429) return true;
     if (!isQuotaLow && !response.headers.has('ratelimit-limit')) return false;

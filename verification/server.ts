@@ -12,21 +12,33 @@ const MAX_MESSAGE_LENGTH = 400;
 /** Prevents the verification. Its message says what to do. */
 export class NotVerifiedError extends Error {}
 
+/** Ends the verification at the user's request. */
+export class InterruptedError extends Error {}
+
 /**
  * Creates the test data on a running server. Disposing of `cleanup` deletes it.
+ * @param interruption ends the creation, which then deletes the data and rejects with the reason
  * @throws NotVerifiedError if the server does not respond like the API
  */
 export async function prepareServer(
   url: string,
   credentials: Credentials | undefined,
   cleanup: AsyncDisposableStack,
+  interruption?: AbortSignal,
 ): Promise<Servers> {
   await requireApi(url);
   try {
-    const world = cleanup.adopt(await openWorld(url, credentials), (each) => each.close());
+    const world = await openWorld(url, credentials, interruption);
+    cleanup.defer(() => world.close());
     return { world, specialWorlds: {} };
   } catch (error) {
-    throw new NotVerifiedError(`Could not create the test data: ${explain(error)}`);
+    const [cause, remainder] =
+      error instanceof SuppressedError ? [error.suppressed, error.error] : [error];
+    const reason = interruption?.aborted
+      ? interruption.reason
+      : new NotVerifiedError(`Could not create the test data: ${explain(cause)}`);
+    // The data could not be deleted.
+    throw remainder === undefined ? reason : new SuppressedError(remainder, reason);
   }
 }
 
@@ -65,9 +77,6 @@ async function isOfApi(response: Response): Promise<boolean> {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof SuppressedError) {
-    return `${explain(error.suppressed)} ${(error.error as Error).message}`;
-  }
   if (error instanceof UnexpectedResponse && error.response !== undefined) {
     return shorten(toOneLine(`${error.request} returned ${error.response}`), MAX_MESSAGE_LENGTH);
   }

@@ -4,7 +4,7 @@ import { declaredResponses } from './declared-responses.ts';
 import { type Result, runDredd } from './dredd.ts';
 import { findMissingOperations, operationIn } from './missing-operations.ts';
 import { prepareWith } from './preparation.ts';
-import type { World } from './world.ts';
+import { CleanupError, type World } from './world.ts';
 
 /** The servers that receive the requests, each with its test data. */
 export interface Servers {
@@ -30,11 +30,13 @@ export interface Verification {
  * that the server does not implement is one failed check.
  * @param cleanup deletes the test data, or stops the servers
  * @param isSelected returns whether to check an operation
+ * @param interruption ends the verification, which then rejects with the reason
  */
 export async function verify(
   servers: Servers,
   cleanup: AsyncDisposableStack,
   isSelected: (operationId: string) => boolean = () => true,
+  interruption?: AbortSignal,
 ): Promise<Verification> {
   const selected = declaredResponses.filter(({ operation }) => isSelected(operation.operationId));
   const omitted = new Map<string, string>();
@@ -42,7 +44,7 @@ export async function verify(
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
   }
   const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason), isSelected);
-  const results = await runDredd(servers.world.url, prepare);
+  const results = await runDredd(servers.world.url, prepare, interruption);
   const checked = new Set(results.map(({ transaction }) => transaction.id));
   const notSent = selected.filter(({ id }) => !checked.has(id) && !omitted.has(id));
   const attempted = [
@@ -50,12 +52,18 @@ export async function verify(
     ...notSent.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
     ...(await checkBehaviour(servers.world, isSelected)),
   ];
+  interruption?.throwIfAborted();
   const { checks, missing, blocked } = mergeMissingOperations(attempted, results);
   for (const id of omitted.keys()) if (missing.has(operationIn(id))) omitted.delete(id);
   try {
     await cleanup.disposeAsync();
   } catch (error) {
-    checks.push(failedCheck('deleteAccount deletes the accounts of this run', error));
+    const name = 'deleteAccount leaves no test data';
+    checks.push(
+      error instanceof CleanupError
+        ? { name, causes: error.problems.map((text) => ({ text })) }
+        : failedCheck(name, error),
+    );
   }
   return { checks, omitted, blocked };
 }

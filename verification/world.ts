@@ -18,6 +18,8 @@ import { dataOf, MissingOperation, REQUEST_TIMEOUT_MS } from './exchange.ts';
  */
 export interface World {
   url: string;
+  /** Sends a request. Rejects if there is no response in time, or once the check is interrupted. */
+  fetch: typeof fetch;
   /** The creator of `space`, of a second space like it, of `message`, and of a second message in `space`. */
   creator: Account;
   space: Space;
@@ -52,8 +54,22 @@ export interface World {
   createSpace(): Promise<Space>;
   /** Sends a message to `space` as `creator`. */
   sendMessage(): Promise<Message>;
-  /** Deletes the temporary accounts with everything they created, and restores an existing account. */
+  /**
+   * Deletes the temporary accounts with everything they created, and restores an existing account, even after an
+   * interruption. A failed step does not prevent the others.
+   * @throws CleanupError if something remains
+   */
   close(): Promise<void>;
+}
+
+/** Lists everything that the check leaves on the server, and how to remove it. */
+export class CleanupError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
 }
 
 /** As in the description of `reportMessage`. */
@@ -68,12 +84,21 @@ const SPACE: SpaceCreation = {
 };
 
 /**
- * Creates the test data on a server.
+ * Creates the test data on a server. Deletes it if that fails.
+ * @param interruption prevents further requests, except those of `close`
  * @throws UnexpectedResponse if a request fails, unless the server does not implement the operation
  */
-export async function openWorld(url: string, credentials?: Credentials): Promise<World> {
-  const fetchInTime: typeof fetch = (input, init) =>
-    fetch(input, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+export async function openWorld(
+  url: string,
+  credentials?: Credentials,
+  interruption?: AbortSignal,
+): Promise<World> {
+  let isClosing = false;
+  const fetchInTime: typeof fetch = async (input, init) => {
+    // A request in progress continues, because its response shows what to delete.
+    if (!isClosing) interruption?.throwIfAborted();
+    return fetch(input, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+  };
   const client: CreateClient = (token = '') =>
     createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
   const accounts = new TemporaryAccounts(client);
@@ -83,6 +108,7 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
   // `provide` adds the data.
   const world = {
     url,
+    fetch: fetchInTime,
     client,
     register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
@@ -96,13 +122,15 @@ export async function openWorld(url: string, credentials?: Credentials): Promise
     createSpace: () => createSpace(world, world.creator),
     sendMessage: () => sendMessage(world, world.creator, world.space),
     async close() {
-      await existing?.restore(openedSessions);
+      isClosing = true;
+      const problems = (await existing?.restore(openedSessions)) ?? [];
       const remaining = await accounts.deleteAll();
       if (remaining.length > 0) {
-        throw new Error(
-          `These accounts could not be deleted from ${url}: ${remaining.join(', ')}.`,
+        problems.push(
+          `These accounts could not be deleted from ${url}: ${remaining.join(', ')}. The operator of the server can delete them.`,
         );
       }
+      if (problems.length > 0) throw new CleanupError(problems);
     },
   } as World;
 

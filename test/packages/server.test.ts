@@ -15,7 +15,7 @@ import { EX_CONFIG } from '../support/exit-codes.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
 import { type Installation, installPackage } from './installation.ts';
-import { importsIn } from './modules.ts';
+import { importsIn, isParsedByOldNode, staticModulesOf } from './modules.ts';
 
 /** Makes every process and thread print the flags of Node.js that it runs with. */
 const PRINT_FLAGS =
@@ -75,6 +75,23 @@ async function search(url: string, query: string): Promise<string[]> {
 }
 
 describe('the program of the package', () => {
+  test.each([
+    ['server/cli.js', ['server/process/node-version.js']],
+    [
+      'server/process/preload.js',
+      ['server/process/node-version.js', 'server/process/compile-cache.js'],
+    ],
+  ])(
+    '%s checks the version of Node.js before an older one has to parse other modules',
+    async (entry, imports) => {
+      const modules = await staticModulesOf(installation.path, entry);
+      expect(modules).toEqual([entry, ...imports]);
+      for (const each of modules) {
+        expect(await isParsedByOldNode(join(installation.path, each)), each).toBe(true);
+      }
+    },
+  );
+
   test('starts a demo, which answers a search and stops on SIGTERM', async () => {
     const port = String(await freePort());
     await using demo = start(['demo'], { PORT: port });

@@ -8,11 +8,14 @@ import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
+import { MIN_NODE_MAJOR } from '../../server/process/node-version.js';
 import { startProxy } from '../contract/proxy.ts';
 import { startApp } from '../support/app.ts';
 import { freePort } from '../support/ports.ts';
+import { startProcess } from '../support/processes.ts';
+import { systemNode } from '../support/system-node.ts';
 import { type Installation, installPackage } from './installation.ts';
-import { importsIn } from './modules.ts';
+import { importsIn, isParsedByOldNode, staticModulesOf } from './modules.ts';
 
 const run = promisify(execFile);
 
@@ -81,6 +84,30 @@ describe('space-service-mock', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: space-service-mock \[--stateful\] /);
     expect(stdout).not.toContain('npm run');
+  });
+});
+
+describe.each([
+  { entry: 'mock/serve.js', check: 'server/process/node-version.js', code: 1 },
+  { entry: 'verification/main.js', check: 'verification/node-version.js', code: 2 },
+])('$entry', ({ entry, check, code }) => {
+  test('checks the version of Node.js before an older one has to parse other modules', async () => {
+    expect(await staticModulesOf(installation.path, entry)).toEqual([entry, check]);
+    for (const each of [entry, check]) {
+      expect(await isParsedByOldNode(join(installation.path, each)), each).toBe(true);
+    }
+  });
+
+  test.skipIf(!systemNode)('prints one line and exits on an old Node.js', async () => {
+    const node = systemNode as string;
+    const { stdout: version } = await startProcess(node, ['--version']).result;
+    const program = join(installation.path, entry);
+    const { stderr, ...result } = await startProcess(node, [program, '--help']).result;
+    if (Number.parseInt(version.slice(1), 10) >= MIN_NODE_MAJOR) expect(result.code).toBe(0);
+    else {
+      expect(result).toEqual({ code, stdout: '' });
+      expect(stderr).toMatch(/^space-service\S* needs Node\.js \d+ or newer[^\n]*\n$/);
+    }
   });
 });
 

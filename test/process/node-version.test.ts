@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,8 +10,10 @@ import {
   MIN_NODE_MAJOR,
   MIN_SECURE_NODE_VERSION,
 } from '../../server/process/node-version.js';
+import * as contractCheck from '../../verification/node-version.js';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
+import { systemNode } from '../support/system-node.ts';
 
 describe('The Node.js version check', () => {
   test.each([manifest.devDependencies.node, '24.0.0', '24.22.1', '25.0.0', '100.0.0'])(
@@ -38,7 +40,6 @@ describe('The Node.js version check', () => {
     expect(explainInsecureVersion(version)).toBeUndefined();
   });
 
-  const systemNode = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => existsSync(path));
   test.skipIf(!systemNode)('prints one line and exits on an old Node.js', async () => {
     const node = systemNode as string;
     const version = (await startProcess(node, ['--version']).result).stdout.trim().slice(1);
@@ -80,8 +81,9 @@ describe('The warning of a Node.js without security fixes', () => {
 });
 
 describe('The required Node.js version', () => {
-  test('matches package.json', () => {
+  test('of the server and of the contract check matches package.json', () => {
     expect(manifest.engines.node).toBe(`>=${MIN_NODE_MAJOR}`);
+    expect(manifest.engines.node).toBe(`>=${contractCheck.MIN_NODE_MAJOR}`);
   });
 
   test('matches the documents and deployment files', () => {

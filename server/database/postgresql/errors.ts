@@ -62,6 +62,11 @@ export function isMissingSchema(error: unknown): boolean {
   return /^(42P01|42703|3D000)$/.test(codeOf(error));
 }
 
+/** Returns whether a relation, function, type or other object that a statement creates already exists. */
+export function isDuplicateObject(error: unknown): boolean {
+  return /^(42P07|42723|42710)$/.test(codeOf(error));
+}
+
 /** Returns whether the user name or the password is wrong, or the user may not read a table. */
 export function isDenied(error: unknown): boolean {
   return /^(28...|42501)$/.test(codeOf(error));

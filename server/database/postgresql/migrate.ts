@@ -2,11 +2,15 @@ import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
+import { isDuplicateObject } from './errors.ts';
 import { reportWait } from './lock-wait.ts';
 import { migrations } from './migrations/index.ts';
 
 /** An arbitrary key. No other advisory lock may use it. */
 const MIGRATION_LOCK_KEY = 7_305_829_416;
+
+/** Maximum number of tables of another program that an error message names. */
+const MAX_LISTED_TABLES = 3;
 
 /**
  * Applies missing migrations. Processes that start at the same time wait for each other.
@@ -28,8 +32,15 @@ export async function migrateToLatest(
     // Called only for its checks, before the migrator changes a database of a newer version or another program.
     await readMissing(trx);
     const provider = { getMigrations: async () => migrations };
-    const { error } = await new Migrator({ db: trx, provider }).migrateToLatest();
-    if (error) throw error;
+    const { schema } = await readTables(trx);
+    const migrator = new Migrator({
+      db: trx,
+      provider,
+      // Otherwise, the migrator mistakes tables of another schema for its own.
+      ...(schema !== null && { migrationTableSchema: schema }),
+    });
+    const { error } = await migrator.migrateToLatest();
+    if (error) throw explainNameConflict(error);
   });
 }
 
@@ -44,20 +55,56 @@ export async function assertMigrated(db: Database): Promise<void> {
 
 /** Returns the names of the migrations that are not applied yet. */
 async function readMissing(db: Database): Promise<string[]> {
-  const { rows: tables } = await sql<{ name: string }>`
-    SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema()`.execute(
-    db,
-  );
-  if (tables.length === 0) return Object.keys(migrations);
-  if (!tables.some(({ name }) => name === 'kysely_migration')) {
-    throw new OperatorError('The database of DATABASE_URL belongs to another program.');
-  }
-  const { rows } = await sql<{ name: string }>`SELECT name FROM kysely_migration`.execute(db);
+  const { schema, tables } = await readTables(db);
+  const { rows } = tables.includes('kysely_migration')
+    ? await sql<{ name: string }>`SELECT name FROM kysely_migration`.execute(db)
+    : { rows: [] };
   const applied = rows.map(({ name }) => name);
+  const names = Object.keys(migrations);
+  // Another program may use the same library for its migrations.
+  const isOwn = applied.length > 0 && applied.includes(names[0] as string);
+  const others = applied.length > 0 ? tables : tables.filter((name) => !name.startsWith('kysely_'));
+  if (!isOwn && others.length > 0) {
+    const found = others.slice(0, MAX_LISTED_TABLES).join(', ');
+    const more = others.length > MAX_LISTED_TABLES ? ', …' : '';
+    throw new OperatorError(
+      `The database of DATABASE_URL belongs to another program, because its schema "${schema}" contains: ${found}${more}. Use an empty database.`,
+    );
+  }
   if (applied.some((name) => !Object.hasOwn(migrations, name))) {
     throw new OperatorError(
       'The database of DATABASE_URL was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.',
     );
   }
-  return Object.keys(migrations).filter((name) => !applied.includes(name));
+  return names.filter((name) => !applied.includes(name));
+}
+
+/**
+ * Returns the schema of the service, and the names of its tables. Hosted databases can contain extensions from the
+ * start, so their tables are excluded. So are views.
+ */
+async function readTables(db: Database): Promise<{ schema: string | null; tables: string[] }> {
+  const { rows } = await sql<{ schema: string | null; tables: string[] }>`
+    SELECT current_schema() AS schema, ARRAY(
+      SELECT class.relname::text
+      FROM pg_class AS class JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
+      -- Tables, partitioned tables and foreign tables.
+      WHERE namespace.nspname = current_schema() AND class.relkind IN ('r', 'p', 'f')
+        AND NOT EXISTS (
+          SELECT FROM pg_depend AS dependency
+          WHERE dependency.classid = 'pg_class'::regclass AND dependency.objid = class.oid
+            AND dependency.deptype = 'e'
+        )
+      ORDER BY class.relname
+    ) AS tables`.execute(db);
+  return rows[0] as { schema: string | null; tables: string[] };
+}
+
+/** Names the object that prevents a migration. Returns other errors unchanged. */
+function explainNameConflict(error: unknown): unknown {
+  if (!(error instanceof Error) || !isDuplicateObject(error)) return error;
+  return new OperatorError(
+    `Cannot migrate the database of DATABASE_URL: ${error.message}, and it belongs to another program or an extension. Use another database, or remove it.`,
+    { cause: error },
+  );
 }
