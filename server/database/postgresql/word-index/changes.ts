@@ -8,9 +8,10 @@ import { isTitleWord, type MarkedWord, type Term, wordTerm } from './terms.ts';
 // The postings of one document are in dozens of blocks. So added and removed documents are collected in the table
 // `word_changes` and merged into the blocks together. Searches read the whole table.
 //
-// A row of `word_changes` overrides the blocks for its key, so a merge does not change what the index contains. It can
-// run at any time, also while other transactions change other keys. If the row of a key disappears because it is merged
-// meanwhile, the changes below insert a new one, which is correct: then the blocks contain the words that the row added.
+// A row of `word_changes` overrides the blocks for its key. So a merge does not change what the index contains, and can
+// run while other transactions change the index. A transaction that changes a key while it is being merged waits. Then
+// it fails and runs again, if it updates or deletes the row, or it inserts a new row. The new row is correct, because
+// the blocks contain the words that the merged row added.
 
 /** If there are more changes, maintenance merges them. A higher number makes searches slower. */
 export const MAX_CHANGES = 16;
