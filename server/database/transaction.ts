@@ -59,6 +59,32 @@ export function transactAlone<T>(
   });
 }
 
+/**
+ * Runs `work` once, on a snapshot of the database, and commits it. Conflicts only with transactions that write the same
+ * rows, so what `work` writes must not depend on other rows that others change.
+ * @returns whether it was committed; false after a conflict
+ */
+export async function transactOnSnapshot(
+  engine: WritableEngine,
+  work: Work<void>,
+): Promise<boolean> {
+  try {
+    await currentTransaction.run({ hasConnection: false }, () =>
+      engine.db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .execute(async (trx) => {
+          await engine.lockForWriting(trx, 'shared');
+          await work(trx);
+        }),
+    );
+    return true;
+  } catch (error) {
+    if (engine.isConflict(error)) return false;
+    throw error;
+  }
+}
+
 function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
   return currentTransaction.run({ hasConnection: false }, () =>
     db.transaction().setIsolationLevel('serializable').execute(work),

@@ -1,19 +1,24 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Engine } from '../../engine.ts';
 import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
 import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
-import { transactOnIndex } from '../../transaction.ts';
+import { transactOnSnapshot } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
+import { MAX_CHANGES } from '../word-index/changes.ts';
 
 /** If a process does not renew its lease for this long, another one takes over. Longer than a round takes. */
 const LEASE_SECONDS = 120;
 
 /**
- * Time without changes of the search index after which recent changes are merged into the blocks of the word index.
- * Searches then read less, and the words of deleted spaces are removed.
+ * Time without changes of the search index after which even a few recent changes are merged into the blocks of the word
+ * index. Searches then read less, and the words of deleted spaces are removed.
  */
-const MERGE_INTERVAL_MS = 10_000;
+const QUIET_INTERVAL_MS = 10_000;
+
+/** Time between two merges during a refresh of the dictionary, which can take seconds. */
+const MERGE_INTERVAL_MS = 250;
 
 /**
  * Erases deleted rows, merges changes of the word index and refreshes the dictionary, in one of the processes that
@@ -24,16 +29,16 @@ export class PostgresqlMaintenance implements Maintenance {
   readonly #tasks: MaintenanceTasks;
   readonly #dictionaryRefresh: DictionaryRefresh;
   readonly #holder = randomUUID();
-  readonly #mergeIntervalMs: number;
-  #mergeCheckedAt = 0;
+  readonly #quietIntervalMs: number;
+  #quietCheckedAt = 0;
   /** The search revision at the last check. */
   #checkedRevision: number | undefined;
 
-  constructor(engine: Engine, tasks: MaintenanceTasks, mergeIntervalMs = MERGE_INTERVAL_MS) {
+  constructor(engine: Engine, tasks: MaintenanceTasks, quietIntervalMs = QUIET_INTERVAL_MS) {
     this.#engine = engine;
     this.#tasks = tasks;
     this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
-    this.#mergeIntervalMs = mergeIntervalMs;
+    this.#quietIntervalMs = quietIntervalMs;
   }
 
   async runRound(): Promise<void> {
@@ -41,24 +46,47 @@ export class PostgresqlMaintenance implements Maintenance {
       if (!(await this.#acquireLease())) return;
       await this.#tasks.eraseDeletedRows();
       await this.#mergeChanges();
-      if (!this.#dictionaryRefresh.isPausing) await this.#dictionaryRefresh.run();
+      if (!this.#dictionaryRefresh.isPausing) await this.#refreshDictionary();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }
   }
 
+  /** Refreshes the dictionary, and merges changes meanwhile. */
+  async #refreshDictionary(): Promise<void> {
+    const ended = new AbortController();
+    const refreshing = this.#dictionaryRefresh.run().finally(() => ended.abort());
+    const merging = this.#mergeUntil(ended.signal);
+    // Both end before one throws. Otherwise, the other one could still use the database when it is closed.
+    await Promise.allSettled([refreshing, merging]);
+    await Promise.all([refreshing, merging]);
+  }
+
+  async #mergeUntil(ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      await sleep(MERGE_INTERVAL_MS, undefined, { signal: ended }).catch(() => {});
+      if (!ended.aborted) await this.#mergeChanges();
+    }
+  }
+
   async #mergeChanges(): Promise<void> {
-    if (performance.now() < this.#mergeCheckedAt + this.#mergeIntervalMs) return;
-    this.#mergeCheckedAt = performance.now();
-    const { rows } = await sql<{ revision: number; hasChanges: boolean }>`
-      SELECT value AS revision, EXISTS (SELECT FROM word_changes) AS "hasChanges"
+    const { rows } = await sql<{ revision: number; changes: number }>`
+      SELECT value AS revision, (SELECT count(*) FROM word_changes) AS changes
       FROM search_revision`.execute(this.#engine.db);
-    const [{ revision, hasChanges } = { revision: 0, hasChanges: false }] = rows;
-    // Frequent writes merge the changes themselves.
+    const [{ revision, changes } = { revision: 0, changes: 0 }] = rows;
+    const isQuiet = this.#checkQuiet(revision);
+    if (changes <= MAX_CHANGES && !(isQuiet && changes > 0)) return;
+    // After a conflict, the next round tries again. A retry like that of `transact` would stop all writers.
+    await transactOnSnapshot(this.#engine, (trx) => this.#engine.wordIndex.optimize(trx));
+  }
+
+  /** Returns whether the search index has not changed since the last check. Checks only at intervals. */
+  #checkQuiet(revision: number): boolean {
+    if (performance.now() < this.#quietCheckedAt + this.#quietIntervalMs) return false;
+    this.#quietCheckedAt = performance.now();
     const isQuiet = revision === this.#checkedRevision;
     this.#checkedRevision = revision;
-    if (!isQuiet || !hasChanges) return;
-    await transactOnIndex(this.#engine, (trx) => this.#engine.wordIndex.optimize(trx));
+    return isQuiet;
   }
 
   /**

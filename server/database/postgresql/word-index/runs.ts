@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import type { DocumentChanges } from '../../word-index.ts';
 import { changeLists } from './change-blocks.ts';
-import { mergeChanges } from './changes.ts';
+import { mergeAllChanges } from './changes.ts';
 import {
   countPostings,
   type ListChange,
@@ -36,7 +36,7 @@ export async function changeMany(
   db: Database,
   batches: AsyncIterable<DocumentChanges>,
 ): Promise<void> {
-  await mergeChanges(db);
+  await mergeAllChanges(db);
   await createRuns(db);
   const writer = new RunWriter(db);
   for await (const { removed, added } of batches) {

@@ -1,7 +1,12 @@
-import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import type { WordIndex } from '../../word-index.ts';
-import { addDocuments, mergeChanges, readCountDeltas, removeDocuments } from './changes.ts';
+import {
+  addDocuments,
+  clearIndex,
+  mergeChanges,
+  readCountDeltas,
+  removeDocuments,
+} from './changes.ts';
 import { readWordSizes } from './read-blocks.ts';
 import { PostgresqlWordReader } from './reader.ts';
 import { changeMany } from './runs.ts';
@@ -19,12 +24,7 @@ export const wordIndex: WordIndex = {
   /** Merges recent changes. The blocks themselves need no merging. */
   optimize: mergeChanges,
 
-  async clear(db) {
-    // Truncating both tables could deadlock with readers, which lock them in either order.
-    await sql`DELETE FROM word_changes`.execute(db);
-    await sql`TRUNCATE word_blocks`.execute(db);
-  },
-
+  clear: clearIndex,
   openReader: (db, planned) => new PostgresqlWordReader(db, planned),
   terms: readTerms,
 };
