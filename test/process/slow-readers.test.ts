@@ -5,8 +5,8 @@ import { register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
-/** A page of the longest messages has about 600 kB, so all responses together have about 500 MB. */
-const CONNECTIONS = 50;
+/** A page of the longest messages has about 600 kB, so one response of each connection makes 150 MB. */
+const CONNECTIONS = 250;
 const REQUESTS_PER_CONNECTION = 16;
 const MESSAGES_PER_PAGE = 100;
 
