@@ -4,7 +4,7 @@ import '../server/process/node-version.js';
 import { parseArgs } from 'node:util';
 import type { MockOptions } from './server.ts';
 
-// Not a static import, because older versions parse those first, and fail at newer syntax.
+// Not a static import, because Node.js parses those first, and older versions fail at newer syntax.
 const { startMock } = await import('./server.ts');
 
 /** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */

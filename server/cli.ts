@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Not static imports, because older versions parse those first, and fail at newer syntax.
+// Not static imports, because Node.js parses those first, and older versions fail at newer syntax.
 const { command, isCommand } = await import('./command-line/commands.ts');
 const { overview } = await import('./command-line/help.ts');
 

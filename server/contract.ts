@@ -74,7 +74,7 @@ export const operations: readonly Operation[] = Object.entries(contract.paths).f
 );
 
 /**
- * Returns the values that a path parameter must not have, because another path has this fixed segment in its place.
+ * Returns the values that a path parameter must not have, because they are fixed segments at its place in other paths.
  * Fixed segments take precedence: `GET /api/spaces/search` never returns a space with the id `search`.
  */
 export function reservedValues(parameter: string): ReadonlySet<string> {

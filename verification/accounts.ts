@@ -105,7 +105,7 @@ export interface ExistingAccount {
   /**
    * Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. A failed step
    * does not prevent the others.
-   * @returns what is not restored, and what the owner of the account can do about it
+   * @returns a sentence for each step that failed, with its remedy
    */
   restore(openedSessions: readonly string[]): Promise<string[]>;
 }

@@ -17,6 +17,9 @@ export interface Program {
   startServers?: StartServers;
 }
 
+/** Signals within this time are one Ctrl+C: the terminal and npm can both send it. */
+const SAME_SIGNAL_MS = 1_000;
+
 const EXIT_CODES = { passed: 0, failed: 1, notVerified: 2 };
 
 /** Verifies a server and prints the results. Resolves to the exit code. */
@@ -161,20 +164,26 @@ async function verifyServers(
 }
 
 /**
- * Returns a signal that is aborted by Ctrl+C. The verification then ends at the next step and disposes of what it has
- * created, because requests at the same time could create more.
+ * Returns a signal that is aborted by Ctrl+C. Then the verification stops before its next request and deletes the test
+ * data. Deleting it at once would miss what a request in progress creates.
  */
 function interruptBySignals(): AbortSignal {
   const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // Once, so that a second signal ends the process.
-    process.once(signal, () => {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  let interruptedAt = 0;
+  const interrupt = (signal: NodeJS.Signals) => {
+    if (!controller.signal.aborted) {
+      interruptedAt = performance.now();
       console.error(
         'Interrupted. Deleting the test data; a second signal leaves it on the server.',
       );
       controller.abort(new InterruptedError());
-    });
-  }
+    } else if (performance.now() - interruptedAt > SAME_SIGNAL_MS) {
+      for (const each of signals) process.off(each, interrupt);
+      process.kill(process.pid, signal);
+    }
+  };
+  for (const signal of signals) process.on(signal, interrupt);
   return controller.signal;
 }
 

@@ -1,8 +1,11 @@
 import { type CommandName, command } from './commands.ts';
 import { helpOf, usageOf } from './help.ts';
 
-/** Ids that the import derives consist of 22 random letters, digits, `_` and `-`, so they do not match. */
+/** An id that the import derives has 22 random characters, so it practically never looks like this. */
 const FLAG = /^--[a-z-]+(=.*)?$/s;
+
+/** Also mistyped flags, such as `-f`. A single hyphen stands for standard input. */
+const POSSIBLE_FLAG = /^-./s;
 
 interface Arguments {
   /** The first positional argument. Empty if it is omitted. */
@@ -18,7 +21,8 @@ interface Arguments {
  */
 export function readArguments(name: CommandName): Arguments {
   const { positionals: usage, flags: knownFlags = {} } = command(name);
-  const { positionals, flags } = splitArguments(process.argv.slice(2));
+  const flagPattern = usage.includes('_ID') ? FLAG : POSSIBLE_FLAG;
+  const { positionals, flags } = splitArguments(process.argv.slice(2), flagPattern);
   if (flags.some((flag) => flag !== 'help' && !Object.hasOwn(knownFlags, flag))) {
     exitWithUsage(name);
   }
@@ -38,13 +42,18 @@ export function readArguments(name: CommandName): Arguments {
  * Separates flags from positional arguments, such as ids, which can begin with one or two hyphens. After `--`, there are
  * no flags.
  */
-function splitArguments(args: readonly string[]): { positionals: string[]; flags: string[] } {
+function splitArguments(
+  args: readonly string[],
+  flagPattern: RegExp,
+): { positionals: string[]; flags: string[] } {
   const separator = args.indexOf('--');
   const beforeSeparator = separator === -1 ? args : args.slice(0, separator);
   const afterSeparator = separator === -1 ? [] : args.slice(separator + 1);
   return {
-    positionals: [...beforeSeparator.filter((each) => !FLAG.test(each)), ...afterSeparator],
-    flags: beforeSeparator.filter((each) => FLAG.test(each)).map((each) => each.slice(2)),
+    positionals: [...beforeSeparator.filter((each) => !flagPattern.test(each)), ...afterSeparator],
+    flags: beforeSeparator
+      .filter((each) => flagPattern.test(each))
+      .map((each) => each.replace(/^--/, '')),
   };
 }
 

@@ -216,7 +216,7 @@ export function parseRecord(line: string): ExchangeRecord {
   return value as ExchangeRecord;
 }
 
-/** Returns the reason for an error of a keyword whose default message does not say what is allowed. */
+/** Returns a clearer message than the default one for errors of some keywords. */
 function explainKeyword(keyword: string | undefined, field: string): string | undefined {
   switch (keyword) {
     // `date-time` is the only format.

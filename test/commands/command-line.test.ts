@@ -69,6 +69,8 @@ describe('Wrong arguments', () => {
     ['demo', ['now']],
     ['compact', ['now']],
     ['export', ['--force']],
+    ['export', ['-f']],
+    ['import', ['spaces.ndjson', '--skipBad']],
     ['backup', ['']],
     ['backup', ['a', 'b']],
     ['set-password', ['a', 'b']],

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -97,22 +98,39 @@ describe('The contract check deletes its accounts and exits with code 2 after', 
   );
 });
 
-test('The contract check deletes its accounts if it is interrupted while it deletes them', async () => {
+test('The contract check deletes its accounts if Ctrl+C interrupts it while it deletes them', async () => {
   let check: RunningProcess | undefined;
   let deletions = 0;
   await using proxy = await startProxy(app.url, ({ method, status, path }) => {
     if (method !== 'DELETE' || path !== '/api/profile/account' || status !== 200) return;
     deletions += 1;
-    // Two checks delete an account.
-    if (deletions === 3) check?.child.kill('SIGINT');
+    // Two checks delete an account. The terminal and npm can both send the signal.
+    if (deletions === 3 || deletions === 4) check?.child.kill('SIGINT');
   });
   check = contractCheck(proxy.url, '--only', 'register,login,deleteAccount');
   const { code, stdout, stderr } = await check.result;
-  expect(stderr).toContain('Interrupted.');
+  expect(stderr).toBe(
+    'Interrupted. Deleting the test data; a second signal leaves it on the server.\n',
+  );
   expect(deletions).toBeGreaterThan(4);
   expect(stdout).toMatch(/ passed, 0 failed\n$/);
   expect(code).toBe(0);
   expect(await readUsernames()).toEqual([]);
+}, 60_000);
+
+test('A second Ctrl+C ends the contract check, and leaves its accounts', async () => {
+  let check: RunningProcess | undefined;
+  await using proxy = await startProxy(app.url, async ({ method, path }) => {
+    if (method === 'POST' && path === '/api/spaces') check?.child.kill('SIGINT');
+    // Never resolves.
+    if (method === 'DELETE') await new Promise(() => {});
+  });
+  check = contractCheck(proxy.url);
+  await expect.poll(() => check?.output(), { timeout: 30_000 }).toContain('Interrupted.');
+  await sleep(1_500);
+  check.child.kill('SIGINT');
+  expect(await check.exited).toBe('SIGINT');
+  expect(await readUsernames()).not.toEqual([]);
 }, 60_000);
 
 test('The contract check lists the accounts that remain if the server stops while they are created', async () => {

@@ -26,7 +26,7 @@ const CONNECTION_HEADERS = [
 /** Starts a proxy on the loopback interface that changes responses of a server. */
 export async function startProxy(
   target: string,
-  change: (exchange: ProxiedExchange) => void,
+  change: (exchange: ProxiedExchange) => void | Promise<void>,
 ): Promise<HttpServer> {
   const forward = async (request: IncomingMessage): Promise<ProxiedExchange> => {
     const { method = '', url: path = '' } = request;
@@ -52,7 +52,7 @@ export async function startProxy(
   return startHttpServer(
     async (request, response) => {
       const exchange = await forward(request);
-      change(exchange);
+      await change(exchange);
       for (const name of CONNECTION_HEADERS) exchange.headers.delete(name);
       response.writeHead(exchange.status, [...exchange.headers].flat());
       response.end(exchange.body);

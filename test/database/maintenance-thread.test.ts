@@ -67,7 +67,7 @@ describe('A thread that crashes at its start', () => {
     expect(countStarts()).toBeLessThanOrEqual(3);
   });
 
-  test('runs the tasks of the time before its restart', async () => {
+  test('runs the tasks that were requested before its restart', async () => {
     await startCrashingThread();
     const tasks = Promise.all([runTask(), runTask()]);
     rmSync(`${database}.crashes`);
@@ -76,7 +76,7 @@ describe('A thread that crashes at its start', () => {
     await runTask();
   });
 
-  test('rejects these tasks if it crashes again', async () => {
+  test('rejects waiting tasks if it crashes again', async () => {
     await startCrashingThread();
     await expect(runTask()).rejects.toThrow('Crashed at its start.');
   });

@@ -59,7 +59,7 @@ describe('Maintenance', () => {
 });
 
 describe('runTask', () => {
-  test('runs the task although every round of maintenance fails', async () => {
+  test('runs the task even if every round of maintenance fails', async () => {
     await using engine = await openDatabase({ dataDir }, { tasksModule });
     await insertUser(engine.db, 'ada');
     const sessionPk = await insertSession(engine.db, 1);

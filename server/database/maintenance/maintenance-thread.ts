@@ -20,7 +20,7 @@ interface RunningWorker {
 
 interface PendingTask extends PromiseWithResolvers<void> {
   request: TaskRequest;
-  /** Whether a thread has got the request. It waits while no thread runs. */
+  /** Whether the request has been sent to a thread. Unsent requests wait for the restart. */
   isSent: boolean;
 }
 

@@ -32,7 +32,12 @@ export class TaskRunner {
 
   /** Resolves when every enqueued task has ended. */
   async drain(): Promise<void> {
-    await this.#lastTask;
+    let last: Promise<void>;
+    do {
+      last = this.#lastTask;
+      await last;
+      // Another task may have been enqueued meanwhile.
+    } while (last !== this.#lastTask);
   }
 
   async #run({ requestId, task: name, target }: TaskRequest): Promise<void> {

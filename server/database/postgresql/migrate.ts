@@ -62,13 +62,13 @@ async function readMissing(db: Database): Promise<string[]> {
   const applied = rows.map(({ name }) => name);
   const names = Object.keys(migrations);
   // Another program may use the same library for its migrations.
-  const isOwn = applied.length > 0 && applied.includes(names[0] as string);
+  const isOwn = applied.includes(names[0] as string);
   const others = applied.length > 0 ? tables : tables.filter((name) => !name.startsWith('kysely_'));
   if (!isOwn && others.length > 0) {
     const found = others.slice(0, MAX_LISTED_TABLES).join(', ');
     const more = others.length > MAX_LISTED_TABLES ? ', …' : '';
     throw new OperatorError(
-      `The database of DATABASE_URL belongs to another program, because its schema "${schema}" contains: ${found}${more}. Use an empty database.`,
+      `The database of DATABASE_URL belongs to another program: its schema "${schema}" contains ${found}${more}. Use an empty database.`,
     );
   }
   if (applied.some((name) => !Object.hasOwn(migrations, name))) {
@@ -104,7 +104,7 @@ async function readTables(db: Database): Promise<{ schema: string | null; tables
 function explainNameConflict(error: unknown): unknown {
   if (!(error instanceof Error) || !isDuplicateObject(error)) return error;
   return new OperatorError(
-    `Cannot migrate the database of DATABASE_URL: ${error.message}, and it belongs to another program or an extension. Use another database, or remove it.`,
+    `Cannot migrate the database of DATABASE_URL: ${error.message}. It belongs to another program or an extension. Remove this object, or use an empty database.`,
     { cause: error },
   );
 }

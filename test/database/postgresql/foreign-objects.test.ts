@@ -69,7 +69,7 @@ describe('A new database is accepted', () => {
   });
 });
 
-describe('The database of another program is refused and stays unchanged', () => {
+describe('The database of another program is rejected and stays unchanged', () => {
   test.each([
     { contents: 'a table', statements: ['CREATE TABLE orders (id integer)'], found: 'orders' },
     {
@@ -100,7 +100,7 @@ describe('The database of another program is refused and stays unchanged', () =>
   ])('with $contents', async ({ contents, statements, found }) => {
     const url = await createDatabaseWith(`other, ${contents}`, statements);
     const before = await objectsOf(url);
-    const message = `The database of DATABASE_URL belongs to another program, because its schema "public" contains: ${found}. Use an empty database.`;
+    const message = `The database of DATABASE_URL belongs to another program: its schema "public" contains ${found}. Use an empty database.`;
     for (const migrate of [true, false]) await expect(open(url, migrate)).rejects.toThrow(message);
     expect(await objectsOf(url)).toEqual(before);
   });

@@ -170,7 +170,7 @@ describe('Maintenance', () => {
 });
 
 describe('A writer', () => {
-  test('leaves changes to maintenance, and merges them itself if nobody maintains', async () => {
+  test('leaves changes to maintenance, and merges them itself if maintenance does not run', async () => {
     await addOneByOne(documentsOf(1, MAX_UNMAINTAINED_CHANGES, 'rye'));
     expect(await countRows('word_changes')).toBe(MAX_UNMAINTAINED_CHANGES);
     await addOneByOne([documentOf(1_000, 'rye')]);

@@ -5,7 +5,7 @@ import { BYSTANDER } from './bystander.ts';
 /**
  * Reads the stored rows of each table, except those that must be deleted with a user according to the foreign keys.
  * Search indexes are not read, because another check compares them with a rebuild.
- * @param userId the user who is deleted; by default, nobody
+ * @param userId the user who is deleted; empty if no user is
  */
 export function readOtherRows(dataDir: string, userId = ''): Map<string, string[]> {
   return withDatabase(databaseFile(dataDir), (sqlite) => {

@@ -76,7 +76,8 @@ export class PostgresqlMaintenance implements Maintenance {
     const [{ revision, changes } = { revision: 0, changes: 0 }] = rows;
     const isQuiet = this.#checkQuiet(revision);
     if (changes <= MAX_CHANGES && !(isQuiet && changes > 0)) return;
-    // After a conflict, the next round tries again. A retry like that of `transact` would stop all writers.
+    // After a conflict, the next round tries again, or the next quiet check if there are only a few changes. A retry like
+    // that of `transact` would stop all writers.
     await transactOnSnapshot(this.#engine, (trx) => this.#engine.wordIndex.optimize(trx));
   }
 

@@ -9,9 +9,9 @@ import { isTitleWord, type MarkedWord, type Term, wordTerm } from './terms.ts';
 // `word_changes` and merged into the blocks together. Searches read the whole table.
 //
 // A row of `word_changes` overrides the blocks for its key. So a merge does not change what the index contains, and can
-// run while other transactions change the index. A transaction that changes a key while it is being merged waits. Then
-// it fails and runs again, if it updates or deletes the row, or it inserts a new row. The new row is correct, because
-// the blocks contain the words that the merged row added.
+// run while other transactions change the index. A transaction that changes a key during its merge waits for the merge.
+// If it then updates or deletes the row, it fails and runs again. If it inserts a new row, it continues: the row is
+// correct, because the blocks contain the words that the merged row added.
 
 /** If there are more changes, maintenance merges them. A higher number makes searches slower. */
 export const MAX_CHANGES = 16;
@@ -89,7 +89,8 @@ interface ChangeRow {
 
 /**
  * Moves changes into the blocks. Never waits: skips keys that other transactions are changing, and does nothing while
- * another transaction changes blocks.
+ * another transaction changes blocks. Fails with a conflict if blocks or changes were merged after the snapshot of its
+ * transaction.
  */
 export async function mergeChanges(db: Database): Promise<void> {
   if (!(await tryLockBlocks(db))) return;
