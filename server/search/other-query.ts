@@ -12,13 +12,13 @@ const MIN_LENGTH_FOR_TWO_EDITS = 8;
 /** A word is corrected only to words that occur in at least this many times as many spaces. */
 const MIN_FREQUENCY_RATIO = 20;
 
-/** Corrections with a smaller share of the frequency of the best one at the same distance are ignored. */
+/** Corrections with a smaller share of the frequency of the best one are ignored. */
 const MIN_SHARE_OF_BEST = 0.1;
 
 /** Maximum number of corrections per word, if the query has several words. */
 const MAX_CORRECTIONS = 3;
 
-/** Maximum number of trie nodes to visit for one query. 500 nodes take about 0.1 ms. The rarest words come first. */
+/** Maximum number of trie nodes to visit for one query, in about a millisecond. The rarest words come first. */
 const MAX_DICTIONARY_NODES = 30_000;
 
 /** Minimum length of both parts of a split word. */
@@ -132,20 +132,14 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
     const minTotal = documents * MIN_FREQUENCY_RATIO;
     const { found, visited } = similarWords(dictionary.trie, word, maxDistance, minTotal, nodes);
     nodes -= visited;
-    const [best, ...others] = found
-      .filter(({ distance }) => distance > 0)
-      .sort(
-        (a, b) =>
-          a.distance - b.distance ||
-          Number(isAnagram(b.word, word)) - Number(isAnagram(a.word, word)) ||
-          b.total - a.total ||
-          (a.word < b.word ? -1 : 1),
-      );
-    if (!best) continue;
-    const ties = others.filter(
-      ({ distance, total }) =>
-        distance === best.distance && total >= best.total * MIN_SHARE_OF_BEST,
+    const [best, ...others] = found.sort(
+      (a, b) =>
+        Number(isAnagram(b.word, word)) - Number(isAnagram(a.word, word)) ||
+        b.total - a.total ||
+        (a.word < b.word ? -1 : 1),
     );
+    if (!best) continue;
+    const ties = others.filter(({ total }) => total >= best.total * MIN_SHARE_OF_BEST);
     // Several corrections of a word are useful only if the other words of the query decide between them.
     const count = words.length === 1 ? 1 : MAX_CORRECTIONS;
     corrections.set(

@@ -225,7 +225,7 @@ describe('findOtherQuery', () => {
     const typed = words
       .filter((_, i) => i % 5_000 === 0)
       .slice(0, 12)
-      .map((word) => `${word}x`);
+      .map((word) => `${word}ab`);
     const [known = ''] = typed;
     const dictionary = await dictionaryOf({
       ...Object.fromEntries(words.map((word) => [word, 100])),

@@ -1,4 +1,4 @@
-import type { Trie } from './trie.ts';
+import { letterBit, type Trie } from './trie.ts';
 
 export interface SimilarWord {
   word: string;
@@ -15,30 +15,36 @@ const FAR = 99;
 const FIRST_LETTER_COST = 2;
 
 /**
- * Returns the words within an edit distance, in the order of the trie. The distance is the optimal string alignment
- * distance over UTF-16 code units, computed row by row while walking the trie.
+ * Returns the words that are nearest to a word, without the word itself, in the order of the trie. All have the same
+ * distance. It is the optimal string alignment distance over UTF-16 code units, computed row by row while walking the
+ * trie.
  * @param maxDistance at most 2
  * @param minTotal    minimum `total` of a word, which excludes whole subtrees of rare words
  * @param maxNodes    maximum number of nodes to visit, which bounds the time of a call
  * @returns `visited` is the number of nodes visited
  */
 export function similarWords(
-  { unit, end, documents, total }: Trie,
+  { unit, end, documents, total, letters }: Trie,
   word: string,
   maxDistance: number,
   minTotal: number,
   maxNodes: number,
 ): { found: SimilarWord[]; visited: number } {
   const length = word.length;
-  const found: SimilarWord[] = [];
+  let found: SimilarWord[] = [];
+  /** Farther words do not matter. */
+  let limit = maxDistance;
   /**
    * `rows[d][j]`: distance between the first `d` letters of the path and the first `j` letters of the word. Only the band
    * where `d` and `j` differ by at most `maxDistance` is computed, because all other distances are greater.
    */
   const rows = Array.from({ length: length + maxDistance + 2 }, () => new Uint8Array(length + 2));
-  const rowMins = new Uint8Array(rows.length);
   const first = rows[0] as Uint8Array;
   for (let j = 1; j <= length; j += 1) first[j] = j - 1 + FIRST_LETTER_COST;
+  const rowMins = new Uint8Array(rows.length);
+  /** `lowerBounds[d]`: no word that begins with the first `d` letters of the path is nearer. */
+  const lowerBounds = new Uint8Array(rows.length);
+  const lettersAfter = suffixLetters(word, rows.length + maxDistance + 2);
   const path: number[] = [];
   /** For each node of the path, the node after its subtree. */
   const ends: number[] = [];
@@ -49,17 +55,29 @@ export function similarWords(
       ends.pop();
       path.pop();
     }
-    if ((total[node] as number) < minTotal) {
+    const depth = path.length;
+    const letter = unit[node] as number;
+    // A word that begins with another letter costs this edit, unless its first two letters are swapped.
+    const isFirstEdited =
+      depth === 0 && letter !== word.charCodeAt(0) && letter !== word.charCodeAt(1);
+    const lowerBound = isFirstEdited ? FIRST_LETTER_COST : (lowerBounds[depth] as number);
+    // Each letter of the rest of the word that no word below contains costs an edit. The next letters may already belong
+    // to the path, because of insertions, deletions or a swap.
+    const absent = (lettersAfter[depth + maxDistance + 2] as number) & ~(letters[node] as number);
+    if ((total[node] as number) < minTotal || lowerBound + countBits(absent) > limit) {
       node = end[node] as number;
       continue;
     }
-    const depth = path.length;
-    const letter = unit[node] as number;
     const rowMin = computeRow(rows, depth, letter, path.at(-1), word, maxDistance);
     rowMins[depth + 1] = rowMin;
+    // A swap adds 1 to the previous row.
+    const fromRows = Math.min(rowMin, (rowMins[depth] as number) + 1);
+    lowerBounds[depth + 1] = Math.max(lowerBound, fromRows);
     const isInBand = depth + 1 >= length - maxDistance;
     const distance = isInBand ? (rows[depth + 1]?.[length] as number) : FAR;
-    if (distance <= maxDistance && (documents[node] as number) > 0) {
+    if (distance > 0 && distance <= limit && (documents[node] as number) > 0) {
+      if (distance < limit) found = [];
+      limit = distance;
       found.push({
         word: String.fromCharCode(...path, letter),
         distance,
@@ -67,8 +85,7 @@ export function similarWords(
       });
     }
     const isLeaf = end[node] === node + 1;
-    // A transposition adds 1 to the previous row, so that row must be far enough away, too.
-    const isTooFar = rowMin > maxDistance && (rowMins[depth] as number) >= maxDistance;
+    const isTooFar = (lowerBounds[depth + 1] as number) > limit;
     if (isLeaf || isTooFar || depth + 1 > length + maxDistance) {
       node = end[node] as number;
     } else {
@@ -78,6 +95,21 @@ export function similarWords(
     }
   }
   return { found, visited };
+}
+
+/** Returns for each index the letters of the word from there on, as in `Trie.letters`. */
+function suffixLetters(word: string, size: number): Uint32Array {
+  const letters = new Uint32Array(size);
+  for (let i = word.length - 1; i >= 0; i -= 1) {
+    letters[i] = (letters[i + 1] as number) | letterBit(word.charCodeAt(i));
+  }
+  return letters;
+}
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1;
+  return count;
 }
 
 /**

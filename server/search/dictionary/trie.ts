@@ -1,5 +1,5 @@
 /**
- * A trie of words in four typed arrays, which are stored and loaded as bytes without parsing. The index into each array
+ * A trie of words in typed arrays, which are stored and loaded as bytes without parsing. The index into each array
  * is the number of a node. Nodes are in preorder: node 0 is the root, and the first child of a node follows it.
  */
 export interface Trie {
@@ -11,6 +11,8 @@ export interface Trie {
   documents: Uint32Array;
   /** Sum of documents over all words with the prefix that ends at the node, including pruned words. */
   total: Uint32Array;
+  /** The letters below the node, one bit each, see `letterBit`. Not stored, because it follows from the others. */
+  letters: Uint32Array;
 }
 
 export interface TermCount {
@@ -114,12 +116,33 @@ export function trieFromBytes(bytes: Uint8Array): Trie {
   const nodes = bytes.byteLength / BYTES_PER_NODE;
   // Copied, because typed arrays need aligned memory, and a buffer from the database may not be aligned.
   const { buffer } = Uint8Array.from(bytes);
+  const end = new Uint32Array(buffer, 0, nodes);
+  const unit = new Uint16Array(buffer, nodes * 12, nodes);
   return {
-    end: new Uint32Array(buffer, 0, nodes),
+    end,
     documents: new Uint32Array(buffer, nodes * 4, nodes),
     total: new Uint32Array(buffer, nodes * 8, nodes),
-    unit: new Uint16Array(buffer, nodes * 12, nodes),
+    unit,
+    letters: lettersBelow(unit, end),
   };
+}
+
+/** Returns the bit of a letter. Letters whose code units differ by a multiple of 32 share one. */
+export function letterBit(unit: number): number {
+  return 1 << (unit % 32);
+}
+
+function lettersBelow(unit: Uint16Array, end: Uint32Array): Uint32Array {
+  const letters = new Uint32Array(unit.length);
+  // Backwards, so that the letters below the children are known.
+  for (let node = unit.length - 1; node >= 0; node -= 1) {
+    let below = 0;
+    for (let child = node + 1; child < (end[node] as number); child = end[child] as number) {
+      below |= (letters[child] as number) | letterBit(unit[child] as number);
+    }
+    letters[node] = below;
+  }
+  return letters;
 }
 
 const BYTES_PER_NODE = 14;
@@ -160,11 +183,14 @@ class GrowingNodes {
   }
 
   toTrie(): Trie {
+    const unit = this.#unit.slice(0, this.#length);
+    const end = this.#end.slice(0, this.#length);
     return {
-      unit: this.#unit.slice(0, this.#length),
-      end: this.#end.slice(0, this.#length),
+      unit,
+      end,
       documents: this.#documents.slice(0, this.#length),
       total: this.#total.slice(0, this.#length),
+      letters: lettersBelow(unit, end),
     };
   }
 
