@@ -81,26 +81,51 @@ export class KeyList {
     return unread;
   }
 
-  hasRead(key: number): boolean {
-    return this.#sectionOf(key) !== undefined;
+  /**
+   * Returns the index of the first unread key; -1 if all were read.
+   * @param keys in ascending order
+   */
+  firstUnreadIndex(keys: readonly number[]): number {
+    let section: Section | undefined;
+    return keys.findIndex((key) => {
+      if (!section || section.through < key) section = this.#sectionOf(key);
+      return section === undefined;
+    });
   }
 
-  /** @throws Error if the key was not read */
-  has(key: number): boolean {
-    const section = this.#sectionOf(key);
-    if (!section) throw new Error('This part of the list was not read.');
-    return section.keys[firstFrom(section.keys, key)] === key;
+  /**
+   * Returns those of `keys` that the list contains.
+   * @param keys in ascending order
+   * @throws Error if one of them was not read
+   */
+  intersect(keys: readonly number[]): number[] {
+    const found: number[] = [];
+    let section: Section | undefined;
+    let next = 0;
+    for (const key of keys) {
+      if (!section || section.through < key) {
+        section = this.#sectionOf(key);
+        if (!section) throw new Error('This part of the list was not read.');
+        next = 0;
+      }
+      next = firstFrom(section.keys, key, next);
+      if (section.keys[next] === key) found.push(key);
+    }
+    return found;
   }
 
-  /** Returns the keys of a range in ascending order. The whole range must have been read. */
-  keysBetween(from: number, before: number): number[] {
+  /**
+   * Returns the first keys of a range, in ascending order.
+   * @param before end of the range, exclusive. The whole range must have been read.
+   */
+  keysBetween(from: number, before: number, limit: number): number[] {
     const found: number[] = [];
     let next = from;
     for (let at = this.#indexAt(from); at < this.#sections.length; at += 1) {
       const { keys } = this.#sections[at] as Section;
       for (let i = firstFrom(keys, next); i < keys.length; i += 1) {
         const key = keys[i] as number;
-        if (key >= before) return found;
+        if (key >= before || found.length === limit) return found;
         found.push(key);
         next = key + 1;
       }
@@ -129,10 +154,18 @@ export class KeyList {
   }
 }
 
-/** Returns the index of the first key that is at least `wanted`. */
-function firstFrom(keys: readonly number[], wanted: number): number {
-  let low = 0;
-  let high = keys.length;
+/**
+ * Returns the index of the first key that is at least `wanted`. All keys before `start` must be less. Takes longer the
+ * farther the key is from `start`.
+ */
+function firstFrom(keys: readonly number[], wanted: number, start = 0): number {
+  let low = start;
+  let high = start;
+  for (let step = 1; high < keys.length && (keys[high] as number) < wanted; step *= 2) {
+    low = high + 1;
+    high += step;
+  }
+  high = Math.min(high, keys.length);
   while (low < high) {
     const middle = (low + high) >>> 1;
     if ((keys[middle] as number) < wanted) low = middle + 1;

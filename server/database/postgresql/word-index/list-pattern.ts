@@ -18,20 +18,43 @@ export function rarestLists(pattern: ListPattern): KeyList[] {
   return parts[densities.indexOf(Math.min(...densities))] as KeyList[];
 }
 
-/** Returns the keys of a range that are in any of the lists, in ascending order. */
-export function unionOf(lists: readonly KeyList[], from: number, before: number): number[] {
-  const [first, ...others] = lists;
-  if (!first) return [];
-  const keys = first.keysBetween(from, before);
-  if (others.length === 0) return keys;
-  const union = new Set(keys);
-  for (const list of others) for (const key of list.keysBetween(from, before)) union.add(key);
-  return [...union].sort((a, b) => a - b);
+/** Returns the first keys of a range that are in any of the lists, in ascending order. */
+export function unionOf(
+  lists: readonly KeyList[],
+  from: number,
+  before: number,
+  limit: number,
+): readonly number[] {
+  return mergeKeys(lists.map((list) => list.keysBetween(from, before, limit))).slice(0, limit);
 }
 
-/** Returns whether the document with a key matches. All lists must have read the key. */
-export function matches(pattern: ListPattern, key: number): boolean {
-  if (pattern instanceof KeyList) return pattern.has(key);
-  if ('allOf' in pattern) return pattern.allOf.every((part) => matches(part, key));
-  return pattern.anyOf.some((part) => matches(part, key));
+/**
+ * Returns those of `keys` whose documents match. All lists must have read them.
+ * @param keys in ascending order
+ */
+export function selectMatches(pattern: ListPattern, keys: readonly number[]): readonly number[] {
+  if (pattern instanceof KeyList) return pattern.intersect(keys);
+  if ('allOf' in pattern)
+    return pattern.allOf.reduce((kept, part) => selectMatches(part, kept), keys);
+  return mergeKeys(pattern.anyOf.map((part) => selectMatches(part, keys)));
+}
+
+/** Returns the keys that are in any of the lists. Each list is in ascending order, and so is the result. */
+export function mergeKeys(lists: readonly (readonly number[])[]): readonly number[] {
+  const [first = [], ...others] = lists;
+  if (others.length === 0) return first;
+  const middle = lists.length >>> 1;
+  return mergeTwo(mergeKeys(lists.slice(0, middle)), mergeKeys(lists.slice(middle)));
+}
+
+function mergeTwo(a: readonly number[], b: readonly number[]): number[] {
+  const merged: number[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    const [left, right] = [a[i] ?? Infinity, b[j] ?? Infinity];
+    merged.push(Math.min(left, right));
+    if (left <= right) i += 1;
+    if (right <= left) j += 1;
+  }
+  return merged;
 }

@@ -21,7 +21,7 @@ import { AFTER_ALL_TERMS, FIRST_WORD, type MarkedWord, type Term } from './terms
 export interface KeyBlock {
   /** The block has the keys of the term up to this one. Infinity in the last block with the term. */
   upper: number;
-  keys: number[];
+  keys: readonly number[];
 }
 
 /** The next keys of a posting list. */
@@ -187,7 +187,9 @@ export async function readBlocksOfKeys(
   terms: readonly Term[],
   keys: readonly number[],
 ): Promise<KeyBlock[][]> {
-  const rows = await readRows<BlockRow>(db, BLOCKS_OF_KEYS_SQL, [toBytes(terms), keys]);
+  // As text, because the driver would escape each key.
+  const array = `{${keys.join()}}`;
+  const rows = await readRows<BlockRow>(db, BLOCKS_OF_KEYS_SQL, [toBytes(terms), array]);
   return keyBlocks(
     terms.map((term) => ({ term })),
     rows,

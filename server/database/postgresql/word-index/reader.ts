@@ -8,7 +8,14 @@ import type {
   WordScope,
 } from '../../word-index.ts';
 import { KeyList } from './key-list.ts';
-import { type ListPattern, listsOf, matches, rarestLists, unionOf } from './list-pattern.ts';
+import {
+  type ListPattern,
+  listsOf,
+  mergeKeys,
+  rarestLists,
+  selectMatches,
+  unionOf,
+} from './list-pattern.ts';
 import { unpackKeys } from './packed-keys.ts';
 import {
   type ListRequest,
@@ -25,7 +32,10 @@ const FIRST_BLOCKS = 2;
 /** Each further statement reads eight times as many blocks of each list as the previous one, up to this number. */
 const MAX_BLOCKS = 128;
 
-/** Maximum number of candidates in the first step. Each further step has four times as many, up to MAX_CANDIDATES. */
+/**
+ * Maximum number of candidates in the first step. A further step has as many as the rest of the results probably needs,
+ * or four times as many if none has matched yet. It has at least this number, and at most MAX_CANDIDATES.
+ */
 const FIRST_CANDIDATES = 256;
 const MAX_CANDIDATES = 4_096;
 
@@ -72,6 +82,7 @@ export class PostgresqlWordReader implements WordReader {
     let next = after + 1;
     let blockCount = FIRST_BLOCKS;
     let maxCandidates = FIRST_CANDIDATES;
+    let examined = 0;
     while (next <= last) {
       const sources = rarestLists(pattern);
       const unread = Math.min(...sources.map((list) => list.firstUnread(next)));
@@ -82,17 +93,23 @@ export class PostgresqlWordReader implements WordReader {
         continue;
       }
       const before = Math.min(unread, last + 1);
-      const candidates = unionOf(sources, next, before).slice(0, maxCandidates);
+      const candidates = unionOf(sources, next, before, maxCandidates);
       await readContaining(this.#db, lists, candidates);
-      for (const key of candidates) {
-        if (this.#changes.has(key)) continue;
-        if (!matches(pattern, key) || except.some((each) => matches(each, key))) continue;
+      const matches = selectMatches(pattern, candidates);
+      const excluded = new Set(except.flatMap((each) => selectMatches(each, matches)));
+      for (const key of matches) {
+        if (excluded.has(key) || this.#changes.has(key)) continue;
         found.push(key);
         if (found.length === limit) return found;
       }
       next = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
       if (next === Infinity) return found;
-      maxCandidates = Math.min(4 * maxCandidates, MAX_CANDIDATES);
+      examined += candidates.length;
+      const needed =
+        found.length === 0
+          ? 4 * maxCandidates
+          : Math.ceil((1.25 * (limit - found.length) * examined) / found.length);
+      maxCandidates = Math.min(Math.max(needed, FIRST_CANDIDATES), MAX_CANDIDATES);
     }
     return found;
   }
@@ -148,7 +165,7 @@ export class PostgresqlWordReader implements WordReader {
 
   /** Adds a prefix as the union of its words. Only words with unread blocks get a list each. */
   #addPrefix(prefix: Term, blocks: readonly PrefixBlock[]): void {
-    const keys: number[] = [];
+    const keysOfWords: number[][] = [];
     const lists: KeyList[] = [];
     for (const [i, { upperTerm, upperKey, postings, isAfterGap }] of blocks.entries()) {
       const previous = blocks[i - 1];
@@ -160,7 +177,7 @@ export class PostgresqlWordReader implements WordReader {
         // The end of the word whose blocks were skipped.
         else if (isAfterGap && term === previous?.upperTerm) {
           this.#list(term).addLastBlock(unpackKeys(packed));
-        } else keys.push(...unpackKeys(packed));
+        } else keysOfWords.push(unpackKeys(packed));
       }
       // The block may lack the word, because some of its documents were removed.
       if (hasUnreadBlocks && upperTerm.startsWith(prefix)) {
@@ -170,8 +187,7 @@ export class PostgresqlWordReader implements WordReader {
       }
     }
     const union = new KeyList(prefix);
-    const sorted = [...new Set(keys)].sort((a, b) => a - b);
-    union.addNextBlocks(0, [{ upper: Infinity, keys: sorted }], 1);
+    union.addNextBlocks(0, [{ upper: Infinity, keys: mergeKeys(keysOfWords) }], 1);
     this.#prefixes.set(prefix, lists.length === 0 ? union : { anyOf: [union, ...lists] });
   }
 }
@@ -203,18 +219,20 @@ async function readNext(
   }
 }
 
-/** Reads the blocks that can contain one of the keys and were not read yet. */
+/** Reads the blocks that can contain one of the keys, from each list's first unread key on. */
 async function readContaining(
   db: Database,
   lists: readonly KeyList[],
   keys: readonly number[],
 ): Promise<void> {
-  const missing = lists.filter((list) => keys.some((key) => !list.hasRead(key)));
+  const missing = lists
+    .map((list) => ({ list, firstUnread: list.firstUnreadIndex(keys) }))
+    .filter(({ firstUnread }) => firstUnread >= 0);
   if (missing.length === 0) return;
-  const unreadKeys = keys.filter((key) => missing.some((list) => !list.hasRead(key)));
-  const terms = missing.map(({ term }) => term);
-  for (const [i, blocks] of (await readBlocksOfKeys(db, terms, unreadKeys)).entries()) {
-    missing[i]?.addBlocksOf(unreadKeys, blocks);
+  const unread = keys.slice(Math.min(...missing.map(({ firstUnread }) => firstUnread)));
+  const terms = missing.map(({ list }) => list.term);
+  for (const [i, blocks] of (await readBlocksOfKeys(db, terms, unread)).entries()) {
+    missing[i]?.list.addBlocksOf(unread, blocks);
   }
 }
 
