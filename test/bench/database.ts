@@ -34,17 +34,17 @@ export async function buildDatabase(spaces: number): Promise<string> {
   return dataDir;
 }
 
-const filesInMemory = new Set<string>();
+/** The handles that keep files in memory. */
+const handles = new Map<string, Sqlite.Database>();
 
 /**
  * Keeps a database file in memory while this process runs, because the benchmark does not measure disks. Some virtual
  * machines reclaim memory after a few idle seconds.
  */
 export function keepInMemory(file: string): void {
-  if (filesInMemory.has(file)) return;
-  filesInMemory.add(file);
+  if (handles.has(file)) return;
   const handle = new Sqlite(file, { readonly: true });
-  process.once('exit', () => handle.close());
+  handles.set(file, handle);
   // dbstat reads each page once. Mapped pages stay in memory.
   handle.pragma(`mmap_size = ${2 ** 31}`);
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
