@@ -46,8 +46,7 @@ export class TemporaryAccounts {
     this.#accounts.push(body);
     const session = await dataOf(api.register({ client: this.#client(), body })).catch((error) => {
       if (error instanceof MissingOperation) this.#canRegister = false;
-      const { status = 500 } = error as UnexpectedResponse;
-      if (error instanceof MissingOperation || (status >= 400 && status < 500)) this.#forget(body);
+      if (isRejected(error)) this.#forget(body);
       throw error;
     });
     return Object.assign(body, { userId: session.user_id, token: session.access_token });
@@ -92,6 +91,14 @@ export class TemporaryAccounts {
     const { response } = await api.deleteAccount({ client: this.#client(token) });
     return response?.status;
   }
+}
+
+/** Whether the error of a registration shows that the server has created no account. */
+function isRejected(error: unknown): boolean {
+  if (error instanceof MissingOperation) return true;
+  // Without a response, there is no status, and the account may exist.
+  const { status } = error as UnexpectedResponse;
+  return status !== undefined && status >= 400 && status < 500;
 }
 
 function createRegistration(): Registration {
