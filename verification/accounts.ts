@@ -76,14 +76,16 @@ export class TemporaryAccounts {
   }
 
   async #delete({ email, password, token }: Registration & { token?: string }): Promise<boolean> {
-    let status = token && (await this.#deleteWith(token));
-    if (status !== 200) {
-      // The session has ended, or the response to the registration is unknown.
-      const body = { email, password };
-      const { data, response } = await api.login({ client: this.#client(), body });
-      status = data ? await this.#deleteWith(data.access_token) : response?.status;
-    }
-    // 401: the account was never registered, or a request under test deleted it.
+    if (token && (await this.#deleteWith(token)) === 200) return true;
+    // The session has ended, the deletion has failed, or the response to the registration is unknown.
+    const body = { email, password };
+    const { data, response } = await api.login({ client: this.#client(), body });
+    // 401: the account was never registered, or a request under test deleted it or changed its password.
+    if (!data && response?.status !== 401) return false;
+    const lastToken = data?.access_token ?? token;
+    if (lastToken === undefined) return true;
+    const status = await this.#deleteWith(lastToken);
+    // 401: the account has been deleted.
     return status === 200 || status === 401;
   }
 
