@@ -23,6 +23,6 @@ test('an account remains if its deletion fails, and a request under test has cha
 });
 
 test('an account does not remain if the response to its deletion has the wrong status', async () => {
-  const { remaining } = await deleteWith({ deletions: [204, 401], login: 401 });
+  const { remaining } = await deleteWith({ deletions: [202, 401], login: 401 });
   expect(remaining).toEqual([]);
 });
