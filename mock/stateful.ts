@@ -17,6 +17,9 @@ export interface Application extends AsyncDisposable {
   reset(): Promise<void>;
 }
 
+/** Retries, because threads of this process can still create files during the deletion. */
+const REMOVAL_OPTIONS = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
+
 /** Maximum time for pending requests to finish after a reset. */
 const MAX_PENDING_MS = 5_000;
 
@@ -25,7 +28,7 @@ type Instance = Omit<Application, 'reset'>;
 /** @param publicUrl the URL at which clients reach the server */
 export async function openApplication(publicUrl: string): Promise<Application> {
   const folder = mkdtempSync(join(tmpdir(), 'space-service-mock-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  process.on('exit', () => rmSync(folder, REMOVAL_OPTIONS));
   const sample = join(folder, 'sample');
   await importSample({ dataDir: sample });
   let current = await openInstance();

@@ -46,8 +46,7 @@ export class TemporaryAccounts {
     this.#accounts.push(body);
     const session = await dataOf(api.register({ client: this.#client(), body })).catch((error) => {
       if (error instanceof MissingOperation) this.#canRegister = false;
-      const { status = 500 } = error as UnexpectedResponse;
-      if (error instanceof MissingOperation || (status >= 400 && status < 500)) this.#forget(body);
+      if (isRejected(error)) this.#forget(body);
       throw error;
     });
     return Object.assign(body, { userId: session.user_id, token: session.access_token });
@@ -77,14 +76,16 @@ export class TemporaryAccounts {
   }
 
   async #delete({ email, password, token }: Registration & { token?: string }): Promise<boolean> {
-    let status = token && (await this.#deleteWith(token));
-    if (status !== 200) {
-      // The session has ended, or the response to the registration is unknown.
-      const body = { email, password };
-      const { data, response } = await api.login({ client: this.#client(), body });
-      status = data ? await this.#deleteWith(data.access_token) : response?.status;
-    }
-    // 401: the account was never registered, or a request under test deleted it.
+    if (token && (await this.#deleteWith(token)) === 200) return true;
+    // The session has ended, the deletion has failed, or the response to the registration is unknown.
+    const body = { email, password };
+    const { data, response } = await api.login({ client: this.#client(), body });
+    // 401: the account was never registered, or a request under test deleted it or changed its password.
+    if (!data && response?.status !== 401) return false;
+    const lastToken = data?.access_token ?? token;
+    if (lastToken === undefined) return true;
+    const status = await this.#deleteWith(lastToken);
+    // 401: the account has been deleted.
     return status === 200 || status === 401;
   }
 
@@ -92,6 +93,14 @@ export class TemporaryAccounts {
     const { response } = await api.deleteAccount({ client: this.#client(token) });
     return response?.status;
   }
+}
+
+/** Whether the error of a registration shows that the server has created no account. */
+function isRejected(error: unknown): boolean {
+  if (error instanceof MissingOperation) return true;
+  // Without a response, there is no status, and the account may exist.
+  const { status } = error as UnexpectedResponse;
+  return status !== undefined && status >= 400 && status < 500;
 }
 
 function createRegistration(): Registration {

@@ -80,12 +80,13 @@ export async function runDredd(
       prepare: async (next: Transaction, done: () => void) => {
         transaction = next;
         preparationError = undefined;
-        if (interruption?.aborted) next.skip = true;
-        else
+        if (!interruption?.aborted) {
           await prepare(next).catch((error) => {
             preparationError = error;
             next.fail = String(error);
           });
+        }
+        // Also if the interruption happened during the preparation.
         if (interruption?.aborted) next.skip = true;
         done();
       },

@@ -2,8 +2,8 @@ import { operations } from './contract.ts';
 import type { Result } from './dredd.ts';
 
 /**
- * Returns whether a server responds like this to an operation that it does not implement: with 405, 501, or a 404 that
- * does not name a missing resource such as `space_not_found`.
+ * Returns whether a response shows that the server does not implement the operation: 405, 501, or a 404 without the
+ * code of a missing resource, such as `space_not_found`.
  */
 export function isNotImplemented(status: number, body: string): boolean {
   if (status !== 404) return status === 405 || status === 501;

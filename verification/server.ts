@@ -32,14 +32,18 @@ export async function prepareServer(
     cleanup.defer(() => world.close());
     return { world, specialWorlds: {} };
   } catch (error) {
-    const [cause, remainder] =
-      error instanceof SuppressedError ? [error.suppressed, error.error] : [error];
-    const reason = interruption?.aborted
-      ? interruption.reason
-      : new NotVerifiedError(`Could not create the test data: ${explain(cause)}`);
-    // The data could not be deleted.
-    throw remainder === undefined ? reason : new SuppressedError(remainder, reason);
+    throw reasonOf(error, interruption);
   }
+}
+
+/** Returns the error to throw after the creation of the test data has failed with `error`. */
+function reasonOf(error: unknown, interruption: AbortSignal | undefined): unknown {
+  // The data could not be deleted, either.
+  if (error instanceof SuppressedError) {
+    return new SuppressedError(error.error, reasonOf(error.suppressed, interruption));
+  }
+  if (interruption?.aborted) return interruption.reason;
+  return new NotVerifiedError(`Could not create the test data: ${explain(error)}`);
 }
 
 async function requireApi(url: string): Promise<void> {

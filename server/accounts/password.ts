@@ -31,9 +31,12 @@ export function checkNewPassword(
     new DomainError(code, detail, [{ pointer, message }]);
 
   const normalized = normalizePassword(password);
-  const isInBounds = normalized !== undefined && countCodePoints(normalized) >= MIN_CODE_POINTS;
-  // A password from a command can contain NUL, but no request to sign in can.
-  if (!isInBounds || !isStorable(password)) {
+  const isValid =
+    normalized !== undefined &&
+    countCodePoints(normalized) >= MIN_CODE_POINTS &&
+    // A password from a command can contain NUL, but no request to sign in can.
+    isStorable(password);
+  if (!isValid) {
     throw passwordError(
       'password_invalid',
       `A password has ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters of any kind except NUL, in well-formed Unicode.`,

@@ -1,10 +1,13 @@
 import { type CommandName, command } from './commands.ts';
 import { helpOf, usageOf } from './help.ts';
 
-/** An id that the import derives has 22 random characters, so it practically never looks like this. */
+/**
+ * Flags of commands with ids, which can begin with hyphens. An id that the import derives has 22 random characters, so
+ * it practically never looks like this.
+ */
 const FLAG = /^--[a-z-]+(=.*)?$/s;
 
-/** Also mistyped flags, such as `-f`. A single hyphen stands for standard input. */
+/** Flags of all other commands, including mistyped ones such as `-f`. A single hyphen stands for standard input. */
 const POSSIBLE_FLAG = /^-./s;
 
 interface Arguments {

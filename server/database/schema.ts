@@ -85,7 +85,10 @@ export interface Participations {
   user_pk: number;
   joined_at: string;
   left_at: string | null;
-  /** Set if the space's creator removed the user, who then cannot join again. `left_at` is then set, too, or earlier. */
+  /**
+   * Set if the space's creator removed the user, who then cannot join again. `left_at` is then the same time or an
+   * earlier one.
+   */
   removed_at: string | null;
 }
 

@@ -68,8 +68,8 @@ export interface WordIndex {
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the index in one step, for fast searches after many additions. On SQLite, maintenance otherwise merges it in
-   * small steps. On PostgreSQL, this merges only recent changes, and maintenance calls it, too, while other transactions
-   * change the index.
+   * small steps. On PostgreSQL, this merges only recent changes. Maintenance calls it, too, and other transactions can
+   * change the index meanwhile.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

@@ -26,7 +26,8 @@ export function limitPipelining(app: FastifyInstance): void {
     pipeline.answered = new Promise((resolve) => {
       reply.raw.once('close', () => {
         pipeline.unanswered -= 1;
-        resolve();
+        // If the connection is closed first, the response is closed without being finished.
+        if (reply.raw.writableFinished) resolve();
       });
     });
     if (pipeline.unanswered > MAX_PIPELINED_REQUESTS) {

@@ -13,8 +13,8 @@ import { PROBLEM_STATUSES } from './problems.ts';
 /**
  * Runs `work` if the rate limit allows it, and sets the RateLimit headers of the reply.
  *
- * Work that fails with 400, 429 or 503 does not count: it was rejected as invalid, by another limit or because of
- * overload.
+ * Work that is rejected with 400, 429 or 503 does not count: it was invalid, beyond another limit, or the server is
+ * overloaded. Work that fails because the database or the avatar storage is unavailable counts.
  * @param limit null for no limit
  * @param key   identifies the limited client, account or session
  * @throws RateExceededError

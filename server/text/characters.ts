@@ -1,3 +1,5 @@
+import { DomainError } from '../errors.ts';
+
 // Rules for the characters of text fields.
 
 /** Returns whether the database and JSON keep a text unchanged: well-formed Unicode without NUL. */
@@ -15,10 +17,26 @@ export const CONTROLS = /\p{Cc}/v;
 
 export const CONTROLS_EXCEPT_LINE_FEED = /[\p{Cc}--\n]/v;
 
-export const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
-
 /** Control characters, which include line breaks, and Unicode's line and paragraph separators. */
 export const CONTROLS_AND_LINE_SEPARATORS = /[\p{Cc}\u2028\u2029]/v;
+
+const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
+
+/**
+ * Rejects a blank text, and control characters other than line breaks and tabs.
+ * @param subject names the text at the beginning of the error message
+ * @param pointer JSON pointer to the text in the request
+ * @throws DomainError `invalid_request`
+ */
+export function assertMultilineText(text: string, subject: string, pointer: string): void {
+  if (isBlank(text) || CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS.test(text)) {
+    throw new DomainError(
+      'invalid_request',
+      `${subject} must not be blank. The only control characters accepted are line breaks and tabs.`,
+      [{ pointer, message: 'is blank or has control characters' }],
+    );
+  }
+}
 
 export function countCodePoints(text: string): number {
   return Array.from(text).length;

@@ -56,6 +56,19 @@ describe('Maintenance', () => {
     await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
     expect(await countSegments(engine)).toBeLessThanOrEqual(4);
   });
+
+  test('performs more pending purges than a statement has parameters', async () => {
+    {
+      await using idle = await openDatabase({ dataDir }, { runsMaintenance: false });
+      await sql`
+        INSERT INTO pending_purges (requested_at)
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 40000)
+        SELECT 'now' FROM numbers`.execute(idle.db);
+    }
+    await using engine = await openDatabase({ dataDir });
+    const pending = engine.db.selectFrom('pending_purges').select('id');
+    await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
+  });
 });
 
 describe('runTask', () => {

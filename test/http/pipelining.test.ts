@@ -26,3 +26,27 @@ test('Processes the requests of a connection one after the other', async () => {
   expect(maxProcessing).toBe(1);
   await app.close();
 });
+
+test('Does not process the waiting requests of a connection that has closed', async () => {
+  const app = Fastify({ forceCloseConnections: true });
+  limitPipelining(app);
+  const begun: string[] = [];
+  app.get('/:number', async ({ params }) => {
+    const { number } = params as { number: string };
+    begun.push(number);
+    await sleep(20);
+    return number;
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  {
+    using connection = await openRaw(url);
+    const numbers = ['1', '2', '3'];
+    await connection.write(
+      numbers.map((number) => `GET /${number} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''),
+    );
+    await expect.poll(() => begun).toEqual(['1']);
+  }
+  await sleep(200);
+  expect(begun).toEqual(['1']);
+  await app.close();
+});

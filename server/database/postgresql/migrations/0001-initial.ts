@@ -189,6 +189,7 @@ const statements = [
   )`,
   'ALTER TABLE dictionary ALTER COLUMN trie SET STORAGE EXTERNAL',
 
+  // An empty trie: the subtree of its root ends at node 1.
   "INSERT INTO dictionary VALUES (0, 0, 0, 1, '\\x0100000000000000000000000000')",
 
   'CREATE TABLE search_index (version bigint NOT NULL)',

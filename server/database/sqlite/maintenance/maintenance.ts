@@ -39,10 +39,16 @@ export class SqliteMaintenance implements Maintenance {
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
-    const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
-    const isPurgePostponed = requests.length > 0 && (!hasErasedAll || this.#purger.isPausing);
-    if (requests.length > 0 && !isPurgePostponed) {
-      await this.#purger.purge(requests.map(({ id }) => id));
+    const lastRequest = await this.#db
+      .selectFrom('pending_purges')
+      .select('id')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    const isPurgePostponed =
+      lastRequest !== undefined && (!hasErasedAll || this.#purger.isPausing);
+    if (lastRequest && !isPurgePostponed) {
+      await this.#purger.purge(lastRequest.id);
     } else {
       await mergeWordIndex(this.#db, this.#stopping);
     }
