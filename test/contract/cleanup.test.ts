@@ -127,6 +127,7 @@ test('A second Ctrl+C ends the contract check, and leaves its accounts', async (
   });
   check = contractCheck(proxy.url);
   await expect.poll(() => check?.output(), { timeout: 30_000 }).toContain('Interrupted.');
+  // Signals within a second count as one.
   await sleep(1_500);
   check.child.kill('SIGINT');
   expect(await check.exited).toBe('SIGINT');
