@@ -4,7 +4,7 @@ import { head, openRaw } from '../support/raw.ts';
 
 test('A stopping server responds to pending requests, and closes connections with unfinished ones', async () => {
   await using stopping = await startApp({}, { limits: { closeTimeoutMs: 1_500 } });
-  const { token } = await stopping.register();
+  const { token, email, password } = await stopping.register();
   const halves = [
     'GET /readyz HTTP/1.1\r\nHost: a\r\n',
     head('PUT', '/api/profile/bio', {
@@ -28,7 +28,7 @@ test('A stopping server responds to pending requests, and closes connections wit
   const login = stopping.fetch('/api/auth/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email: 'user1@example.com', password: 'correct horse battery' }),
+    body: JSON.stringify({ email, password }),
   });
   await arrived;
 

@@ -21,6 +21,7 @@ const INPUT_FILES = [
   'server/text/words',
   'test/bench/random.ts',
   'test/bench/vocabulary.ts',
+  'server/sample/random.ts',
   'server/search',
   'server/database/sqlite/migrations',
 ];

@@ -1,15 +1,11 @@
+import { randomNumbers } from '../../server/sample/random.ts';
+
 /** A random number from 0 up to but not including 1. */
 export type Random = () => number;
 
-/** Mulberry32 (Tommy Ettinger, 2017). */
+/** Returns a generator of random numbers. The seed is hashed, because the data uses consecutive seeds. */
 export function seededRandom(seed: number): Random {
-  let state = hash(seed);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  return randomNumbers(hash(seed));
 }
 
 /** Mixes one or two integers into 32 bits. */

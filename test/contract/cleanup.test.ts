@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { InterruptedError } from '../../verification/server.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
 import { createSpace } from '../support/spaces.ts';
 import { type ProxiedExchange, startProxy } from './proxy.ts';
+import { startServers } from './servers.ts';
 
 let app: TestApp;
 beforeEach(async () => {
@@ -127,11 +129,18 @@ test('A second Ctrl+C ends the contract check, and leaves its accounts', async (
   });
   check = contractCheck(proxy.url);
   await expect.poll(() => check?.output(), { timeout: 30_000 }).toContain('Interrupted.');
+  // Signals within a second count as one.
   await sleep(1_500);
   check.child.kill('SIGINT');
   expect(await check.exited).toBe('SIGINT');
   expect(await readUsernames()).not.toEqual([]);
 }, 60_000);
+
+test('Without a URL, the contract check starts no further servers after an interruption', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const interruption = AbortSignal.abort(new InterruptedError());
+  await expect(startServers(cleanup, interruption)).rejects.toBeInstanceOf(InterruptedError);
+});
 
 test('The contract check lists the accounts that remain if the server stops while they are created', async () => {
   let stopped: Promise<void> | undefined;

@@ -11,10 +11,18 @@ const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3' };
 /** Quotas that the data of `openWorld` does not use up, but that a few more requests do. */
 const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_HOUR: '10' };
 
-/** Starts servers with temporary data. Disposing of `cleanup` stops them. */
-export async function startServers(cleanup: AsyncDisposableStack): Promise<Servers> {
-  const start = async (...options: Parameters<typeof startApp>) =>
-    cleanup.use(await startApp(...options)).url;
+/**
+ * Starts servers with temporary data. Disposing of `cleanup` stops them.
+ * @param interruption prevents the start of further servers; the returned promise then rejects with the reason
+ */
+export async function startServers(
+  cleanup: AsyncDisposableStack,
+  interruption?: AbortSignal,
+): Promise<Servers> {
+  const start = async (...options: Parameters<typeof startApp>) => {
+    interruption?.throwIfAborted();
+    return cleanup.use(await startApp(...options)).url;
+  };
   const startFailing = (code: string) => {
     const error = databaseError('The database fails.', code);
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });

@@ -86,7 +86,10 @@ export async function startServer(
   };
   const deadline = performance.now() + READY_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    if (!started.isRunning()) throw new Error(`The server exited:\n${server.output()}`);
+    if (!started.isRunning()) {
+      await server[Symbol.asyncDispose]();
+      throw new Error(`The server exited:\n${server.output()}`);
+    }
     const response = await fetch(`${server.url}/readyz`).catch(() => undefined);
     if (response?.ok) return server;
     await sleep(POLL_INTERVAL_MS);

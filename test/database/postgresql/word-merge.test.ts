@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { DatabaseTransaction, Engine } from '../../../server/database/engine.ts';
 import { PostgresqlMaintenance } from '../../../server/database/postgresql/maintenance/maintenance.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
+import { MAX_UNMAINTAINED_CHANGES } from '../../../server/database/postgresql/word-index/changes.ts';
 import {
   transact,
   transactOnIndex,
@@ -16,9 +17,6 @@ import { type Random, randomNumbers } from '../../support/random.ts';
 
 /** More documents than one transaction adds to `word_changes`. */
 const MANY = 20;
-
-/** The number of changes up to which writers leave them to maintenance. */
-const MAX_UNMAINTAINED_CHANGES = 64;
 
 let server: PostgresqlServer;
 let databases = 0;

@@ -20,7 +20,7 @@ export const MAX_CHANGES = 16;
  * If there are more changes, the transaction that adds them merges them, because maintenance is late or does not run.
  * Other changes of the index wait meanwhile. With 128 changes, a search of the index took 1.7 times as long as with 64.
  */
-const MAX_UNMAINTAINED_CHANGES = 64;
+export const MAX_UNMAINTAINED_CHANGES = 64;
 
 export async function addDocuments(
   db: Database,
