@@ -197,6 +197,25 @@ describe('a backup', () => {
   });
 });
 
+describe('compact', () => {
+  test('removes the words of removed spaces from the word index and the dictionary', async () => {
+    const DATA_DIR = join(folder, 'words');
+    const words = { title: 'Titlecanary', description: 'About a describedcanary' };
+    const removed = { type: 'space', space_id: 'removed', creator_id: 'ada', ...words };
+    const input = toNdjson([...records, removed]);
+    expect(await run('commands/import', ['-'], { DATA_DIR }, input)).toMatchObject({ code: 0 });
+    expect(await run('commands/remove-space', ['removed'], { DATA_DIR })).toMatchObject({
+      code: 0,
+    });
+    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    const content = await readFile(join(DATA_DIR, 'space-service.sqlite'));
+    // The dictionary contains its words in UTF-16.
+    for (const encoding of ['latin1', 'utf16le'] as const) {
+      expect(content.includes('canary', 0, encoding)).toBe(false);
+    }
+  });
+});
+
 describe('verify-account and set-password', () => {
   test('verify an account and set its password', async () => {
     expect(await run('commands/verify-account', ['ADA@example.com'])).toMatchObject({
