@@ -56,6 +56,15 @@ describe('Maintenance', () => {
     await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
     expect(await countSegments(engine)).toBeLessThanOrEqual(4);
   });
+
+  test('performs a purge for more requests than a statement can have parameters', async () => {
+    await using engine = await openDatabase({ dataDir });
+    await sql`
+      WITH RECURSIVE ids AS (SELECT 1 AS id UNION ALL SELECT id + 1 FROM ids WHERE id < 40000)
+      INSERT INTO pending_purges (requested_at) SELECT 'now' FROM ids`.execute(engine.db);
+    const pending = engine.db.selectFrom('pending_purges').select('id').limit(1);
+    await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
+  });
 });
 
 describe('runTask', () => {

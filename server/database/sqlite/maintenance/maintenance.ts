@@ -39,10 +39,13 @@ export class SqliteMaintenance implements Maintenance {
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
-    const requests = await this.#db.selectFrom('pending_purges').select('id').execute();
-    const isPurgePostponed = requests.length > 0 && (!hasErasedAll || this.#purger.isPausing);
-    if (requests.length > 0 && !isPurgePostponed) {
-      await this.#purger.purge(requests.map(({ id }) => id));
+    const { lastRequest } = await this.#db
+      .selectFrom('pending_purges')
+      .select(({ fn }) => fn.max('id').as('lastRequest'))
+      .executeTakeFirstOrThrow();
+    const isPurgePostponed = lastRequest !== null && (!hasErasedAll || this.#purger.isPausing);
+    if (lastRequest !== null && !isPurgePostponed) {
+      await this.#purger.purge(lastRequest);
     } else {
       await mergeWordIndex(this.#db, this.#stopping);
     }

@@ -42,7 +42,8 @@ export class Purger {
     return performance.now() < this.#pausesUntil;
   }
 
-  async purge(requestIds: number[]): Promise<void> {
+  /** @param lastRequest the id of the last request in `pending_purges`. Later ones have greater ids and remain. */
+  async purge(lastRequest: number): Promise<void> {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
     const startedAt = performance.now();
@@ -55,7 +56,7 @@ export class Purger {
     // After the steps above, because they also delete rows and can leave copies of them in unused space.
     await runScrubProcess(this.#file, this.#stopping);
     if (this.#stopping.aborted) return;
-    await this.#db.deleteFrom('pending_purges').where('id', 'in', requestIds).execute();
+    await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequest).execute();
     const endedAt = performance.now();
     this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
   }
