@@ -79,7 +79,12 @@ export class OperatorError extends Error {}
 /** An OperatorError that can disappear by itself, such as a database that cannot be reached. */
 export class TemporaryError extends OperatorError {}
 
-/** Masks the user name and the password of a URL, for messages to the operator. */
+/** Masks the user name and the password of a URL, for messages to the operator. The URL can be invalid. */
 export function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//***@');
+  return (
+    url
+      // Up to the last `@`, because a password can contain unencoded characters.
+      .replace(/\/\/.*@/s, '//***@')
+      .replace(/([?&]password=)[^&]*/g, '$1***')
+  );
 }

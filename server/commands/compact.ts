@@ -1,20 +1,31 @@
 import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
-import { compactDatabase, openExistingDatabase } from '../database/open.ts';
+import { compactDatabase, explainDatabaseError, openExistingDatabase } from '../database/open.ts';
+import { transactOnSnapshot } from '../database/transaction.ts';
 import { runProgram } from '../process/program.ts';
+import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 
 readArguments('compact');
 
 await runProgram(async () => {
   const config = configFromEnvironment();
-  await eraseRemainingRows(config);
-  await compactDatabase(config);
+  try {
+    await removeDeletedContent(config);
+    await compactDatabase(config);
+  } catch (error) {
+    throw await explainDatabaseError(config, error);
+  }
   console.error('The database has been compacted. Its files contain no deleted data.');
 });
 
-/** Deletes the remaining rows of deleted spaces and accounts, which the compacted file would otherwise contain. */
-async function eraseRemainingRows(config: Config): Promise<void> {
+/**
+ * Deletes what the compacted file would otherwise contain: the remaining rows of deleted spaces and accounts, and the
+ * words of deleted and edited spaces.
+ */
+async function removeDeletedContent(config: Config): Promise<void> {
   await using engine = await openExistingDatabase(config);
   while (!(await eraseDeletedRows(engine)));
+  await transactOnSnapshot(engine, (trx) => engine.wordIndex.optimize(trx));
+  await refreshDictionary(engine);
 }

@@ -67,9 +67,9 @@ export interface WordIndex {
   /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
-   * Merges the index in one step, for fast searches after many additions. On SQLite, maintenance otherwise merges it in
-   * small steps. On PostgreSQL, this merges only recent changes. Maintenance calls it, too, and other transactions can
-   * change the index meanwhile.
+   * Merges the index in one step, for fast searches after many additions. On SQLite, this also deletes the words of
+   * removed documents, and maintenance otherwise merges the index in small steps. On PostgreSQL, this merges only recent
+   * changes. Maintenance calls it, too, and other transactions can change the index meanwhile.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

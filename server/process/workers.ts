@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
 import { openAvatars, openMaintainedDatabase } from '../context.ts';
@@ -17,6 +18,9 @@ const RESTART_DELAY_MS = 1_000;
 
 /** Extra time to stop, after the drain period and the close timeout, before a worker is killed. */
 const STOP_MARGIN_MS = 1_500;
+
+/** How much later than its workers the supervisor may receive a signal of the terminal. */
+const SIGNAL_MARGIN_MS = 100;
 
 /** The message of a worker that has started to serve. */
 const READY = 'ready';
@@ -62,7 +66,8 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   const startWorker = () => {
     const startedAt = performance.now();
     const worker = cluster.fork({ PORT: port });
-    worker.once('exit', (code, signal) => {
+    worker.once('exit', async (code, signal) => {
+      if (isStopSignal(signal)) await sleep(SIGNAL_MARGIN_MS);
       if (isStopping) return;
       const exit = { worker: worker.process.pid, code, signal };
       if (!hasServed) {
@@ -112,6 +117,10 @@ async function stopWorker(
   worker.process.kill('SIGTERM');
   const [code, exitSignal] = await once(worker, 'exit');
   clearTimeout(timer);
-  // The signal ends a worker that has not started to serve.
-  return code === 0 || exitSignal === 'SIGTERM' ? 0 : 1;
+  return code === 0 || isStopSignal(exitSignal) ? 0 : 1;
+}
+
+/** Whether a signal has ended a worker that had not started to serve. A terminal sends SIGINT to workers, too. */
+function isStopSignal(signal: string | null): boolean {
+  return signal === 'SIGTERM' || signal === 'SIGINT';
 }

@@ -5,8 +5,14 @@ import type { Position } from '../pagination.ts';
 import { type Dictionary, readDictionary } from './dictionary/dictionary.ts';
 import { currentVersions, type SearchVersions } from './revision.ts';
 
-/** Total size of a process's cached responses and their keys. */
+/** Approximate memory of a process's cached responses. */
 const MAX_CACHE_BYTES = 24 * 2 ** 20;
+
+/** Approximate memory of an entry of the cache besides the parts of `sizeOf`. Most of an empty response is this. */
+const ENTRY_BYTES = 1_000;
+
+/** Approximate memory of a position per character of its JSON text, because it consists of short strings and arrays. */
+const BYTES_PER_POSITION_CHARACTER = 4;
 
 /** Larger responses are not cached, so that one cannot evict many others. */
 const MAX_CACHED_RESPONSE_BYTES = MAX_CACHE_BYTES / 16;
@@ -38,10 +44,16 @@ export function openSearchState(): SearchState {
     responses: new LRUCache({
       maxSize: MAX_CACHE_BYTES,
       maxEntrySize: MAX_CACHED_RESPONSE_BYTES,
-      sizeCalculation: ({ body }, key) => body.length + key.length,
+      sizeCalculation: sizeOf,
     }),
     dictionary: undefined,
   };
+}
+
+/** Returns the approximate memory of a cached response in bytes. */
+function sizeOf({ body, next }: SearchResponse, key: string): number {
+  const position = BYTES_PER_POSITION_CHARACTER * JSON.stringify(next).length;
+  return ENTRY_BYTES + key.length + body.length + position;
 }
 
 /**

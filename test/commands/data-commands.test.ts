@@ -10,6 +10,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { insertSession } from '../database/users.ts';
 import { clientOf } from '../support/client.ts';
 import { startCommand } from '../support/commands.ts';
+import { damageTable } from '../support/damage.ts';
 import { withDatabase } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import type { ProcessResult, RunningProcess } from '../support/processes.ts';
@@ -194,6 +195,42 @@ describe('a backup', () => {
       code: 1,
       stderr: `${folder} exists and is not a regular file. Choose another name.\n`,
     });
+  });
+});
+
+test.each([
+  ['commands/verify-account', ['ada@example.com']],
+  ['commands/suspend-account', ['ada@example.com']],
+  ['commands/check-usernames', []],
+  ['commands/compact', []],
+])('%s %j prints one line if the database is damaged', async (script, args) => {
+  const DATA_DIR = join(folder, `damaged-${script.slice('commands/'.length)}`);
+  expect(await run('commands/import', ['-'], { DATA_DIR }, lines)).toMatchObject({ code: 0 });
+  const file = join(DATA_DIR, 'space-service.sqlite');
+  for (const table of ['users', 'erased_users']) damageTable(file, table);
+  const { code, stderr } = await run(script, args, { DATA_DIR });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `${file} is damaged. Restore it from a backup.\n`,
+  });
+});
+
+describe('compact', () => {
+  test('removes the words of removed spaces from the word index and the dictionary', async () => {
+    const DATA_DIR = join(folder, 'words');
+    const words = { title: 'Titlecanary', description: 'About a describedcanary' };
+    const removed = { type: 'space', space_id: 'removed', creator_id: 'ada', ...words };
+    const input = toNdjson([...records, removed]);
+    expect(await run('commands/import', ['-'], { DATA_DIR }, input)).toMatchObject({ code: 0 });
+    expect(await run('commands/remove-space', ['removed'], { DATA_DIR })).toMatchObject({
+      code: 0,
+    });
+    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    const content = await readFile(join(DATA_DIR, 'space-service.sqlite'));
+    // The dictionary contains its words in UTF-16.
+    for (const encoding of ['latin1', 'utf16le'] as const) {
+      expect(content.includes('canary', 0, encoding)).toBe(false);
+    }
   });
 });
 

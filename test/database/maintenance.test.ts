@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { transact } from '../../server/database/transaction.ts';
+import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 import { tasksModule } from '../../server/tasks.ts';
 import { insertSession, insertUser, usernames, userRow } from './users.ts';
@@ -43,6 +43,27 @@ describe('Maintenance', () => {
     await addSegments();
     await using engine = await openDatabase({ dataDir });
     await expect.poll(() => countSegments(engine), { timeout: 15_000 }).toBeLessThanOrEqual(4);
+  });
+
+  test('lets tasks begin while it reads the terms of the word index', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+    const all = Array.from({ length: 10_000 }, (_, i) => `word${i}`);
+    await transact(engine, (trx) =>
+      engine.wordIndex.add(trx, [{ key: 1, words: { title: [], all } }]),
+    );
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      immediate = setImmediate(count);
+    };
+    let immediate = setImmediate(count);
+    let terms = 0;
+    await readSnapshot(engine.db, async (snapshot) => {
+      for await (const _ of engine.wordIndex.terms(snapshot)) terms += 1;
+    });
+    clearImmediate(immediate);
+    expect(terms).toBe(10_000);
+    expect(turns).toBeGreaterThanOrEqual(9);
   });
 
   test('performs a purge that was pending when the database was closed', async () => {

@@ -108,4 +108,14 @@ describe('The settings', () => {
       expect(() => readConfig({ DATABASE_READ_URL: url })).toThrow(/^(?!.*secret)/);
     }
   });
+
+  test.each([
+    'postgres://u:se/cret@h/d',
+    'postgres://u:se?cret@h/d',
+    'postgres://u:se#cret@h/d',
+    'mysql://u:se@cret@h/d',
+    'mysql://h/d?user=u&password=secret&ssl=true',
+  ])('do not print any part of the password in %s', (url) => {
+    expect(() => readConfig({ DATABASE_URL: url })).toThrow(/^(?!.*cret)/);
+  });
 });

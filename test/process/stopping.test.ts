@@ -1,9 +1,14 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { startCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
-import { occupyPort } from '../support/ports.ts';
+import { freePort, occupyPort } from '../support/ports.ts';
 import { head, openRaw } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 
@@ -45,6 +50,26 @@ test.each(['1', '2'])(
   },
   60_000,
 );
+
+test('exits with 0 after Ctrl+C while the workers are starting', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'stopping-'));
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const env = { DATA_DIR, PORT: String(await freePort()), WORKERS: '2', DRAIN_SECONDS: '0' };
+  const supervisor = cleanup.use(startCommand('main', [], env));
+  const pid = supervisor.child.pid as number;
+  const countWorkers = () =>
+    promisify(execFile)('pgrep', ['-P', String(pid)]).then(
+      ({ stdout }) => stdout.trim().split('\n').length,
+      () => 0,
+    );
+  await expect.poll(countWorkers, { timeout: 40_000, interval: 10 }).toBe(2);
+  // A terminal sends the signal to all processes of the group.
+  process.kill(-pid, 'SIGINT');
+  const { code, stdout } = await supervisor.result;
+  expect(stdout).not.toContain('Server listening');
+  expect(code).toBe(0);
+}, 60_000);
 
 test('exits on a signal although a client does not finish its request', async () => {
   await using server = await startServer();

@@ -17,6 +17,8 @@ export interface MaintenanceTasks {
 export interface Maintenance {
   /** Does pending work. Called repeatedly. */
   runRound(): Promise<void>;
+  /** Lets another process run maintenance. Called after the last round. */
+  stop?(): Promise<void>;
 }
 
 /** The parts of the thread that depend on the kind of database. */
@@ -65,6 +67,7 @@ export async function runThread(work: ThreadWork): Promise<void> {
     await sleep(MAINTENANCE_INTERVAL_MS);
   }
   await taskRunner.drain();
+  if (runsMaintenance) await maintenance.stop?.();
   await engine.close();
   port.close();
 }

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { CompiledQuery, sql } from 'kysely';
 import type { WordIndex, WordPattern, WordQuery } from '../word-index.ts';
 
@@ -12,6 +13,9 @@ const DELETE_DOCUMENT = 'DELETE FROM word_index WHERE rowid = CAST(? AS INTEGER)
 const FIND = `SELECT rowid AS key FROM word_index
   WHERE word_index MATCH CAST(? AS TEXT) AND rowid > CAST(? AS INTEGER)
   ORDER BY rowid LIMIT CAST(? AS INTEGER)`;
+
+/** Number of terms that `terms` reads in some milliseconds. */
+const TERMS_PER_TURN = 1_000;
 
 /** An FTS5 table whose rowids are the keys, so that FTS5 returns matches in the order of results. */
 export const wordIndex: WordIndex = {
@@ -59,7 +63,13 @@ export const wordIndex: WordIndex = {
       .selectFrom(sql<{ term: string; documents: number }>`word_index_terms`.as('terms'))
       .select(['term', sql<number>`doc`.as('documents')])
       .stream();
-    for await (const row of rows) if (!row.term.startsWith(TITLE_MARK)) yield row;
+    let count = 0;
+    for await (const row of rows) {
+      count += 1;
+      // Tasks of the thread would otherwise wait until the terms of the whole index have been read.
+      if (count % TERMS_PER_TURN === 0) await yieldToEventLoop();
+      if (!row.term.startsWith(TITLE_MARK)) yield row;
+    }
   },
 };
 

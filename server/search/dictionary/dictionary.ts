@@ -52,22 +52,19 @@ export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictio
  * words of deleted spaces, because their removal does not change the revision again.
  */
 export async function refreshDictionary(engine: Engine): Promise<void> {
-  const current = await engine.db
-    .selectFrom('dictionary')
-    .select(['built_revision', 'trie'])
-    .executeTakeFirstOrThrow();
   const built = await readSnapshot(engine.db, async (snapshot) => {
-    const { value } = await snapshot
-      .selectFrom('search_revision')
-      .select('value')
+    const { value, built_revision } = await snapshot
+      .selectFrom(['search_revision', 'dictionary'])
+      .select(['value', 'built_revision'])
       .executeTakeFirstOrThrow();
-    return value > current.built_revision && !(await hasDeletedWords(snapshot))
+    return value > built_revision && !(await hasDeletedWords(snapshot))
       ? { revision: value, ...(await build(engine, snapshot)) }
       : undefined;
   });
   if (!built) return;
   const { revision, spaces, minDocuments, trie } = built;
   await transact(engine, async (trx) => {
+    const current = await trx.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
     if (trie.equals(current.trie)) {
       await trx.updateTable('dictionary').set({ built_revision: revision }).execute();
       return;

@@ -43,6 +43,24 @@ test('Maintenance merges changes of the word index after a time without writes',
   expect(await countRows('word_blocks')).toBe(1);
 });
 
+test('Another process takes over maintenance as soon as the one that runs it stops', async () => {
+  const rounds: string[] = [];
+  const createMaintenance = (name: string) =>
+    new PostgresqlMaintenance(engine, {
+      refreshDictionary: async () => {},
+      eraseDeletedRows: async () => rounds.push(name) > 0,
+    });
+  const [first, second] = [createMaintenance('first'), createMaintenance('second')];
+  await first.runRound();
+  await second.runRound();
+  await second.stop();
+  await second.runRound();
+  expect(rounds).toEqual(['first']);
+  await first.stop();
+  await second.runRound();
+  expect(rounds).toEqual(['first', 'second']);
+});
+
 test('A write merges the changes of the word index if there are too many', async () => {
   for (let key = 1; key <= 200; key += 1) {
     await engine.wordIndex.add(engine.db, [documentOf(key, `word${key}`)]);

@@ -8,7 +8,7 @@ import { transactOnSnapshot } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
 import { MAX_CHANGES } from '../word-index/changes.ts';
 
-/** If a process does not renew its lease for this long, another one takes over. Longer than a round takes. */
+/** If a killed process no longer renews its lease, another one takes over after this time. Longer than a round takes. */
 const LEASE_SECONDS = 120;
 
 /**
@@ -47,6 +47,17 @@ export class PostgresqlMaintenance implements Maintenance {
       await this.#tasks.eraseDeletedRows();
       await this.#mergeChanges();
       if (!this.#dictionaryRefresh.isPausing) await this.#refreshDictionary();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+    }
+  }
+
+  /** Releases the lease, so that another process can take over at once. */
+  async stop(): Promise<void> {
+    try {
+      await sql`
+        UPDATE maintenance_lease SET expires_at = '-infinity'
+        WHERE holder = ${this.#holder}`.execute(this.#engine.db);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }
