@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Config } from '../config.ts';
+import { corsHeaders } from './cors-headers.ts';
 import { drain, isDraining } from './draining.ts';
 import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
 import { TIME_LIMITS } from './time-limits.ts';
@@ -11,7 +13,7 @@ type Log = Pick<FastifyBaseLogger, 'info'>;
 // Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
 
 /** Returns a handler for requests that Node.js cannot parse, or that do not arrive in time. */
-export function clientErrorHandler(log: Log) {
+export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>, log: Log) {
   return (error: NodeJS.ErrnoException, socket: Socket) => {
     // While a body is drained, its response has already been sent.
     if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
@@ -26,6 +28,7 @@ export function clientErrorHandler(log: Log) {
         'Content-Type: application/problem+json',
         `Content-Length: ${Buffer.byteLength(body)}`,
         'Cache-Control: no-store',
+        ...Object.entries(corsHeaders(corsOrigins)).map((header) => header.join(': ')),
         'Connection: close',
         '',
         body,
