@@ -6,7 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
 import { DomainError } from '../server/errors.ts';
-import { clientErrorHandler, rejectUnsupportedExpectations } from '../server/http/client-errors.ts';
+import {
+  clientErrorHandler,
+  recordResponses,
+  rejectUnsupportedExpectations,
+} from '../server/http/client-errors.ts';
 import { corsHeaders, preflightHeaders } from '../server/http/cors-headers.ts';
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
@@ -44,6 +48,7 @@ export async function startMock(
   });
   const log = { info() {} };
   server.on('clientError', clientErrorHandler({ corsOrigins: CORS_ORIGINS }, log));
+  recordResponses({ server });
   rejectUnsupportedExpectations({ server, log });
   server.listen(port, host);
   await once(server, 'listening');
