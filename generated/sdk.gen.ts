@@ -169,8 +169,8 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
  * Download the caller's data
  *
  * Returns everything that the service stores about the caller as one document, except the hashes of the
- * password and of access tokens, and the counters of quotas and rate limits. The service's log is not
- * included.
+ * password and of access tokens, the counters of quotas and rate limits, and reports by other users. The
+ * service's log is not included.
  *
  * For a large account, the document can be hundreds of megabytes long. The data is read while it is sent,
  * so the document can contain some but not all changes made during the download. If the download fails

@@ -347,6 +347,10 @@ export type OwnParticipation = {
      * When the user left the space or was removed from it. `null` for a current participant.
      */
     left_at: string | null;
+    /**
+     * When the creator of the space removed the user, who cannot join again. `null` if the user can.
+     */
+    removed_at: string | null;
 };
 
 /**
