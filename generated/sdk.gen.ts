@@ -48,9 +48,10 @@ export const searchSpaces = <ThrowOnError extends boolean = false>(options: Opti
  * Search public spaces by tag
  *
  * Returns the public spaces that have the tag. The whole tag name must match. Case, character width, a
- * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. An unknown tag returns an
- * empty array. Spaces are sorted by popularity (number of participants in logarithmic steps), then
- * newest first.
+ * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. Simplified and traditional
+ * Chinese characters match each other, and so do other spelling variants that the text search ignores. An
+ * unknown tag returns an empty array. Spaces are sorted by popularity (number of participants in
+ * logarithmic steps), then newest first.
  *
  */
 export const searchSpacesByTag = <ThrowOnError extends boolean = false>(options: Options<SearchSpacesByTagData, ThrowOnError>): RequestResult<SearchSpacesByTagResponses, SearchSpacesByTagErrors, ThrowOnError> => (options.client ?? client).get<SearchSpacesByTagResponses, SearchSpacesByTagErrors, ThrowOnError>({ url: '/api/spaces/tag/{tag}', ...options });
@@ -169,8 +170,8 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
  * Download the caller's data
  *
  * Returns everything that the service stores about the caller as one document, except the hashes of the
- * password and of access tokens, and the counters of quotas and rate limits. The service's log is not
- * included.
+ * password and of access tokens, the counters of quotas and rate limits, and reports by other users. The
+ * service's log is not included.
  *
  * For a large account, the document can be hundreds of megabytes long. The data is read while it is sent,
  * so the document can contain some but not all changes made during the download. If the download fails

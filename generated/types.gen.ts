@@ -347,6 +347,10 @@ export type OwnParticipation = {
      * When the user left the space or was removed from it. `null` for a current participant.
      */
     left_at: string | null;
+    /**
+     * When the creator of the space removed the user, who cannot join again. `null` if the user can.
+     */
+    removed_at: string | null;
 };
 
 /**
@@ -585,8 +589,8 @@ export type SpaceDescription = string;
 export type Visibility = 'public' | 'private';
 
 /**
- * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. If
- * tags differ only in case, accents or character width, only the first is kept.
+ * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. Of tags
+ * that match each other in the tag search, such as `tea` and `Tea`, only the first is kept.
  *
  */
 export type TagNames = Array<string>;

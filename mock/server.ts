@@ -6,7 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
 import { DomainError } from '../server/errors.ts';
-import { clientErrorHandler, rejectUnsupportedExpectations } from '../server/http/client-errors.ts';
+import {
+  clientErrorHandler,
+  recordResponses,
+  rejectUnsupportedExpectations,
+} from '../server/http/client-errors.ts';
+import { corsHeaders, preflightHeaders } from '../server/http/cors-headers.ts';
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
@@ -26,17 +31,8 @@ export interface Mock extends AsyncDisposable {
   url: string;
 }
 
-/** The headers that the server sends with its default settings. */
-const CORS_HEADERS = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers':
-    'Answered-Query, Link, Retry-After, WWW-Authenticate, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset',
-};
-const PREFLIGHT_HEADERS = {
-  'access-control-allow-methods': 'GET, PUT, POST, PATCH, DELETE',
-  'access-control-max-age': '86400',
-  vary: 'Access-Control-Request-Headers',
-};
+/** The default of the server. */
+const CORS_ORIGINS = '*';
 
 const defaultAvatar = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
 
@@ -51,7 +47,8 @@ export async function startMock(
     connectionsCheckingInterval: connectionCheckIntervalMs,
   });
   const log = { info() {} };
-  server.on('clientError', clientErrorHandler(log));
+  server.on('clientError', clientErrorHandler({ corsOrigins: CORS_ORIGINS }, log));
+  recordResponses({ server });
   rejectUnsupportedExpectations({ server, log });
   server.listen(port, host);
   await once(server, 'listening');
@@ -115,7 +112,9 @@ async function handle(
 
 function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {
   const length = String(Buffer.byteLength(body));
-  outgoing.writeHead(status, { ...CORS_HEADERS, ...headers, 'content-length': length }).end(body);
+  outgoing
+    .writeHead(status, { ...corsHeaders(CORS_ORIGINS), ...headers, 'content-length': length })
+    .end(body);
 }
 
 function problemResponse(error: unknown): MockResponse {
@@ -142,15 +141,7 @@ function problemOf(error: unknown): HttpProblem {
 }
 
 function preflightResponse({ headers }: IncomingMessage): MockResponse {
-  const requestedHeaders = headers['access-control-request-headers'];
-  return {
-    status: 204,
-    headers: {
-      ...PREFLIGHT_HEADERS,
-      ...(requestedHeaders !== undefined && { 'access-control-allow-headers': requestedHeaders }),
-    },
-    body: '',
-  };
+  return { status: 204, headers: preflightHeaders(CORS_ORIGINS, headers), body: '' };
 }
 
 /** Every avatar is the default avatar. */

@@ -9,7 +9,7 @@ import { authenticate } from './http/authentication.ts';
 import { serveAvatars } from './http/avatars.ts';
 import { checkBody, parseBodies } from './http/bodies.ts';
 import { preventCaching } from './http/cache-control.ts';
-import { rejectUnsupportedExpectations } from './http/client-errors.ts';
+import { recordResponses, rejectUnsupportedExpectations } from './http/client-errors.ts';
 import { omitJsonCharset } from './http/content-types.ts';
 import { allowOrigins } from './http/cors.ts';
 import { serveDocumentation } from './http/documentation.ts';
@@ -50,6 +50,7 @@ export async function buildApp(
   const { config, log } = context;
   const app = Fastify(serverOptions(config, log, timeLimits));
   app.setErrorHandler(errorHandler(context));
+  recordResponses(app);
   rejectUnsupportedExpectations(app);
   app.decorateRequest('caller', null);
 

@@ -36,7 +36,7 @@ export async function openSession(
 ): Promise<string> {
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   const now = new Date().toISOString();
-  await trx
+  const { pk } = await trx
     .insertInto('sessions')
     .values({
       session_id: randomUUID(),
@@ -45,18 +45,23 @@ export async function openSession(
       created_at: now,
       last_used_at: now,
     })
-    .execute();
+    .returning('pk')
+    .executeTakeFirstOrThrow();
+  // The new session is not compared: if other sessions were used on a machine whose clock is ahead, it would seem to be
+  // the least recently used one.
   await trx
     .deleteFrom('sessions')
     .where('user_pk', '=', userPk)
+    .where('pk', '!=', pk)
     .where('pk', 'not in', (from) =>
       from
         .selectFrom('sessions')
         .select('pk')
         .where('user_pk', '=', userPk)
+        .where('pk', '!=', pk)
         .orderBy('last_used_at', 'desc')
         .orderBy('pk', 'desc')
-        .limit(maxSessions),
+        .limit(maxSessions - 1),
     )
     .execute();
   return token;

@@ -43,7 +43,7 @@ await runProgram(async () => {
   console.log(welcome(config, token, avatar, webPageFolder !== null));
 });
 
-/** Returns settings with a temporary data folder, and with a free port if the default port is in use. */
+/** Returns settings with a temporary data folder, and with a free port if PORT is 0 or the default port is in use. */
 async function configForDemo(): Promise<Config> {
   const overrides = {
     DATA_DIR: dataDir,
@@ -56,10 +56,13 @@ async function configForDemo(): Promise<Config> {
     PUBLIC_RATE_LIMIT: 'off',
   };
   const config = configFromEnvironment(overrides);
-  if (config.port !== DEFAULT_PORT || (await isFree(config))) return config;
-  console.log(
-    `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
-  );
+  if (config.port === DEFAULT_PORT && !(await isFree(config))) {
+    console.log(
+      `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
+    );
+  } else if (config.port !== 0) {
+    return config;
+  }
   const port = await resolvePort({ host: config.host, port: 0 });
   return configFromEnvironment({ ...overrides, PORT: String(port) });
 }

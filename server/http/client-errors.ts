@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Config } from '../config.ts';
+import { corsHeaders } from './cors-headers.ts';
 import { drain, isDraining } from './draining.ts';
 import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
 import { TIME_LIMITS } from './time-limits.ts';
@@ -10,15 +12,23 @@ type Log = Pick<FastifyBaseLogger, 'info'>;
 
 // Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
 
+/** The response to the latest request on each connection. */
+const latestResponses = new WeakMap<Socket, ServerResponse>();
+
+/** Makes `clientErrorHandler` wait until a server has answered earlier requests on the connection. */
+export function recordResponses({ server }: { server: Server }): void {
+  server.on('request', ({ socket }, response) => latestResponses.set(socket, response));
+}
+
 /** Returns a handler for requests that Node.js cannot parse, or that do not arrive in time. */
-export function clientErrorHandler(log: Log) {
-  return (error: NodeJS.ErrnoException, socket: Socket) => {
+export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>, log: Log) {
+  const respond = (socket: Socket, errorCode: string | undefined) => {
     // While a body is drained, its response has already been sent.
-    if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
+    if (!socket.writable || isDraining(socket)) {
       socket.destroy();
       return;
     }
-    const problem = problemOf(error.code);
+    const problem = problemOf(errorCode);
     const { status, title, body } = logProblem(log, problem.code, problem.detail);
     socket.end(
       [
@@ -26,11 +36,30 @@ export function clientErrorHandler(log: Log) {
         'Content-Type: application/problem+json',
         `Content-Length: ${Buffer.byteLength(body)}`,
         'Cache-Control: no-store',
+        ...Object.entries(corsHeaders(corsOrigins)).map((header) => header.join(': ')),
         'Connection: close',
         '',
         body,
       ].join('\r\n'),
     );
+  };
+  /** Connections on which a response follows those to earlier requests. */
+  const waiting = new WeakSet<Socket>();
+  return ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const earlier = latestResponses.get(socket);
+    if (!earlier?.req.complete || earlier.closed) {
+      respond(socket, code);
+      return;
+    }
+    // Otherwise, the client would take this response for the one to the earlier request. Each further chunk of a
+    // malformed request is another error.
+    if (waiting.has(socket)) return;
+    waiting.add(socket);
+    earlier.once('close', () => respond(socket, code));
   };
 }
 

@@ -9,7 +9,7 @@ import type { TimeLimits } from './time-limits.ts';
 
 /** Returns the options of the Fastify server. */
 export function serverOptions(
-  config: Pick<Config, 'trustProxy'>,
+  config: Pick<Config, 'trustProxy' | 'corsOrigins'>,
   log: FastifyBaseLogger,
   timeLimits: TimeLimits,
 ) {
@@ -39,6 +39,6 @@ export function serverOptions(
       // `rejectAmbiguousHeaders` checks the Host header and responds with a problem document.
       requireHostHeader: false,
     },
-    clientErrorHandler: clientErrorHandler(log),
+    clientErrorHandler: clientErrorHandler(config, log),
   } satisfies FastifyHttpOptions<Server, FastifyBaseLogger>;
 }

@@ -10,7 +10,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { findSpace } from '../spaces/space-access.ts';
+import { findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { assertMessageText } from './message-text.ts';
@@ -28,6 +28,7 @@ export async function listMessages(
   const space = await findSpace(engine.db, caller, spaceId);
   let query = selectMessages(engine.db)
     .where('messages.space_pk', '=', space.pk)
+    .where(isVisibleTo(caller, space.pk))
     .orderBy('messages.created_at', 'desc')
     .orderBy('messages.pk', 'desc')
     .limit(limit + 1);

@@ -1,13 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
+import { corsHeaders, preflightHeaders } from '../http/cors-headers.ts';
 import { problemDocument, RETRY_AFTER_SECONDS, unavailable } from '../http/problems.ts';
-import type { Address } from './port.ts';
+import type { StartupConfig } from './startup-responder.ts';
+
+const { host, port, corsOrigins } = workerData as StartupConfig;
 
 const server = createServer((request, response) => {
-  response.setHeader('cache-control', 'no-store');
   // So that clients reconnect, and reach the service itself once it listens.
   response.setHeader('connection', 'close');
+  // Without these, browsers would report a network error to pages of other origins.
+  if (request.method === 'OPTIONS') {
+    response.writeHead(204, preflightHeaders(corsOrigins, request.headers)).end();
+    return;
+  }
+  const cors = corsHeaders(corsOrigins, request.headers.origin);
+  for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
+  response.setHeader('cache-control', 'no-store');
   if (request.url === '/healthz') {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ status: 'ok' }));
@@ -22,4 +32,4 @@ const server = createServer((request, response) => {
 });
 // If the port is in use, the service itself reports the error when it listens.
 server.on('error', () => server.close());
-server.listen(workerData as Address);
+server.listen({ host, port });

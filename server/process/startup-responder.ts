@@ -1,5 +1,8 @@
 import { Worker } from 'node:worker_threads';
-import type { Address } from './port.ts';
+import type { Config } from '../config.ts';
+
+/** The settings of the thread. */
+export type StartupConfig = Pick<Config, 'host' | 'port' | 'corsOrigins'>;
 
 /**
  * Runs work that must be done before the service can listen, such as a migration.
@@ -8,11 +11,11 @@ import type { Address } from './port.ts';
  * may block the event loop.
  */
 export async function respondWhileStarting<T>(
-  { host, port }: Address,
+  { host, port, corsOrigins }: StartupConfig,
   work: () => Promise<T>,
 ): Promise<T> {
   const thread = new Worker(new URL('./startup-responder-thread.ts', import.meta.url), {
-    workerData: { host, port } satisfies Address,
+    workerData: { host, port, corsOrigins } satisfies StartupConfig,
   });
   try {
     return await work();

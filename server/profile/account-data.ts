@@ -106,7 +106,7 @@ async function listAllParticipations(
   const rows = await engine.db
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
-    .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at'])
+    .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at', 'removed_at'])
     .select(isLiveSpace('space_pk').as('is_live'))
     .where('user_pk', '=', userPk)
     .where(sql<boolean>`(joined_at, space_pk) > (${joinedAt}, ${spacePk})`)

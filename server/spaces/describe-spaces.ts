@@ -1,15 +1,17 @@
+import { sql } from 'kysely';
 import type { Space } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { spaceNotFound } from './space-access.ts';
-import { readTags } from './tags.ts';
+import { isVisibleTo, spaceNotFound } from './space-access.ts';
 
 /**
- * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Does not check access.
- * Missing spaces and those of suspended creators are omitted.
+ * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Spaces that the caller may
+ * not see are omitted, and so are missing ones and those of suspended creators.
+ *
+ * One statement reads everything, so that an update by another request is returned completely or not at all.
  */
 export async function describeSpaces(
   db: Database,
@@ -21,6 +23,7 @@ export async function describeSpaces(
   const rows = await db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .leftJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
     .select([
       'spaces.pk',
       'spaces.creator_pk',
@@ -34,28 +37,34 @@ export async function describeSpaces(
       'users.user_id',
       'users.username',
       'users.avatar',
+      'space_tags.position',
+      'space_tags.tag_id',
+      'space_tags.tag_name',
     ])
     .where('spaces.pk', 'in', spacePks)
     .where('users.suspended_at', 'is', null)
     .where(isLiveSpace('spaces.pk'))
+    .where(isVisibleTo(caller, sql.ref('spaces.pk')))
     .execute();
-  const tags = await readTags(db, spacePks);
-  return new Map(
-    rows.map((row) => [
-      row.pk,
-      {
-        space_id: row.space_id,
-        title: row.title,
-        description: row.description,
-        visibility: row.visibility,
-        creator: summarizeUser(avatars, row),
-        participant_count: row.participant_count,
-        tags: tags.get(row.pk) ?? [],
-        created_at: row.created_at,
-        invitation_code: row.creator_pk === caller?.userPk ? row.invitation_code : null,
-      },
-    ]),
-  );
+  const spaces = new Map<number, Space>();
+  // Sorted here, because the database would sort whole rows.
+  for (const row of rows.sort((a, b) => (a.position ?? 0) - (b.position ?? 0))) {
+    const space = spaces.get(row.pk) ?? {
+      space_id: row.space_id,
+      title: row.title,
+      description: row.description,
+      visibility: row.visibility,
+      creator: summarizeUser(avatars, row),
+      participant_count: row.participant_count,
+      tags: [],
+      created_at: row.created_at,
+      invitation_code: row.creator_pk === caller?.userPk ? row.invitation_code : null,
+    };
+    const { tag_id, tag_name } = row;
+    if (tag_id !== null && tag_name !== null) space.tags.push({ tag_id, tag_name });
+    spaces.set(row.pk, space);
+  }
+  return spaces;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { moveSpace } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace, describeSpaces } from './describe-spaces.ts';
-import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
+import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 
 /**
@@ -145,7 +145,7 @@ export async function listParticipations(
   const items: Participation[] = [];
   for (const { space_pk, joined_at } of page.items) {
     const space = spaces.get(space_pk);
-    // The space may have been deleted since the first query, or its creator is suspended.
+    // Since the first query, the space may have been deleted or the caller removed; or its creator is suspended.
     if (space) items.push({ space, joined_at });
   }
   return { items, next: page.next };
@@ -168,6 +168,7 @@ export async function listParticipants(
     .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
     .where('space_pk', '=', space.pk)
     .where('left_at', 'is', null)
+    .where(isVisibleTo(caller, space.pk))
     .orderBy('joined_at', 'desc')
     .orderBy('user_pk', 'desc')
     .limit(limit + 1);

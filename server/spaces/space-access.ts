@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { Space } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database } from '../database/engine.ts';
@@ -28,6 +29,30 @@ export async function findSpace(
 }
 
 /**
+ * SQL condition: the caller may see the space with this key, as in `findSpace`.
+ *
+ * Queries of the content of a space need it outside of transactions: after `findSpace`, the space can become private,
+ * or its creator can remove the caller. Without it, they would return what was written since.
+ */
+export function isVisibleTo(
+  caller: Caller | null,
+  spacePk: RawBuilder<number> | number,
+): RawBuilder<boolean> {
+  return sql<boolean>`EXISTS (
+    SELECT 1 FROM spaces AS visible WHERE visible.pk = ${spacePk} AND (visible.visibility = 'public' OR EXISTS (
+      SELECT 1 FROM participations
+      WHERE participations.space_pk = ${spacePk} AND participations.user_pk = ${callerPk(caller)}
+        AND participations.left_at IS NULL
+    ))
+  )`;
+}
+
+/** Returns the key of the caller. Without one, 0, which no user has. */
+function callerPk(caller: Caller | null): number {
+  return caller?.userPk ?? 0;
+}
+
+/**
  * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden
  * from everyone.
  * @throws DomainError `space_not_found`
@@ -43,8 +68,7 @@ export async function findAnySpace(
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
-        // No user has the `pk` 0.
-        .on('participations.user_pk', '=', caller?.userPk ?? 0)
+        .on('participations.user_pk', '=', callerPk(caller))
         .on('participations.left_at', 'is', null),
     )
     .select([

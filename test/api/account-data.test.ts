@@ -61,12 +61,16 @@ describe('downloadAccountData', () => {
     const own = await createSpace(ada, { title: 'Tea', tags: ['Tea', 'cake'] });
     const hidden = await createSpace(ada, { title: 'Secret tea', visibility: 'private' });
     const [joined, left] = [await createSpace(bob), await createSpace(bob)];
+    const barred = await createSpace(bob);
     await joinSpace(ada, joined);
     await joinSpace(ada, left);
+    await joinSpace(ada, barred);
     const first = await sendMessage(ada, own, 'Two words');
     const second = await sendMessage(ada, left, 'Just three words');
     const ofBob = await sendMessage(bob, joined, 'Hello');
     await leaveSpace(ada, left);
+    const removal = { space_id: barred.space_id, user_id: ada.userId };
+    await api.removeParticipant({ client: bob.client, path: removal, throwOnError: true });
     await api.appreciateMessage({ client, path: ofBob, throwOnError: true });
     await joinSpace(bob, own);
     await api.appreciateMessage({ client: bob.client, path: first, throwOnError: true });
@@ -84,17 +88,18 @@ describe('downloadAccountData', () => {
       ...message,
       appreciation_count,
     });
-    const created_at = expect.any(String);
-    const joined_at = expect.any(String);
+    const time = expect.any(String);
+    const [created_at, joined_at] = [time, time];
     expect(data).toEqual({
       account: profile,
       sessions,
       spaces: [await getSpace(ada, own), await getSpace(ada, hidden)],
       participations: [
-        { space_id: own.space_id, joined_at, left_at: null },
-        { space_id: hidden.space_id, joined_at, left_at: null },
-        { space_id: joined.space_id, joined_at, left_at: null },
-        { space_id: left.space_id, joined_at, left_at: expect.any(String) },
+        { space_id: own.space_id, joined_at, left_at: null, removed_at: null },
+        { space_id: hidden.space_id, joined_at, left_at: null, removed_at: null },
+        { space_id: joined.space_id, joined_at, left_at: null, removed_at: null },
+        { space_id: left.space_id, joined_at, left_at: time, removed_at: null },
+        { space_id: barred.space_id, joined_at, left_at: time, removed_at: time },
       ],
       messages: [ownMessage(first, 1), ownMessage(second, 0)],
       appreciations: [{ message_id: ofBob.message_id, created_at }],

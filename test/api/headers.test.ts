@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { createSpace } from '../support/spaces.ts';
 
@@ -57,6 +58,15 @@ describe('Every response', () => {
       }
     },
   );
+
+  test.each([
+    [400, 'that is not HTTP\r\n\r\n'],
+    [431, head('GET', `/api/spaces/search?q=${'x'.repeat(16_384)}`)],
+  ])('is readable for pages of any origin: %i of a malformed request', async (status, bytes) => {
+    const response = await sendRaw(app.url, bytes);
+    expect(response?.status).toBe(status);
+    expect(response?.headers.get('access-control-allow-origin')).toBe('*');
+  });
 
   test.each(samples)('has security headers: %i of %s', async (status, path, init) => {
     const response = await app.fetch(path, init);

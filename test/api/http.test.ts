@@ -164,6 +164,26 @@ describe('The server', () => {
     expect((await other.readResponse())?.status).toBe(200);
   });
 
+  test('responds to the requests before a malformed one first', async () => {
+    const login = JSON.stringify({ email: caller.email, password: caller.password });
+    const requests = [
+      head('GET', '/api/spaces/search?q=tea'),
+      head('POST', '/api/auth/login', {
+        'Content-Type': 'application/json',
+        'Content-Length': login.length,
+      }) + login,
+    ];
+    using connection = await openRaw(app.url);
+    await connection.write(`${requests.join('')}nonsense`);
+    // More of it, while the login is pending.
+    await connection.write('\r\n\r\nnonsense\r\n\r\n');
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1) statuses.push((await connection.readResponse())?.status);
+    expect(statuses).toEqual([200, 200, 400]);
+    await connection.closed;
+    expect(await connection.readResponse()).toBeUndefined();
+  });
+
   test('sends "100 Continue" to a client that waits for it', async () => {
     using connection = await openRaw(app.url);
     const body = '{"bio":"patient"}';

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Space } from '../../generated/types.gen.ts';
+import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import { type Caller, findCaller } from '../../server/auth/sessions.ts';
+import type { Context } from '../../server/context.ts';
 import { type Operation, operations } from '../../server/contract.ts';
+import { listMessages } from '../../server/messages/messages.ts';
+import { listParticipants, listParticipations } from '../../server/spaces/participations.ts';
+import { readSpace } from '../../server/spaces/spaces.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
@@ -108,5 +113,91 @@ describe('a private space', () => {
   test('can be joined again by its participants without an invitation code', async () => {
     const { data } = await api.joinSpace({ client: guest.client, path: space });
     expect(data?.space.participant_count).toBe(2);
+  });
+});
+
+describe('a caller who loses access during a request', () => {
+  /** Returns the context with a database that calls `change` after the first query. */
+  const changingAfterFirstQuery = (change: () => Promise<unknown>): Context => {
+    let queries = 0;
+    const db = app.context.engine.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        queries += 1;
+        if (queries === 1) await change();
+        return result;
+      },
+    });
+    return { ...app.context, engine: { ...app.context.engine, db } };
+  };
+  const callerOf = async ({ token }: TestUser): Promise<Caller> => {
+    const { engine, config } = app.context;
+    return (await findCaller(engine, token, config.sessions)) as Caller;
+  };
+  const page = { limit: 10 };
+
+  test('does not see what is written in a space that has become private', async () => {
+    const makePrivate = async (path: Pick<Space, 'space_id'>) => {
+      const body: SpaceUpdate = { visibility: 'private', title: 'Secret', tags: ['secret'] };
+      await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
+      await sendMessage(ann, path, 'A secret');
+    };
+    const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
+      const space = await createSpace(ann, { title: 'Open' });
+      return read(
+        changingAfterFirstQuery(() => makePrivate(space)),
+        space.space_id,
+      );
+    };
+    await expect(during((context, id) => readSpace(context, null, id))).rejects.toMatchObject({
+      code: 'space_not_found',
+    });
+    const messages = await during((context, id) => listMessages(context, null, id, page));
+    expect(messages).toEqual({ items: [], next: null });
+    const caller = await callerOf(ben);
+    const participants = await during((context, id) => listParticipants(context, caller, id, page));
+    expect(participants).toEqual({ items: [], next: null });
+  });
+
+  test('does not see what is written after they have been removed', async () => {
+    const cay = await app.register();
+    const caller = await callerOf(cay);
+    const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
+      const space = await createSpace(ann, { visibility: 'private' });
+      await joinSpace(cay, space);
+      const context = changingAfterFirstQuery(async () => {
+        const path = { space_id: space.space_id, user_id: cay.userId };
+        await api.removeParticipant({ client: ann.client, path, throwOnError: true });
+        await sendMessage(ann, space, 'A secret');
+      });
+      return read(context, space.space_id);
+    };
+    await expect(during((context, id) => readSpace(context, caller, id))).rejects.toMatchObject({
+      code: 'space_not_found',
+    });
+    const nothing = { items: [], next: null };
+    expect(await during((context, id) => listMessages(context, caller, id, page))).toEqual(nothing);
+    expect(await during((context, id) => listParticipants(context, caller, id, page))).toEqual(
+      nothing,
+    );
+    expect(await during((context) => listParticipations(context, caller, page))).toEqual(nothing);
+  });
+
+  test('sees an update of a space completely or not at all', async () => {
+    const path = await createSpace(ann, { title: 'Old', tags: ['old'] });
+    let updates = 0;
+    const db = app.context.engine.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        updates += 1;
+        const name = `new ${updates}`;
+        const body = { title: name, tags: [name] };
+        await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
+        return result;
+      },
+    });
+    const context = { ...app.context, engine: { ...app.context.engine, db } };
+    const { title, tags } = await readSpace(context, null, path.space_id);
+    expect(tags).toMatchObject([{ tag_name: title }]);
   });
 });

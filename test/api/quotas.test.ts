@@ -313,6 +313,20 @@ describe('The quotas of an account in total', () => {
     expect(await isValid(second)).toBe(false);
     for (const each of [token, third, fourth]) expect(await isValid(each)).toBe(true);
   });
+
+  test('never end the session of the login, even if the others were used by a clock that is ahead', async () => {
+    const { email, password } = await app.register();
+    const login = async () => {
+      const { data } = await api.login({ client: app.client(), body: { email, password } });
+      return data?.access_token as string;
+    };
+    const statusWith = (token: string) => statusOf(api.getProfile({ client: app.client(token) }));
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS });
+    const earlier = [await login(), await login(), await login()];
+    vi.useRealTimers();
+    expect(await statusWith(await login())).toBe(200);
+    expect(await Promise.all(earlier.map(statusWith))).toEqual([401, 200, 200]);
+  });
 });
 
 describe('Joining by invitation code', () => {

@@ -14,6 +14,13 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('npm run demo', () => {
+  test('uses a free port with PORT=0, and prints its links', async () => {
+    await using demo = startCommand('commands/demo', [], { TMPDIR: folder, PORT: '0' });
+    await expect.poll(demo.stdout, { timeout: 15_000 }).toContain('person30@example.com');
+    const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
+    expect((await fetch(contractUrl)).status).toBe(200);
+  }, 20_000);
+
   test('prints commands that succeed when pasted, and deletes its files', async () => {
     await using demo = startCommand('commands/demo', [], {
       TMPDIR: folder,

@@ -519,6 +519,8 @@ describe('The mock responds like the server to', async () => {
     );
     expect(ofServer?.status).toBe(408);
     expect(ofMock?.status).toBe(408);
+    expect(ofServer?.headers.get('access-control-allow-origin')).toBe('*');
+    expect(ofMock?.headers.get('access-control-allow-origin')).toBe('*');
     expect(withoutIds(ofMock?.body)).toEqual(withoutIds(ofServer?.body));
   });
 });

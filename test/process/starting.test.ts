@@ -31,7 +31,8 @@ test('responds to health checks while a migration blocks the main thread', async
       const [type, retry] = [headers.get('content-type'), headers.get('retry-after')];
       console.log(JSON.stringify({ status, type, retry, body: await response.json() }));
     }`;
-  const responses = await respondWhileStarting({ host: '127.0.0.1', port }, async () =>
+  const config = { host: '127.0.0.1', port, corsOrigins: '*' } as const;
+  const responses = await respondWhileStarting(config, async () =>
     // Blocks this thread, as a migration does.
     execFileSync(process.execPath, ['--input-type=module', '-e', clientScript], {
       encoding: 'utf8',
@@ -54,6 +55,37 @@ test('responds to health checks while a migration blocks the main thread', async
   ]);
   // The port is free again for the service itself.
   expect(await resolvePort({ host: '127.0.0.1', port })).toBe(port);
+});
+
+test.each<[string, '*' | string[], string | null]>([
+  ['any origin', '*', '*'],
+  ['an allowed origin', ['https://app.example'], 'https://app.example'],
+  ['another origin', ['https://other.example'], null],
+])('responds to browsers during the start: a page of %s', async (_, corsOrigins, allowed) => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/api/profile/me`;
+  const origin = 'https://app.example';
+  await respondWhileStarting({ host: '127.0.0.1', port, corsOrigins }, async () => {
+    await expect.poll(() => statusOf(url)).toBe(503);
+    const response = await fetch(url, { headers: { origin } });
+    expect(response.status).toBe(503);
+    expect(response.headers.get('access-control-allow-origin')).toBe(allowed);
+    expect(response.headers.get('access-control-expose-headers')).toContain('Retry-After');
+    expect(response.headers.get('vary')).toBe(corsOrigins === '*' ? null : 'Origin');
+
+    const preflight = await fetch(url, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'PUT',
+        'access-control-request-headers': 'authorization',
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-origin')).toBe(allowed);
+    expect(preflight.headers.get('access-control-allow-methods')).toContain('PUT');
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('authorization');
+  });
 });
 
 test.each([1, 2])(
