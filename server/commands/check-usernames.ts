@@ -1,13 +1,10 @@
 import { findOldUsernames } from '../accounts/old-usernames.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { configFromEnvironment } from '../config.ts';
-import { openExistingDatabase } from '../database/open.ts';
-import { runProgram } from '../process/program.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 readArguments('check-usernames');
 
-await runProgram(async () => {
-  await using engine = await openExistingDatabase(configFromEnvironment());
+await runOnDatabase(async (engine) => {
   let count = 0;
   for await (const { userId, username, reason } of findOldUsernames(engine.db)) {
     count += 1;

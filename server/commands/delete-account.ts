@@ -3,16 +3,12 @@ import { accountNotFound } from '../command-line/account-not-found.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { removeDiscardedAvatarsNow } from '../command-line/avatar-removal.ts';
 import { commandLine } from '../command-line/help.ts';
-import { configFromEnvironment } from '../config.ts';
-import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { runProgram } from '../process/program.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: account } = readArguments('delete-account');
 
-await runProgram(async () => {
-  const config = configFromEnvironment();
-  await using engine = await openExistingDatabase(config);
+await runOnDatabase(async (engine, config) => {
   const outcome = await deleteSuspendedAccount(engine, account);
   if (outcome === 'unknown') throw accountNotFound(account);
   if (outcome === 'not suspended') {

@@ -1,11 +1,9 @@
 import { exitWithUsage, readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
-import { configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import type { Position } from '../pagination.ts';
-import { runProgram } from '../process/program.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
 
 /** Number of reports read at once. */
@@ -16,8 +14,7 @@ const reportIds = [...new Set(positionals)];
 const hasIds = reportIds.length > 0;
 if (flags.includes('close') !== hasIds) exitWithUsage('reports');
 
-await runProgram(async () => {
-  await using engine = await openExistingDatabase(configFromEnvironment());
+await runOnDatabase(async (engine) => {
   if (!hasIds) {
     await printReports(engine);
     return;

@@ -2,15 +2,12 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../account-lifecycle/password-reset.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { configFromEnvironment } from '../config.ts';
-import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { runProgram } from '../process/program.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: email } = readArguments('set-password');
 
-await runProgram(async () => {
-  await using engine = await openExistingDatabase(configFromEnvironment());
+await runOnDatabase(async (engine) => {
   if (!(await setPassword(engine, email, await readPassword()))) {
     throw new OperatorError(`There is no account with the email address ${email}.`);
   }

@@ -1,14 +1,11 @@
 import { verifyAccount } from '../account-lifecycle/verification.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { configFromEnvironment } from '../config.ts';
-import { openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { runProgram } from '../process/program.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: email } = readArguments('verify-account');
 
-await runProgram(async () => {
-  await using engine = await openExistingDatabase(configFromEnvironment());
+await runOnDatabase(async (engine) => {
   if (!(await verifyAccount(engine, email))) {
     throw new OperatorError(`There is no account with the email address ${email}.`);
   }

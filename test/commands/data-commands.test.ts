@@ -10,6 +10,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { insertSession } from '../database/users.ts';
 import { clientOf } from '../support/client.ts';
 import { startCommand } from '../support/commands.ts';
+import { damageTable } from '../support/damage.ts';
 import { withDatabase } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import type { ProcessResult, RunningProcess } from '../support/processes.ts';
@@ -194,6 +195,23 @@ describe('a backup', () => {
       code: 1,
       stderr: `${folder} exists and is not a regular file. Choose another name.\n`,
     });
+  });
+});
+
+test.each([
+  ['commands/verify-account', ['ada@example.com']],
+  ['commands/suspend-account', ['ada@example.com']],
+  ['commands/check-usernames', []],
+  ['commands/compact', []],
+])('%s %j prints one line if the database is damaged', async (script, args) => {
+  const DATA_DIR = join(folder, `damaged-${script.slice('commands/'.length)}`);
+  expect(await run('commands/import', ['-'], { DATA_DIR }, lines)).toMatchObject({ code: 0 });
+  const file = join(DATA_DIR, 'space-service.sqlite');
+  for (const table of ['users', 'erased_users']) damageTable(file, table);
+  const { code, stderr } = await run(script, args, { DATA_DIR });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `${file} is damaged. Restore it from a backup.\n`,
   });
 });
 

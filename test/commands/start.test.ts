@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../server/database/open.ts';
 import { runCommand, startCommand } from '../support/commands.ts';
+import { damageTable } from '../support/damage.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
+import { withDatabase } from '../support/integrity.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { startServer } from '../support/server.ts';
 
@@ -95,6 +98,19 @@ describe('npm start', () => {
       expect(await readFile(file)).toEqual(before);
     },
   );
+
+  test('prints one line if the database fails while the search index is rebuilt', async () => {
+    const DATA_DIR = join(folder, 'damaged');
+    await (await openDatabase({ dataDir: DATA_DIR }, { runsMaintenance: false })).close();
+    const file = join(DATA_DIR, 'space-service.sqlite');
+    withDatabase(file, (sqlite) => sqlite.exec('UPDATE search_index SET version = 0'));
+    damageTable(file, 'spaces');
+    const { code, stderr } = await runMain({ DATA_DIR, PORT: String(await freePort()) });
+    expect({ code, stderr }).toEqual({
+      code: EX_CONFIG,
+      stderr: `${file} is damaged. Restore it from a backup.\n`,
+    });
+  });
 
   test.each([
     [{ HOST: 'no.such.host.invalid' }, /no\.such\.host\.invalid/],

@@ -39,7 +39,11 @@ export const sqlite: DatabaseKind = {
       const engine = opened.use(
         await openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule }),
       );
-      await prepare(engine);
+      try {
+        await prepare(engine);
+      } catch (error) {
+        throw explainFailure(error, databaseFile(location));
+      }
       // Keeps the engine open for the caller.
       opened.move();
       return engine;

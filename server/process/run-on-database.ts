@@ -1,0 +1,22 @@
+import { type Config, configFromEnvironment } from '../config.ts';
+import type { Engine } from '../database/engine.ts';
+import { explainDatabaseError, openExistingDatabase } from '../database/open.ts';
+import { runProgram } from './program.ts';
+
+/**
+ * Runs a command on the configured database, also while the service runs. If the database is missing, locked or full,
+ * prints one line and exits with 1.
+ */
+export async function runOnDatabase(
+  command: (engine: Engine, config: Config) => Promise<void>,
+): Promise<void> {
+  await runProgram(async () => {
+    const config = configFromEnvironment();
+    try {
+      await using engine = await openExistingDatabase(config);
+      await command(engine, config);
+    } catch (error) {
+      throw await explainDatabaseError(config, error);
+    }
+  });
+}
