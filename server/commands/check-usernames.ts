@@ -1,6 +1,6 @@
 import { findOldUsernames } from '../accounts/old-usernames.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 readArguments('check-usernames');
 

@@ -2,7 +2,7 @@ import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment } from '../config.ts';
 import { compactDatabase, explainDatabaseError, openExistingDatabase } from '../database/open.ts';
-import { transactOnSnapshot } from '../database/transaction.ts';
+import { transactAlone } from '../database/transaction.ts';
 import { runProgram } from '../process/program.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 
@@ -11,7 +11,8 @@ readArguments('compact');
 await runProgram(async () => {
   const config = configFromEnvironment();
   try {
-    await removeDeletedContent(config);
+    // `compactDatabase` refuses a database on a server.
+    if (config.databaseUrl === null) await removeDeletedContent(config);
     await compactDatabase(config);
   } catch (error) {
     throw await explainDatabaseError(config, error);
@@ -26,6 +27,6 @@ await runProgram(async () => {
 async function removeDeletedContent(config: Config): Promise<void> {
   await using engine = await openExistingDatabase(config);
   while (!(await eraseDeletedRows(engine)));
-  await transactOnSnapshot(engine, (trx) => engine.wordIndex.optimize(trx));
+  await transactAlone(engine, (trx) => engine.wordIndex.optimize(trx));
   await refreshDictionary(engine);
 }

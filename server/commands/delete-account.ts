@@ -3,8 +3,8 @@ import { accountNotFound } from '../command-line/account-not-found.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { removeDiscardedAvatarsNow } from '../command-line/avatar-removal.ts';
 import { commandLine } from '../command-line/help.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
 import { OperatorError } from '../errors.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: account } = readArguments('delete-account');
 

@@ -1,7 +1,7 @@
 import { accountNotFound } from '../command-line/account-not-found.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { removeDiscardedAvatarsNow } from '../command-line/avatar-removal.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 import { removeAvatarOf } from '../profile/avatar.ts';
 
 const { argument: account } = readArguments('remove-avatar');

@@ -1,7 +1,7 @@
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
 import { OperatorError } from '../errors.ts';
 import { removeMessage } from '../messages/messages.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: messageId } = readArguments('remove-message');
 

@@ -1,6 +1,6 @@
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
 import { OperatorError } from '../errors.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 import { removeSpace } from '../spaces/space-deletion.ts';
 
 const { argument: spaceId } = readArguments('remove-space');

@@ -1,9 +1,9 @@
 import { exitWithUsage, readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
 import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
 import type { Position } from '../pagination.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
 
 /** Number of reports read at once. */

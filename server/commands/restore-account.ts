@@ -1,7 +1,7 @@
 import { restoreAccount } from '../account-lifecycle/suspension.ts';
 import { accountNotFound } from '../command-line/account-not-found.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: account } = readArguments('restore-account');
 

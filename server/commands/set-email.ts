@@ -1,7 +1,7 @@
 import { setEmail } from '../account-lifecycle/email-change.ts';
 import { accountNotFound } from '../command-line/account-not-found.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const [account = '', newEmail = ''] = readArguments('set-email').positionals;
 

@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../account-lifecycle/password-reset.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
 import { OperatorError } from '../errors.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: email } = readArguments('set-password');
 

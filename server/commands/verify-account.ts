@@ -1,7 +1,7 @@
 import { verifyAccount } from '../account-lifecycle/verification.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../command-line/run-on-database.ts';
 import { OperatorError } from '../errors.ts';
+import { runOnDatabase } from '../process/run-on-database.ts';
 
 const { argument: email } = readArguments('verify-account');
 

@@ -13,6 +13,7 @@ import { startCommand } from '../support/commands.ts';
 import { damageTable } from '../support/damage.ts';
 import { withDatabase } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
+import { freePort } from '../support/ports.ts';
 import type { ProcessResult, RunningProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 
@@ -231,6 +232,15 @@ describe('compact', () => {
     for (const encoding of ['latin1', 'utf16le'] as const) {
       expect(content.includes('canary', 0, encoding)).toBe(false);
     }
+  });
+
+  test('refuses a database on a server without changing it', async () => {
+    const DATABASE_URL = `postgres://127.0.0.1:${await freePort()}/spaces`;
+    const { code, stderr } = await run('commands/compact', [], { DATABASE_URL });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^DATABASE_URL is set\. .* run VACUUM FULL\.\n$/),
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 import { type Config, configFromEnvironment } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { explainDatabaseError, openExistingDatabase } from '../database/open.ts';
-import { runProgram } from '../process/program.ts';
+import { runProgram } from './program.ts';
 
 /**
  * Runs a command on the configured database, also while the service runs. If the database is missing, locked or full,
