@@ -45,8 +45,7 @@ export class SqliteMaintenance implements Maintenance {
       .orderBy('id', 'desc')
       .limit(1)
       .executeTakeFirst();
-    const isPurgePostponed =
-      lastRequest !== undefined && (!hasErasedAll || this.#purger.isPausing);
+    const isPurgePostponed = lastRequest !== undefined && (!hasErasedAll || this.#purger.isPausing);
     if (lastRequest && !isPurgePostponed) {
       await this.#purger.purge(lastRequest.id);
     } else {
