@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
@@ -31,21 +32,17 @@ test('Does not process the waiting requests of a connection that has closed', as
   const app = Fastify({ forceCloseConnections: true });
   limitPipelining(app);
   const begun: string[] = [];
-  app.get('/:number', async ({ params }) => {
-    const { number } = params as { number: string };
-    begun.push(number);
-    await sleep(20);
-    return number;
+  app.get('/:number', async ({ params, socket }) => {
+    begun.push((params as { number: string }).number);
+    await once(socket, 'close');
+    return 'too late';
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  {
-    using connection = await openRaw(url);
-    const numbers = ['1', '2', '3'];
-    await connection.write(
-      numbers.map((number) => `GET /${number} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''),
-    );
-    await expect.poll(() => begun).toEqual(['1']);
-  }
+  const connection = await openRaw(url);
+  const requests = ['1', '2', '3'].map((number) => `GET /${number} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await connection.write(requests.join(''));
+  await expect.poll(() => begun).toEqual(['1']);
+  connection[Symbol.dispose]();
   await sleep(200);
   expect(begun).toEqual(['1']);
   await app.close();
