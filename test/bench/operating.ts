@@ -67,7 +67,7 @@ export function watchMemory({ child }: Server): { stop: () => Figure } {
         value: Math.max(...megabytes),
         unit: 'MB',
         spread: rangeOf(megabytes),
-        target: { max: 250 },
+        target: { max: 350 },
       };
     },
   };
