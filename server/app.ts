@@ -127,7 +127,7 @@ async function serveOperations(api: FastifyInstance, context: Context): Promise<
   });
 }
 
-/** Schemas whose patterns the router checks. The other patterns repeat rules of domain functions, which explain them. */
+/** Schemas whose patterns the router checks. Other patterns repeat rules of domain functions, which explain them. */
 const CHECKED_PATTERNS = ['Id', 'Email'];
 
 /**

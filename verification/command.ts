@@ -39,7 +39,7 @@ export async function runCommand(program: Program, args: string[]): Promise<numb
     const hasFailed = verification.checks.some(({ causes }) => causes.length > 0);
     return hasFailed ? EXIT_CODES.failed : EXIT_CODES.passed;
   } catch (error) {
-    // The second one is that of the clean-up.
+    // The error that ended the check, then that of the clean-up.
     const errors = error instanceof SuppressedError ? [error.suppressed, error.error] : [error];
     for (const each of errors) {
       if (each instanceof InterruptedError) continue;

@@ -86,7 +86,7 @@ export async function runDredd(
             next.fail = String(error);
           });
         }
-        // Also if the interruption happened during the preparation.
+        // The interruption can also have happened during the preparation.
         if (interruption?.aborted) next.skip = true;
         done();
       },

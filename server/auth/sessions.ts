@@ -47,8 +47,8 @@ export async function openSession(
     })
     .returning('pk')
     .executeTakeFirstOrThrow();
-  // The new session is not compared: if other sessions were used on a machine whose clock is ahead, it would seem to be
-  // the least recently used one.
+  // Never ends the new session. If a clock was ahead when the others were used, the new one would seem to be the least
+  // recently used one.
   await trx
     .deleteFrom('sessions')
     .where('user_pk', '=', userPk)

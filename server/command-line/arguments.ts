@@ -2,8 +2,8 @@ import { type CommandName, command } from './commands.ts';
 import { helpOf, usageOf } from './help.ts';
 
 /**
- * Flags of commands with ids, which can begin with hyphens. An id that the import derives has 22 random characters, so
- * it practically never looks like this.
+ * Flags of commands whose arguments are ids, which can begin with hyphens. An id that the import derives has 22 random
+ * characters, so it practically never looks like a flag.
  */
 const FLAG = /^--[a-z-]+(=.*)?$/s;
 
@@ -42,8 +42,8 @@ export function readArguments(name: CommandName): Arguments {
 }
 
 /**
- * Separates flags from positional arguments, such as ids, which can begin with one or two hyphens. After `--`, there are
- * no flags.
+ * Separates flags from positional arguments, such as ids, which can begin with one or two hyphens. After `--`, there
+ * are no flags.
  */
 function splitArguments(
   args: readonly string[],

@@ -86,8 +86,8 @@ export interface Participations {
   joined_at: string;
   left_at: string | null;
   /**
-   * Set if the space's creator removed the user, who then cannot join again. `left_at` is then the same time or an
-   * earlier one.
+   * Set if the space's creator removed the user, who then cannot join again. `left_at` is the same time, or earlier if
+   * the user had already left.
    */
   removed_at: string | null;
 }

@@ -43,7 +43,7 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
       ].join('\r\n'),
     );
   };
-  /** Connections on which a response follows those to earlier requests. */
+  /** Connections whose error response waits for the response to an earlier request. */
   const waiting = new WeakSet<Socket>();
   return ({ code }: NodeJS.ErrnoException, socket: Socket) => {
     if (code === 'ECONNRESET' || !socket.writable) {
@@ -55,10 +55,10 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
       respond(socket, code);
       return;
     }
-    // Otherwise, the client would take this response for the one to the earlier request. Each further chunk of a
-    // malformed request is another error.
+    // Each further chunk of a malformed request is another error.
     if (waiting.has(socket)) return;
     waiting.add(socket);
+    // Otherwise, the client would take this response for the one to the earlier request.
     earlier.once('close', () => respond(socket, code));
   };
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../config.ts';
 
-// Without imports of Fastify, for responses that Fastify does not send, and for the mock server.
+// Without imports of Fastify, because the mock server and responses that Fastify does not send need the same headers.
 
 type Origins = Config['corsOrigins'];
 
@@ -22,7 +22,8 @@ export const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 
 /**
  * Returns the headers that make a response readable for pages of the allowed origins.
- * @param origin of the request; undefined if unknown, as for a malformed request. Then only `*` has an effect.
+ * @param origin the Origin header; undefined if it is missing or unknown, as for a malformed request. Without it, only
+ *   the setting `*` allows pages to read the response.
  */
 export function corsHeaders(origins: Origins, origin?: string): Record<string, string> {
   const exposed = { 'access-control-expose-headers': EXPOSED_HEADERS.join(', ') };

@@ -26,7 +26,7 @@ export function limitPipelining(app: FastifyInstance): void {
     pipeline.answered = new Promise((resolve) => {
       reply.raw.once('close', () => {
         pipeline.unanswered -= 1;
-        // If the connection is closed first, the response is closed without being finished.
+        // Otherwise, the connection has been closed, and the waiting requests must not be processed.
         if (reply.raw.writableFinished) resolve();
       });
     });

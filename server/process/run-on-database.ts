@@ -4,8 +4,8 @@ import { explainDatabaseError, openExistingDatabase } from '../database/open.ts'
 import { runProgram } from './program.ts';
 
 /**
- * Runs a command on the configured database, also while the service runs. If the database is missing, locked or full,
- * prints one line and exits with 1.
+ * Runs a command on the configured database, also while the service runs. If the database is missing, locked, full or
+ * damaged, prints one line and exits with 1.
  */
 export async function runOnDatabase(
   command: (engine: Engine, config: Config) => Promise<void>,

@@ -10,7 +10,7 @@ const { host, port, corsOrigins } = workerData as StartupConfig;
 const server = createServer((request, response) => {
   // So that clients reconnect, and reach the service itself once it listens.
   response.setHeader('connection', 'close');
-  // Without these, browsers would report a network error to pages of other origins.
+  // Without CORS headers, browsers would report a network error to pages of other origins.
   if (request.method === 'OPTIONS') {
     response.writeHead(204, preflightHeaders(corsOrigins, request.headers)).end();
     return;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
 
-/** The settings of the thread. */
+/** The settings that the thread needs. */
 export type StartupConfig = Pick<Config, 'host' | 'port' | 'corsOrigins'>;
 
 /**

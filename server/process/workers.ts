@@ -19,7 +19,7 @@ const RESTART_DELAY_MS = 1_000;
 /** Extra time to stop, after the drain period and the close timeout, before a worker is killed. */
 const STOP_MARGIN_MS = 1_500;
 
-/** How much later than its workers the supervisor may receive a signal of the terminal. */
+/** A terminal sends SIGINT to all processes. The supervisor may receive it this much later than its workers. */
 const SIGNAL_MARGIN_MS = 100;
 
 /** The message of a worker that has started to serve. */
@@ -120,7 +120,10 @@ async function stopWorker(
   return code === 0 || isStopSignal(exitSignal) ? 0 : 1;
 }
 
-/** Whether a signal has ended a worker that had not started to serve. A terminal sends SIGINT to workers, too. */
+/**
+ * Whether a stop signal ended a worker, as happens before it has started to serve. A terminal sends SIGINT to workers,
+ * too.
+ */
 function isStopSignal(signal: string | null): boolean {
   return signal === 'SIGTERM' || signal === 'SIGINT';
 }

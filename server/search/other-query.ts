@@ -18,7 +18,7 @@ const MIN_SHARE_OF_BEST = 0.1;
 /** Maximum number of corrections per word, if the query has several words. */
 const MAX_CORRECTIONS = 3;
 
-/** Maximum number of trie nodes to visit for one query, in about a millisecond. The rarest words come first. */
+/** Maximum number of trie nodes to visit for one query. This takes about a millisecond. The rarest words come first. */
 const MAX_DICTIONARY_NODES = 30_000;
 
 /** Minimum length of both parts of a split word. */
@@ -57,7 +57,8 @@ export function findInflections(dictionary: Dictionary, words: readonly QueryWor
 }
 
 /**
- * Returns the query that was probably meant, without stop words; undefined if it does not differ from the query as typed.
+ * Returns the query that was probably meant, without stop words; undefined if it does not differ from the query as
+ * typed.
  *
  * The texts for a word are its corrections, the word split in two, and last the word as typed. For a run of a script
  * written without spaces, they are the run split into words, and the run as typed. The first text is the most probable

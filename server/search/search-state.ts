@@ -8,10 +8,10 @@ import { currentVersions, type SearchVersions } from './revision.ts';
 /** Approximate memory of a process's cached responses. */
 const MAX_CACHE_BYTES = 24 * 2 ** 20;
 
-/** Approximate memory of an entry of the cache besides the parts of `sizeOf`. Most of an empty response is this. */
+/** Approximate memory of a cache entry in addition to its key, body and position. */
 const ENTRY_BYTES = 1_000;
 
-/** Approximate memory of a position per character of its JSON text, because it consists of short strings and arrays. */
+/** Approximate memory of a position per character of its JSON text. It consists of many short strings and arrays. */
 const BYTES_PER_POSITION_CHARACTER = 4;
 
 /** Larger responses are not cached, so that one cannot evict many others. */

@@ -8,10 +8,11 @@ import { summarizeUser } from '../users/user-summary.ts';
 import { isVisibleTo, spaceNotFound } from './space-access.ts';
 
 /**
- * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Spaces that the caller may
- * not see are omitted, and so are missing ones and those of suspended creators.
+ * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces,
+ * spaces that the caller may not see, and those of suspended creators.
  *
- * One statement reads everything, so that an update by another request is returned completely or not at all.
+ * Reads everything with one statement, so that the result contains an update by another request completely or not at
+ * all.
  */
 export async function describeSpaces(
   db: Database,
@@ -47,7 +48,7 @@ export async function describeSpaces(
     .where(isVisibleTo(caller, sql.ref('spaces.pk')))
     .execute();
   const spaces = new Map<number, Space>();
-  // Sorted here, because the database would sort whole rows.
+  // Sorted here, because the database would sort whole rows, including descriptions.
   for (const row of rows.sort((a, b) => (a.position ?? 0) - (b.position ?? 0))) {
     const space = spaces.get(row.pk) ?? {
       space_id: row.space_id,

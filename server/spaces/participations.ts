@@ -145,7 +145,7 @@ export async function listParticipations(
   const items: Participation[] = [];
   for (const { space_pk, joined_at } of page.items) {
     const space = spaces.get(space_pk);
-    // Since the first query, the space may have been deleted or the caller removed; or its creator is suspended.
+    // Missing if its creator is suspended, or if it was deleted or the caller lost access after the first query.
     if (space) items.push({ space, joined_at });
   }
   return { items, next: page.next };

@@ -29,10 +29,10 @@ export async function findSpace(
 }
 
 /**
- * SQL condition: the caller may see the space with this key, as in `findSpace`.
+ * SQL condition: the space with this key is public, or the caller participates in it.
  *
- * Queries of the content of a space need it outside of transactions: after `findSpace`, the space can become private,
- * or its creator can remove the caller. Without it, they would return what was written since.
+ * Outside of transactions, queries of a space's content need it after `findSpace`. Meanwhile, the space can become
+ * private, or its creator can remove the caller. Without this condition, they would return what was written since.
  */
 export function isVisibleTo(
   caller: Caller | null,
@@ -47,7 +47,7 @@ export function isVisibleTo(
   )`;
 }
 
-/** Returns the key of the caller. Without one, 0, which no user has. */
+/** Returns the `pk` of the caller; 0 without a caller, because no user has it. */
 function callerPk(caller: Caller | null): number {
   return caller?.userPk ?? 0;
 }

@@ -24,7 +24,7 @@ const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
 
 /**
  * Rejects a blank text, and control characters other than line breaks and tabs.
- * @param subject names the text at the beginning of the error message
+ * @param subject begins the error message, such as `A message`
  * @param pointer JSON pointer to the text in the request
  * @throws DomainError `invalid_request`
  */

@@ -314,7 +314,7 @@ describe('The quotas of an account in total', () => {
     for (const each of [token, third, fourth]) expect(await isValid(each)).toBe(true);
   });
 
-  test('never end the session of the login, even if the others were used by a clock that is ahead', async () => {
+  test('never end the session of the login, even if a clock was ahead when the others were used', async () => {
     const { email, password } = await app.register();
     const login = async () => {
       const { data } = await api.login({ client: app.client(), body: { email, password } });

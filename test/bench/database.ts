@@ -26,7 +26,9 @@ const INPUT_FILES = [
   'server/database/sqlite/migrations',
 ];
 
-/** Returns a data folder with this number of spaces. Builds it with `npm run import` unless an earlier run has built it. */
+/**
+ * Returns a data folder with this number of spaces. Builds it with `npm run import` unless an earlier run has built it.
+ */
 export async function buildDatabase(spaces: number): Promise<string> {
   const cache = await cacheFolder();
   const dataDir = join(cache, String(spaces));

@@ -13,7 +13,7 @@ const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_
 
 /**
  * Starts servers with temporary data. Disposing of `cleanup` stops them.
- * @param interruption prevents the start of further servers; the returned promise then rejects with the reason
+ * @param interruption prevents further starts, after which the returned promise rejects with the reason
  */
 export async function startServers(
   cleanup: AsyncDisposableStack,

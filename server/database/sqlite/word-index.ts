@@ -14,7 +14,7 @@ const FIND = `SELECT rowid AS key FROM word_index
   WHERE word_index MATCH CAST(? AS TEXT) AND rowid > CAST(? AS INTEGER)
   ORDER BY rowid LIMIT CAST(? AS INTEGER)`;
 
-/** Number of terms that `terms` reads in some milliseconds. */
+/** Number of terms that `terms` reads, in a few milliseconds, before it yields to the event loop. */
 const TERMS_PER_TURN = 1_000;
 
 /** An FTS5 table whose rowids are the keys, so that FTS5 returns matches in the order of results. */
@@ -66,7 +66,7 @@ export const wordIndex: WordIndex = {
     let count = 0;
     for await (const row of rows) {
       count += 1;
-      // Tasks of the thread would otherwise wait until the terms of the whole index have been read.
+      // Otherwise, tasks of the thread would wait until all terms of the index have been read.
       if (count % TERMS_PER_TURN === 0) await yieldToEventLoop();
       if (!row.term.startsWith(TITLE_MARK)) yield row;
     }

@@ -6,7 +6,8 @@ import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './tr
 
 /**
  * The words that several public spaces share, with the number of spaces for each. Also has the slice terms, see
- * `slices.ts`. Used to correct queries and to estimate their cost. It can be up to two minutes older than the word index.
+ * `slices.ts`. Used to correct queries and to estimate their cost. It can be up to two minutes older than the word
+ * index.
  */
 export interface Dictionary {
   /** Changes when the content does. */

@@ -15,10 +15,9 @@ const FAR = 99;
 const FIRST_LETTER_COST = 2;
 
 /**
- * Returns the words that are nearest to a word, without the word itself, in the order of the trie. All have the same
- * distance. It is the optimal string alignment distance over UTF-16 code units, computed row by row while walking the
- * trie.
- * @param maxDistance at most 2
+ * Returns the words at the smallest distance from a word, without the word itself, in the order of the trie. The
+ * distance is the optimal string alignment distance over UTF-16 code units, computed row by row while walking the trie.
+ * @param maxDistance maximum distance of the results; at most 2
  * @param minTotal    minimum `total` of a word, which excludes whole subtrees of rare words
  * @param maxNodes    maximum number of nodes to visit, which bounds the time of a call
  * @returns `visited` is the number of nodes visited
@@ -32,17 +31,17 @@ export function similarWords(
 ): { found: SimilarWord[]; visited: number } {
   const length = word.length;
   let found: SimilarWord[] = [];
-  /** Farther words do not matter. */
+  /** The distance of the words found so far. Farther words are ignored. */
   let limit = maxDistance;
   /**
-   * `rows[d][j]`: distance between the first `d` letters of the path and the first `j` letters of the word. Only the band
-   * where `d` and `j` differ by at most `maxDistance` is computed, because all other distances are greater.
+   * `rows[d][j]`: distance between the first `d` letters of the path and the first `j` letters of the word. Only the
+   * band where `d` and `j` differ by at most `maxDistance` is computed, because all other distances are greater.
    */
   const rows = Array.from({ length: length + maxDistance + 2 }, () => new Uint8Array(length + 2));
   const first = rows[0] as Uint8Array;
   for (let j = 1; j <= length; j += 1) first[j] = j - 1 + FIRST_LETTER_COST;
   const rowMins = new Uint8Array(rows.length);
-  /** `lowerBounds[d]`: no word that begins with the first `d` letters of the path is nearer. */
+  /** `lowerBounds[d]`: lower bound for the distance of words that begin with the first `d` letters of the path. */
   const lowerBounds = new Uint8Array(rows.length);
   const lettersAfter = suffixLetters(word, rows.length + maxDistance + 2);
   const path: number[] = [];
@@ -57,12 +56,12 @@ export function similarWords(
     }
     const depth = path.length;
     const letter = unit[node] as number;
-    // A word that begins with another letter costs this edit, unless its first two letters are swapped.
+    // A different first letter costs this edit, unless the first two letters are swapped.
     const isFirstEdited =
       depth === 0 && letter !== word.charCodeAt(0) && letter !== word.charCodeAt(1);
     const lowerBound = isFirstEdited ? FIRST_LETTER_COST : (lowerBounds[depth] as number);
-    // Each letter of the rest of the word that no word below contains costs an edit. The next letters may already belong
-    // to the path, because of insertions, deletions or a swap.
+    // Each letter in the rest of the word that does not occur below the node costs an edit. The rest begins a few
+    // letters after the path, because edits can have matched the letters in between with letters of the path.
     const absent = (lettersAfter[depth + maxDistance + 2] as number) & ~(letters[node] as number);
     if ((total[node] as number) < minTotal || lowerBound + countBits(absent) > limit) {
       node = end[node] as number;
@@ -70,7 +69,7 @@ export function similarWords(
     }
     const rowMin = computeRow(rows, depth, letter, path.at(-1), word, maxDistance);
     rowMins[depth + 1] = rowMin;
-    // A swap adds 1 to the previous row.
+    // A swap with the next letter adds 1 to the previous row.
     const fromRows = Math.min(rowMin, (rowMins[depth] as number) + 1);
     lowerBounds[depth + 1] = Math.max(lowerBound, fromRows);
     const isInBand = depth + 1 >= length - maxDistance;
@@ -97,7 +96,7 @@ export function similarWords(
   return { found, visited };
 }
 
-/** Returns for each index the letters of the word from there on, as in `Trie.letters`. */
+/** Returns for each index the letters of the word from this index on, one bit each (see `letterBit`). */
 function suffixLetters(word: string, size: number): Uint32Array {
   const letters = new Uint32Array(size);
   for (let i = word.length - 1; i >= 0; i -= 1) {

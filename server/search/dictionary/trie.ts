@@ -1,6 +1,6 @@
 /**
- * A trie of words in typed arrays, which are stored and loaded as bytes without parsing. The index into each array
- * is the number of a node. Nodes are in preorder: node 0 is the root, and the first child of a node follows it.
+ * A trie of words in typed arrays, which are stored and loaded as bytes without parsing. The index into each array is
+ * the number of a node. Nodes are in preorder: node 0 is the root, and the first child of a node follows it.
  */
 export interface Trie {
   /** The UTF-16 code unit on the edge to the node. */
@@ -11,7 +11,7 @@ export interface Trie {
   documents: Uint32Array;
   /** Sum of documents over all words with the prefix that ends at the node, including pruned words. */
   total: Uint32Array;
-  /** The letters below the node, one bit each, see `letterBit`. Not stored, because it follows from the others. */
+  /** The letters below the node, one bit each (see `letterBit`). Computed from the other arrays instead of stored. */
   letters: Uint32Array;
 }
 
@@ -127,14 +127,15 @@ export function trieFromBytes(bytes: Uint8Array): Trie {
   };
 }
 
-/** Returns the bit of a letter. Letters whose code units differ by a multiple of 32 share one. */
+/** Returns the bit of a letter. Letters whose code units differ by a multiple of 32 share a bit. */
 export function letterBit(unit: number): number {
   return 1 << (unit % 32);
 }
 
+/** Returns the letters below each node. */
 function lettersBelow(unit: Uint16Array, end: Uint32Array): Uint32Array {
   const letters = new Uint32Array(unit.length);
-  // Backwards, so that the letters below the children are known.
+  // Backwards, so that the letters below the children are already known.
   for (let node = unit.length - 1; node >= 0; node -= 1) {
     let below = 0;
     for (let child = node + 1; child < (end[node] as number); child = end[child] as number) {

@@ -8,7 +8,7 @@ import { transactOnSnapshot } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
 import { MAX_CHANGES } from '../word-index/changes.ts';
 
-/** If a killed process no longer renews its lease, another one takes over after this time. Longer than a round takes. */
+/** If a killed process no longer renews its lease, another one takes over after this time. Longer than a round. */
 const LEASE_SECONDS = 120;
 
 /**
@@ -87,8 +87,8 @@ export class PostgresqlMaintenance implements Maintenance {
     const [{ revision, changes } = { revision: 0, changes: 0 }] = rows;
     const isQuiet = this.#checkQuiet(revision);
     if (changes <= MAX_CHANGES && !(isQuiet && changes > 0)) return;
-    // After a conflict, the next round tries again, or the next quiet check if there are only a few changes. A retry like
-    // that of `transact` would stop all writers.
+    // After a conflict, the next round tries again, or the next quiet check if there are only a few changes. A retry
+    // like that of `transact` would stop all writers.
     await transactOnSnapshot(this.#engine, (trx) => this.#engine.wordIndex.optimize(trx));
   }
 

@@ -155,8 +155,8 @@ export class KeyList {
 }
 
 /**
- * Returns the index of the first key that is at least `wanted`. All keys before `start` must be less. Takes longer the
- * farther the key is from `start`.
+ * Returns the index of the first key that is at least `wanted`. All keys before `start` must be less. Exponential
+ * search, which is fast if the result is near `start`.
  */
 function firstFrom(keys: readonly number[], wanted: number, start = 0): number {
   let low = start;

@@ -187,7 +187,7 @@ export async function readBlocksOfKeys(
   terms: readonly Term[],
   keys: readonly number[],
 ): Promise<KeyBlock[][]> {
-  // As text, because the driver would escape each key.
+  // An array literal, because the driver would escape each key of an array.
   const array = `{${keys.join()}}`;
   const rows = await readRows<BlockRow>(db, BLOCKS_OF_KEYS_SQL, [toBytes(terms), array]);
   return keyBlocks(

@@ -33,8 +33,8 @@ const FIRST_BLOCKS = 2;
 const MAX_BLOCKS = 128;
 
 /**
- * Maximum number of candidates in the first step. A further step has as many as the rest of the results probably needs,
- * or four times as many if none has matched yet. It has at least this number, and at most MAX_CANDIDATES.
+ * Maximum number of candidates in the first step. The maximum of a further step lies between these two numbers: as many
+ * as the missing results probably need, or four times the previous maximum if none has matched yet.
  */
 const FIRST_CANDIDATES = 256;
 const MAX_CANDIDATES = 4_096;
@@ -105,6 +105,7 @@ export class PostgresqlWordReader implements WordReader {
       next = candidates.length < maxCandidates ? before : (candidates.at(-1) as number) + 1;
       if (next === Infinity) return found;
       examined += candidates.length;
+      // A quarter more than the share of matches so far suggests.
       const needed =
         found.length === 0
           ? 4 * maxCandidates
@@ -219,7 +220,7 @@ async function readNext(
   }
 }
 
-/** Reads the blocks that can contain one of the keys, from each list's first unread key on. */
+/** Reads the blocks that can contain one of the keys, from the first key on that any of the lists has not read. */
 async function readContaining(
   db: Database,
   lists: readonly KeyList[],

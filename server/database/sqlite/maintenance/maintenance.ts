@@ -7,7 +7,10 @@ import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
 
-/** Erases deleted rows, merges the word index, overwrites deleted content, refreshes the dictionary and runs checkpoints. */
+/**
+ * Erases deleted rows, merges the word index, overwrites deleted content, refreshes the dictionary and runs
+ * checkpoints.
+ */
 export class SqliteMaintenance implements Maintenance {
   readonly #db: Database;
   readonly #stopping: AbortSignal;
