@@ -348,7 +348,7 @@ export type OwnParticipation = {
      */
     left_at: string | null;
     /**
-     * When the creator of the space removed the user, who cannot join again. `null` if the user can.
+     * When the creator of the space removed the user, who cannot join again. `null` if the user can join again.
      */
     removed_at: string | null;
 };
