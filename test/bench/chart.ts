@@ -74,7 +74,7 @@ function throughputDiagram(figures: readonly Figure[], spaces: number, index: nu
       'in percent of the same application returning the same bytes from memory',
       20,
     ),
-    grid: { left: 160, width: 300, top: 84, height: 300 },
+    grid: { left: 180, width: 290, top: 84, height: 300 },
     xAxis: {
       type: 'value',
       gridIndex: index,
