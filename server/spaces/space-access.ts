@@ -31,8 +31,8 @@ export async function findSpace(
 /**
  * SQL condition: the space with this key is public, or the caller participates in it.
  *
- * Outside of transactions, queries of a space's content need it after `findSpace`. Meanwhile, the space can become
- * private, or its creator can remove the caller. Without this condition, they would return what was written since.
+ * Queries of a space's content outside of transactions need this condition in addition to `findSpace`. The space can
+ * become private in between, or its creator can remove the caller, and later content must not be returned.
  */
 export function isVisibleTo(
   caller: Caller | null,

@@ -136,7 +136,7 @@ describe('a caller who loses access during a request', () => {
   };
   const page = { limit: 10 };
 
-  test('does not see what is written in a space that has become private', async () => {
+  test('does not see content written after the space has become private', async () => {
     const makePrivate = async (path: Pick<Space, 'space_id'>) => {
       const body: SpaceUpdate = { visibility: 'private', title: 'Secret', tags: ['secret'] };
       await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
@@ -159,7 +159,7 @@ describe('a caller who loses access during a request', () => {
     expect(participants).toEqual({ items: [], next: null });
   });
 
-  test('does not see what is written after they have been removed', async () => {
+  test('does not see content written after their removal', async () => {
     const cay = await app.register();
     const caller = await callerOf(cay);
     const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
