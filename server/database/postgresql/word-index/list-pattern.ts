@@ -40,14 +40,16 @@ export function selectMatches(pattern: ListPattern, keys: readonly number[]): re
 }
 
 /** Returns the keys that are in any of the lists. Each list is in ascending order, and so is the result. */
-export function mergeKeys(lists: readonly (readonly number[])[]): readonly number[] {
+function mergeKeys(lists: readonly (readonly number[])[]): readonly number[] {
   const [first = [], ...others] = lists;
   if (others.length === 0) return first;
   const middle = lists.length >>> 1;
   return mergeTwo(mergeKeys(lists.slice(0, middle)), mergeKeys(lists.slice(middle)));
 }
 
-function mergeTwo(a: readonly number[], b: readonly number[]): number[] {
+function mergeTwo(a: readonly number[], b: readonly number[]): readonly number[] {
+  if (a.length === 0) return b;
+  if (b.length === 0) return a;
   const merged: number[] = [];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {

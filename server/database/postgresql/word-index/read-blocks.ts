@@ -10,7 +10,7 @@ import {
   termAt,
   toBytes,
 } from './positions.ts';
-import { keysOfTerm, type Postings, unpackPostings } from './postings.ts';
+import { keysOfTerm, unpackPostings } from './postings.ts';
 import { AFTER_ALL_TERMS, FIRST_WORD, type MarkedWord, type Term } from './terms.ts';
 
 // A posting is a term and the key of a document that contains it. The index has all postings, sorted by term and then
@@ -31,15 +31,15 @@ export interface ListRequest {
   from: number;
 }
 
-/** The words in one block that begin with a prefix. */
+/** A block that can contain words with a prefix. */
 export interface PrefixBlock {
   /** The last posting that the block can contain. */
   upperTerm: Term;
   upperKey: number;
   /** Whether blocks between the previous one and this one were skipped. */
   isAfterGap: boolean;
-  /** Only those of words with the prefix. */
-  postings: Postings[];
+  /** Also has other words, if it is the first or the last block. */
+  postings: Buffer;
 }
 
 /** Limits the cost of a prefix that many invented words begin with. About seventy rare words fit into a block. */
@@ -156,7 +156,7 @@ export async function readFirstBlocks(
   const ofKind = (kind: string) => rows.filter((row) => row.kind === kind);
   return {
     lists: keyBlocks(lists, ofKind('list')),
-    prefixes: prefixBlocks(prefixes, ofKind('prefix')),
+    prefixes: prefixBlocks(ofKind('prefix'), prefixes.length),
     changes: ofKind('change').map(({ key, words }) => ({ key, words: words?.split(' ') })),
   };
 }
@@ -225,19 +225,18 @@ function keyBlocks(lists: readonly { term: Term }[], rows: readonly BlockRow[]):
   });
 }
 
-function prefixBlocks(prefixes: readonly Term[], rows: readonly FirstRow[]): PrefixBlock[][] {
-  return groupRows(rows, prefixes.length).map((blocks, i) => {
-    const prefix = prefixes[i] as Term;
-    return blocks.map(({ upper, postings, is_after_gap }) => {
+function prefixBlocks(rows: readonly FirstRow[], prefixCount: number): PrefixBlock[][] {
+  return groupRows(rows, prefixCount).map((blocks) =>
+    blocks.map(({ upper, postings, is_after_gap }) => {
       const position = upper.toString('latin1');
       return {
         upperTerm: termAt(position),
         upperKey: keyAt(position),
         isAfterGap: is_after_gap,
-        postings: [...unpackPostings(postings)].filter(({ term }) => term.startsWith(prefix)),
+        postings,
       };
-    });
-  });
+    }),
+  );
 }
 
 const BLOCKS_PER_FETCH = 1_000;
