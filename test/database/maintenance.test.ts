@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import { SqliteMaintenance } from '../../server/database/sqlite/maintenance/maintenance.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 import { tasksModule } from '../../server/tasks.ts';
@@ -76,6 +77,25 @@ describe('Maintenance', () => {
     const pending = engine.db.selectFrom('pending_purges').select('id');
     await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
     expect(await countSegments(engine)).toBeLessThanOrEqual(4);
+  });
+
+  test('performs a purge only after it has erased the rows of the deleted account', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+    const pending = engine.db.selectFrom('pending_purges').select('id');
+    let isDeleted = false;
+    const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
+      refreshDictionary: async () => {},
+      async eraseDeletedRows() {
+        // The account is deleted when the first erasure has found no rows.
+        if (!isDeleted) await transact(engine, (trx) => engine.requestPurge(trx));
+        isDeleted = true;
+        return true;
+      },
+    });
+    await maintenance.runRound();
+    expect(await pending.execute()).toHaveLength(1);
+    await maintenance.runRound();
+    expect(await pending.execute()).toEqual([]);
   });
 
   test('performs more pending purges than a statement has parameters', async () => {
