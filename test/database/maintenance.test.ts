@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Engine } from '../../server/database/engine.ts';
+import type { Database, Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import { SqliteMaintenance } from '../../server/database/sqlite/maintenance/maintenance.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 import { tasksModule } from '../../server/tasks.ts';
@@ -78,6 +79,49 @@ describe('Maintenance', () => {
     expect(await countSegments(engine)).toBeLessThanOrEqual(4);
   });
 
+  test('performs a purge only after it has erased the rows of the deleted account', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+    const pending = engine.db.selectFrom('pending_purges').select('id');
+    let isDeleted = false;
+    const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
+      refreshDictionary: async () => {},
+      async eraseDeletedRows() {
+        // The account is deleted when the first erasure has found no rows.
+        if (!isDeleted) await transact(engine, (trx) => engine.requestPurge(trx));
+        isDeleted = true;
+        return true;
+      },
+    });
+    await maintenance.runRound();
+    expect(await pending.execute()).toHaveLength(1);
+    await maintenance.runRound();
+    expect(await pending.execute()).toEqual([]);
+  });
+
+  test('repeats a purge if a space deleted meanwhile prevents the refresh of the dictionary', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+    await insertUser(engine.db, 'ada');
+    await insertSpace(engine.db);
+    await transact(engine, (trx) => engine.requestPurge(trx));
+    const pending = engine.db.selectFrom('pending_purges').select('id');
+    const deleted = { space_pk: 1, key: 1 };
+    let refreshes = 0;
+    const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
+      async refreshDictionary() {
+        refreshes += 1;
+        if (refreshes === 1) await engine.db.insertInto('erased_spaces').values(deleted).execute();
+      },
+      async eraseDeletedRows() {
+        await engine.db.deleteFrom('erased_spaces').execute();
+        return true;
+      },
+    });
+    await maintenance.runRound();
+    expect(await pending.execute()).toHaveLength(1);
+    await maintenance.runRound();
+    expect(await pending.execute()).toEqual([]);
+  });
+
   test('performs more pending purges than a statement has parameters', async () => {
     {
       await using idle = await openDatabase({ dataDir }, { runsMaintenance: false });
@@ -100,18 +144,7 @@ describe('runTask', () => {
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     await sql`DROP TABLE pending_purges`.execute(engine.db);
     await expect.poll(() => emitWarning.mock.calls.length, { timeout: 10_000 }).toBeGreaterThan(0);
-    const row = { title: 'Tea', description: '', visibility: 'private' as const };
-    await engine.db
-      .insertInto('spaces')
-      .values({
-        ...row,
-        space_id: 's1',
-        creator_pk: 1,
-        invitation_code: 'code',
-        participant_count: 0,
-        created_at: '2026-01-01T00:00:00.000Z',
-      })
-      .execute();
+    await insertSpace(engine.db);
     await engine.runTask('eraseSpace', { pk: 1, sessionPk });
     expect(await engine.db.selectFrom('spaces').select('space_id').execute()).toEqual([]);
   });
@@ -143,6 +176,22 @@ describe('runTask', () => {
     expect(await usernames(engine.db)).toEqual(['ada']);
   });
 });
+
+/** Inserts a space of the first user. */
+async function insertSpace(db: Database): Promise<void> {
+  const row = { title: 'Tea', description: '', visibility: 'private' as const };
+  await db
+    .insertInto('spaces')
+    .values({
+      ...row,
+      space_id: 's1',
+      creator_pk: 1,
+      invitation_code: 'code',
+      participant_count: 0,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    .execute();
+}
 
 /** Adds 300 documents to the word index. Each has its own transaction, which adds a segment. */
 async function addSegments(): Promise<void> {

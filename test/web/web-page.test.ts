@@ -181,6 +181,20 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await expectHidden(page.getByRole('button', { name: 'Try again' }));
   });
 
+  test('shows a profile with fields that a later version of the service has added', async () => {
+    await using page = await open('#/sign-in');
+    await page.route(/api\/profile\/me/, async (route) => {
+      const response = await route.fetch();
+      const profile = await response.json();
+      const stats = { ...profile.stats, later_statistic: 1 };
+      await route.fulfill({ response, json: { ...profile, stats, later_field: 'text' } });
+    });
+    await fillSignIn(page, DEMO_ACCOUNT.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await appears(page.getByText('Words written'));
+    expect(await page.locator('[data-statistic="spaces_created"]').textContent()).toMatch(/^\d+$/);
+  });
+
   test('previews only files that are images', async () => {
     await using page = await openSignedIn();
     const preview = page.getByAltText('Preview of your new avatar');

@@ -107,8 +107,10 @@ function showProfile(profile: Profile): void {
   find<HTMLInputElement>('#password-account').defaultValue = profile.email;
   find('#profile-verified').hidden = !profile.is_verified;
   find('#profile-since').textContent = dateFormat.format(new Date(profile.created_at));
-  for (const [name, count] of Object.entries(profile.stats)) {
-    find(`[data-statistic="${name}"]`, view).textContent = count.toLocaleString('en');
+  // Reads only the statistics that the page has, because later versions of the service can add others.
+  for (const element of view.querySelectorAll<HTMLElement>('[data-statistic]')) {
+    const name = element.dataset.statistic as keyof Profile['stats'];
+    element.textContent = profile.stats[name].toLocaleString('en');
   }
   find<HTMLInputElement>('#username').value = profile.username;
   find<HTMLTextAreaElement>('#bio').value = profile.bio;

@@ -41,13 +41,14 @@ export class SqliteMaintenance implements Maintenance {
     // Read before the work, so that a write during this round causes another round.
     const version = await dataVersion(this.#db);
     if (version === this.#handledVersion) return;
-    const hasErasedAll = await this.#tasks.eraseDeletedRows();
+    // Read before the erasure, which may miss the rows of a later request.
     const lastRequest = await this.#db
       .selectFrom('pending_purges')
       .select('id')
       .orderBy('id', 'desc')
       .limit(1)
       .executeTakeFirst();
+    const hasErasedAll = await this.#tasks.eraseDeletedRows();
     const isPurgePostponed = lastRequest !== undefined && (!hasErasedAll || this.#purger.isPausing);
     if (lastRequest && !isPurgePostponed) {
       await this.#purger.purge(lastRequest.id);

@@ -42,7 +42,10 @@ export class Purger {
     return performance.now() < this.#pausesUntil;
   }
 
-  /** Performs all purges that were requested up to this request. */
+  /**
+   * Performs all purges that were requested up to this request. They stay pending if a space is deleted meanwhile whose
+   * words are still in the word index.
+   */
   async purge(lastRequestId: number): Promise<void> {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
@@ -50,7 +53,7 @@ export class Purger {
     await rewriteWordIndex(this.#db, this.#stopping);
     // After the word index, because the dictionary is built from it.
     await this.#refreshDictionary();
-    if (this.#stopping.aborted) return;
+    if (this.#stopping.aborted || (await this.#hasDeletedWords())) return;
     // In case the next step throws. After a success, it is replaced below.
     this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
     // After the steps above, because they also delete rows and can leave copies of them in unused space.
@@ -59,6 +62,17 @@ export class Purger {
     await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequestId).execute();
     const endedAt = performance.now();
     this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
+  }
+
+  /** Whether the word index has words of deleted spaces. Until they are erased, the dictionary is not refreshed. */
+  async #hasDeletedWords(): Promise<boolean> {
+    const spaces = await this.#db
+      .selectFrom('erased_spaces')
+      .select('space_pk')
+      .where('key', 'is not', null)
+      .limit(1)
+      .execute();
+    return spaces.length > 0;
   }
 
   /** Waits until housekeeping has deleted the rows of discarded avatars, which contain the names of their files. */
