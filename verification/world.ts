@@ -199,11 +199,13 @@ type Clients = Pick<World, 'client'>;
 
 /** Opens a session. Resolves to its id. */
 async function openSession({ client }: Clients, account: Account): Promise<string> {
-  await logIn(client, account);
-  const own = client(account.token);
-  const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
-  if (!newest) throw new Error(`${account.email} has no session.`);
-  return newest.session_id;
+  const own = client(await logIn(client, account));
+  const sessions = await dataOf(api.listSessions({ client: own }));
+  // The newest session may belong to somebody else who uses an existing account. It is the fallback for a server with a
+  // wrong `is_current`, which then fails a check instead of preventing all of them.
+  const opened = sessions.find(({ is_current }) => is_current) ?? sessions[0];
+  if (!opened) throw new Error(`${account.email} has no session.`);
+  return opened.session_id;
 }
 
 function createSpace(
