@@ -112,11 +112,11 @@ function createRegistration(): Registration {
 export interface ExistingAccount {
   account: Account;
   /**
-   * Restores username and bio, deletes new spaces, and ends the given sessions and the one of this check. A failed step
-   * does not prevent the others.
+   * Restores username and bio, deletes new spaces, and ends the sessions with these access tokens and the one of this
+   * check. A failed step does not prevent the others.
    * @returns a sentence for each step that failed, with its remedy
    */
-  restore(openedSessions: readonly string[]): Promise<string[]>;
+  restore(openedTokens: readonly string[]): Promise<string[]>;
 }
 
 /** Logs in to an existing account. */
@@ -130,7 +130,7 @@ export async function useExistingAccount(
   const earlierSpaces = idsOf(await dataOf(listParticipations(own)));
   return {
     account: { username, email, password, userId: session.user_id, token: session.access_token },
-    async restore(openedSessions) {
+    async restore(openedTokens) {
       const problems: string[] = [];
       /** Adds a problem if the request fails, unless nothing remains to be done. */
       const attempt = async <T>(
@@ -179,18 +179,12 @@ export async function useExistingAccount(
         `Change its bio to ${JSON.stringify(bio)}.`,
         isMissing,
       );
-      const sessions = [
-        ...openedSessions.map(
-          (session_id) => () => api.endSession({ client: own, path: { session_id } }),
-        ),
-        // Last, because the other requests need this session.
-        () => api.logout({ client: own }),
-      ];
-      for (const end of sessions) {
-        await attempt<unknown>(
-          end(),
+      // Last, because the other requests need the session of this check.
+      for (const token of [...openedTokens, session.access_token]) {
+        await attempt(
+          api.logout({ client: client(token) }),
           'Log out of all its sessions.',
-          (error) => isMissing(error) || hasStatus(401, 404)(error),
+          (error) => isMissing(error) || hasStatus(401)(error),
         );
       }
       return [...new Set(problems)];

@@ -1,4 +1,4 @@
-import { newUsername } from './accounts.ts';
+import { type Credentials, newUsername } from './accounts.ts';
 import type { Transaction } from './dredd.ts';
 import type { World } from './world.ts';
 
@@ -33,8 +33,6 @@ const wrongPassword: Change = (t) => setBody(t, { currentPassword: 'not the righ
 const unknownAddress: Change = (t) => setBody(t, { email: `${newUsername()}@example.com` });
 const asFrequentReporter: Change = async (t, world) =>
   setToken(t, (await world.registerFrequentReporter()).token);
-const withCredentials: Change = (t, { creator: { email, password } }) =>
-  setBody(t, { email, password });
 const takenRegistration: Change = (t, world) =>
   setBody(t, { ...world.newRegistration(), username: world.other.username });
 const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an image.']));
@@ -79,8 +77,9 @@ export const changes: Record<string, Change> = {
   'register 403': (t, world) => setBody(t, world.newRegistration()),
   'register 409': takenRegistration,
   'register 429': takenRegistration,
-  'login 200': withCredentials,
-  'login 403': withCredentials,
+  // Not of `creator`, because an existing account would keep the session.
+  'login 200': async (t, world) => setCredentials(t, await world.register()),
+  'login 403': (t, { creator }) => setCredentials(t, creator),
   'login 401': unknownAddress,
   'login 429': unknownAddress,
   'logout 200': async (t, world) => setToken(t, await world.logIn(world.creator)),
@@ -166,6 +165,10 @@ export function setToken(transaction: Transaction, token: string): void {
 /** Sets properties of the JSON body. */
 function setBody({ request }: Transaction, fields: object): void {
   request.body = JSON.stringify({ ...JSON.parse(request.body.toString()), ...fields });
+}
+
+function setCredentials(transaction: Transaction, { email, password }: Credentials): void {
+  setBody(transaction, { email, password });
 }
 
 /** Sets a multipart body with the file, or without a file. */

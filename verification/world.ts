@@ -44,7 +44,7 @@ export interface World {
   register(): Promise<Account>;
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
-  /** Resolves to an access token. */
+  /** Opens a session. Resolves to its access token. `close` ends it. */
   logIn(account: Registration): Promise<string>;
   /** Opens a session of `creator`. Resolves to its id. */
   openSession(): Promise<string>;
@@ -103,7 +103,8 @@ export async function openWorld(
     createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
   const accounts = new TemporaryAccounts(client);
   let existing: ExistingAccount | undefined;
-  const openedSessions: string[] = [];
+  /** The access tokens of sessions that an existing account must not keep. */
+  const openedTokens: string[] = [];
 
   // `provide` adds the data.
   const world = {
@@ -112,18 +113,18 @@ export async function openWorld(
     client,
     register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
-    logIn: (account) => logIn(client, account),
-    async openSession() {
-      const sessionId = await openSession(world, world.creator);
-      openedSessions.push(sessionId);
-      return sessionId;
+    async logIn(account) {
+      const token = await logIn(client, account);
+      openedTokens.push(token);
+      return token;
     },
+    openSession: () => openSession(world),
     registerFrequentReporter: () => registerFrequentReporter(world),
     createSpace: () => createSpace(world, world.creator),
     sendMessage: () => sendMessage(world, world.creator, world.space),
     async close() {
       isClosing = true;
-      const problems = (await existing?.restore(openedSessions)) ?? [];
+      const problems = (await existing?.restore(openedTokens)) ?? [];
       const remaining = await accounts.deleteAll();
       if (remaining.length > 0) {
         problems.push(
@@ -197,13 +198,15 @@ async function provide<Name extends keyof World>(
 
 type Clients = Pick<World, 'client'>;
 
-/** Opens a session. Resolves to its id. */
-async function openSession({ client }: Clients, account: Account): Promise<string> {
-  await logIn(client, account);
-  const own = client(account.token);
-  const [newest] = await dataOf(api.listSessions({ client: own, query: { limit: 1 } }));
-  if (!newest) throw new Error(`${account.email} has no session.`);
-  return newest.session_id;
+/** Opens a session of `creator`. Resolves to its id. */
+async function openSession({ client, logIn, creator }: World): Promise<string> {
+  const own = client(await logIn(creator));
+  const sessions = await dataOf(api.listSessions({ client: own }));
+  // The newest session may belong to somebody else who uses an existing account. It is the fallback for a server with a
+  // wrong `is_current`, which then fails a check instead of preventing all of them.
+  const opened = sessions.find(({ is_current }) => is_current) ?? sessions[0];
+  if (!opened) throw new Error(`${creator.email} has no session.`);
+  return opened.session_id;
 }
 
 function createSpace(

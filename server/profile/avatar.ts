@@ -39,8 +39,9 @@ export async function changeAvatar(
       const { numDeletedRows } = await trx
         .deleteFrom('discarded_avatars')
         .where('avatar', '=', avatar)
+        .where('remove_after', '>', new Date().toISOString())
         .executeTakeFirst();
-      // Housekeeping has removed the file, for example because the machine was suspended for hours.
+      // The machine may have been suspended for hours. Housekeeping then removes the file, or has removed it.
       if (numDeletedRows === 0n) throw overloaded();
       await replaceAvatar(trx, caller, avatar);
     });

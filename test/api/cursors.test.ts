@@ -164,11 +164,15 @@ describe('A cursor', () => {
     }
   });
 
-  const positions: unknown[][] = [
+  const positions: unknown[] = [
+    null,
     [],
     [1],
     ['a'],
+    ['\0', 1],
+    ['2026-01-01'],
     [null],
+    [1, 2, ''],
     [0, 1],
     [0, 1, 1],
     [0, 1, 1, []],
@@ -177,11 +181,13 @@ describe('A cursor', () => {
     [1, -1, 1e9, [0], [['tea']]],
     ['2026-01-01T00:00:00.000Z', 1],
     ['2026-01-01T00:00:00.000Z', 0.1],
+    ['2026-01-01T00:00:00.000Z', '1'],
   ];
   test.each(positions.map((position) => [JSON.stringify(position), position] as const))(
     'is rejected if a client made it from the position %s',
     async (text, position) => {
-      const unsealed = [text, Buffer.from(text).toString('base64url')];
+      const encoded = Buffer.from(text).toString('base64url');
+      const unsealed = [text, encoded, `${encoded}=`];
       for (const list of lists) {
         const operation = operationOf(list)?.operationId ?? 'searchSpaces';
         const sealed = ['', operation, paths[list] as string].map((each) =>

@@ -148,7 +148,10 @@ const assertHides = (seen: unknown, ids: readonly string[]) => {
   for (const id of [...ids, 'erased:']) expect(text).not.toContain(id);
 };
 
-/** Everything that the other user can see, and an export. */
+/**
+ * Returns everything that the other user can read, the statuses of requests for content of `gone`, and an export. The
+ * requests that succeed change data.
+ */
 const view = async () => {
   const { client } = other;
   const lists = [
@@ -223,7 +226,7 @@ describe('The deletion of an account in several transactions', () => {
     await eraseAll();
   });
 
-  test('leaves the same rows as a deletion in one transaction', async () => {
+  test('leaves no rows of the account, like a deletion in one transaction', async () => {
     const { engine } = app.context;
     const stranger = await app.register();
     const before = await countRows();

@@ -183,21 +183,3 @@ describe('a caller who loses access during a request', () => {
     expect(await during((context) => listParticipations(context, caller, page))).toEqual(nothing);
   });
 });
-
-test('a response contains an update during the request completely or not at all', async () => {
-  const path = await createSpace(ann, { title: 'Old', tags: ['old'] });
-  let updates = 0;
-  const db = app.context.engine.db.withPlugin({
-    transformQuery: ({ node }) => node,
-    async transformResult({ result }) {
-      updates += 1;
-      const name = `new ${updates}`;
-      const body = { title: name, tags: [name] };
-      await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
-      return result;
-    },
-  });
-  const context = { ...app.context, engine: { ...app.context.engine, db } };
-  const { title, tags } = await readSpace(context, null, path.space_id);
-  expect(tags).toMatchObject([{ tag_name: title }]);
-});

@@ -38,15 +38,6 @@ describe('getProfile', () => {
     expect((await getProfile(user)).is_verified).toBe(true);
   });
 
-  test('does not share the email address or the statistics with other users', async () => {
-    const other = await app.register('walter');
-    const path = { user_id: user.userId };
-    const { data } = await api.getUser({ client: other.client, path });
-    expect(Object.keys(data ?? {}).sort()).toEqual(
-      ['bio', 'created_at', 'profile_picture', 'user_id', 'username'].sort(),
-    );
-  });
-
   test('returns the same UTC timestamp for created_at and updated_at of a new account', async () => {
     const before = Date.now();
     const profile = await getProfile(await app.register());

@@ -222,7 +222,7 @@ describe('The quotas of an account in total', () => {
     expect(await statusOf(api.createSpace({ client, body: NEW_SPACE }))).toBe(201);
   });
 
-  test('are in the singular in messages about a limit of one', async () => {
+  test('have error messages in the singular for a limit of one', async () => {
     await using single = await startApp({ RATE_LIMITS: 'on', SPACES_PER_HOUR: '1', MAX_TAGS: '1' });
     const user = await single.register();
     const create = (tags: string[]) =>

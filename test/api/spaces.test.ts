@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import { readSpace } from '../../server/spaces/spaces.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import {
@@ -190,6 +191,24 @@ describe('getSpace of a public space', () => {
     for (const path of ['/api/spaces/search?q=renaming', '/api/spaces/tag/renamed']) {
       expect(await (await app.fetch(path)).json()).toMatchObject([{ creator: expected }]);
     }
+  });
+
+  test('returns an update during the request completely or not at all', async () => {
+    const path = await createSpace(ann, { title: 'Old', tags: ['old'] });
+    let updates = 0;
+    const db = app.context.engine.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        updates += 1;
+        const name = `new ${updates}`;
+        await updateSpace(ann, path, { title: name, tags: [name] });
+        return result;
+      },
+    });
+    const context = { ...app.context, engine: { ...app.context.engine, db } };
+    const { title, tags } = await readSpace(context, null, path.space_id);
+    expect(updates).toBeGreaterThan(0);
+    expect(tags).toMatchObject([{ tag_name: title }]);
   });
 });
 

@@ -5,7 +5,7 @@ import { stripMetadata } from '../../server/avatars/metadata.ts';
 import { renderAvatar } from '../../server/avatars/rendering.ts';
 import { DomainError, type ErrorCode } from '../../server/errors.ts';
 import { loopingExif, pngChunk, webpChunks } from '../support/image-chunks.ts';
-import { randomNumbers } from '../support/random.ts';
+import { type RandomInteger, randomIntegers } from '../support/random.ts';
 
 type Colour = [red: number, green: number, blue: number];
 const red: Colour = [220, 30, 30];
@@ -268,7 +268,7 @@ describe.each(formats)('renderAvatar on a damaged %s', (format) => {
   });
 
   test('returns an avatar without metadata or rejects it, in 300 of 300 cases', async () => {
-    const random = randomNumbers(formats.indexOf(format) + 1);
+    const random = randomIntegers(formats.indexOf(format) + 1);
     const outcomes = { rendered: 0, rejected: 0 };
     for (let i = 0; i < 300; i++) {
       try {
@@ -302,7 +302,7 @@ function quarters(width: number, height: number): Sharp {
 }
 
 function noise(width: number, height: number): Sharp {
-  const random = randomNumbers(7);
+  const random = randomIntegers(7);
   return canvas(width, height, () => [random(256), random(256), random(256)]);
 }
 
@@ -430,7 +430,7 @@ function profileWithChain(steps: number, profile: Buffer): Buffer {
   return result;
 }
 
-function damage(whole: Buffer, random: (below: number) => number): Buffer {
+function damage(whole: Buffer, random: RandomInteger): Buffer {
   const bytes = Buffer.from(whole);
   const damagedBytes = 1 + random(6);
   for (let i = 0; i < damagedBytes; i++) bytes[random(bytes.length)] = random(256);

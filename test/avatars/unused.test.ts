@@ -85,7 +85,7 @@ describe('removeUnusedAvatars', () => {
     expect(existsSync(join(folder, name))).toBe(true);
   });
 
-  test('finds unused avatars among many others, and stops when it is told to', async () => {
+  test('deletes the unused avatars of all batches, and stops when it is told to', async () => {
     const used = await writeOld(newAvatarName());
     await setAvatar(used);
     for (let i = 0; i < 1_500; i += 1) await writeOld(newAvatarName());
@@ -125,15 +125,30 @@ describe('removeUnusedAvatars', () => {
   });
 });
 
-test('An upload whose claim has expired fails instead of setting a deleted avatar', async () => {
+// As after the machine was suspended for hours.
+test.each<[string, (name: string) => Promise<unknown>]>([
+  [
+    'has removed its file',
+    async (name) => {
+      await avatars.remove(name);
+      await engine.db.deleteFrom('discarded_avatars').execute();
+    },
+  ],
+  [
+    'may be removing its file',
+    () =>
+      engine.db
+        .updateTable('discarded_avatars')
+        .set({ remove_after: new Date(Date.now() - HOUR_MS).toISOString() })
+        .execute(),
+  ],
+])('An upload whose claim has expired fails, because housekeeping %s', async (_, expire) => {
   const caller = await signIn();
   const slowStore: AvatarStore = {
     ...avatars,
     async put(name, bytes) {
       await avatars.put(name, bytes);
-      // As housekeeping does after the machine was suspended for hours.
-      await avatars.remove(name);
-      await engine.db.deleteFrom('discarded_avatars').execute();
+      await expire(name);
     },
   };
   await expect(changeAvatar({ engine, avatars: slowStore }, caller, image)).rejects.toMatchObject({

@@ -118,8 +118,8 @@ async function compareSearches(
   ];
   const title = `Milliseconds of a search at ${formatSpaces(spaces)} spaces, in process`;
   return [
-    { id: 'kinds, medians', title: `${title}, medians`, columns, rows: medians },
-    { id: 'kinds, tails', title: `${title}, p99`, columns, rows: tails },
+    { id: 'databases, medians', title: `${title}, medians`, columns, rows: medians },
+    { id: 'databases, tails', title: `${title}, p99`, columns, rows: tails },
   ];
 }
 

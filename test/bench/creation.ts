@@ -51,7 +51,7 @@ export async function measureCreation(
   }
   for (const server of [sqlite, postgresql]) await server.stop();
   return {
-    id: 'kinds, creation',
+    id: 'databases, creation',
     title: `Spaces created per second over HTTP at ${formatSpaces(spaces)} spaces, each commit synchronised to the disk`,
     columns: ['on SQLite', 'on PostgreSQL', 'PostgreSQL / SQLite'],
     rows,

@@ -23,10 +23,10 @@ export interface Comparison {
     | 'growth of tails'
     | 'writing'
     | 'pocketbase'
-    | 'kinds, medians'
-    | 'kinds, tails'
-    | 'kinds, size'
-    | 'kinds, creation';
+    | 'databases, medians'
+    | 'databases, tails'
+    | 'databases, size'
+    | 'databases, creation';
   title: string;
   columns: string[];
   rows: { name: string; values: number[]; note?: string }[];

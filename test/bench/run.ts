@@ -131,7 +131,7 @@ async function measureFigures(): Promise<void> {
   add(measureReadLimit());
 
   console.log(`\nAt ${formatSpaces(spaces)} spaces, medians of ${effort.rounds} paired rounds`);
-  printFigures(results.figures, spaces >= MILLION);
+  printFigures(results.figures, spaces === MILLION);
   for (const comparison of results.comparisons) printComparison(comparison);
 }
 
@@ -160,7 +160,7 @@ async function measureDatabases(): Promise<void> {
 /** Writes the results of a full run to the repository, and those of other runs to the cache folder. */
 async function writeResults(): Promise<void> {
   const isPart = values.quick || values.limits || values.growth || values.postgres;
-  const isFull = !isPart && spaces >= MILLION;
+  const isFull = !isPart && spaces === MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'bench.json'), `${JSON.stringify(results, null, 2)}\n`);

@@ -22,7 +22,7 @@ export async function compareSizes(
   const sqlite = sizesOfParts(await readSqliteSizes(engines.sqlite.db));
   const postgresql = sizesOfParts(await readPostgresqlSizes(engines.postgresql.db));
   return {
-    id: 'kinds, size',
+    id: 'databases, size',
     title: `Bytes per space at ${formatSpaces(spaces)} spaces`,
     columns: ['on SQLite', 'on PostgreSQL', 'PostgreSQL / SQLite'],
     rows: [...sqlite].map(([name, own]) => {

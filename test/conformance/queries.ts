@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import type { SpaceRecord } from '../../server/exchange/records.ts';
 import { seededRandom } from '../bench/random.ts';
 import { mistype } from '../bench/vocabulary.ts';
-import { type Random, randomNumbers } from '../support/random.ts';
+import { type RandomInteger, randomIntegers } from '../support/random.ts';
 import { pick } from './records.ts';
 
 /**
@@ -55,7 +55,7 @@ export function fuzzedQueries(
   count: number,
   seed: number,
 ): string[] {
-  const random = randomNumbers(seed);
+  const random = randomIntegers(seed);
   const queries = new Set<string>();
   while (queries.size < count) {
     const space = pick(random, spaces);
@@ -70,7 +70,7 @@ export function fuzzedQueries(
   return [...queries];
 }
 
-function drawWord(random: Random, { title, description = '' }: SpaceRecord): string {
+function drawWord(random: RandomInteger, { title, description = '' }: SpaceRecord): string {
   const text = random(2) === 0 ? title : `${title} ${description}`;
   const word = pick(random, text.match(/[^\s,/-]+/g) ?? [title]);
   const letters = [...word];
@@ -104,7 +104,7 @@ function drawWord(random: Random, { title, description = '' }: SpaceRecord): str
 
 /** Returns tags of spaces in several spellings, and tags without a space. */
 export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: number): string[] {
-  const random = randomNumbers(seed);
+  const random = randomIntegers(seed);
   const known = [...new Set(spaces.flatMap(({ tags = [] }) => tags))];
   return Array.from({ length: count }, () => {
     const tag = pick(random, known);

@@ -2,7 +2,7 @@ import type { ExchangeRecord, SpaceRecord } from '../../server/exchange/records.
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { spaceOf } from '../bench/data.ts';
 import { exampleSpaces } from '../search/example-queries/spaces.ts';
-import { type Random, randomNumbers } from '../support/random.ts';
+import { type RandomInteger, randomIntegers } from '../support/random.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -33,7 +33,7 @@ export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
 
 /** Returns records of all types for a few spaces. Many of their times are equal. */
 export function recordsToList(now: Date): ExchangeRecord[] {
-  const random = randomNumbers(5);
+  const random = randomIntegers(5);
   const time = () => new Date(now.getTime() - random(40) * MINUTE_MS).toISOString();
   const created_at = new Date(now.getTime() - 60 * MINUTE_MS).toISOString();
   const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
@@ -121,12 +121,12 @@ function participantRecord(space_id: string, user_id: string, joined_at: string)
   return { type: 'participant', space_id, user_id, joined_at };
 }
 
-export function pick<T>(random: Random, list: readonly T[]): T {
+export function pick<T>(random: RandomInteger, list: readonly T[]): T {
   return list[random(list.length)] as T;
 }
 
 /** Returns distinct random elements of a list. */
-function pickDistinct<T>(random: Random, list: readonly T[], count: number): T[] {
+function pickDistinct<T>(random: RandomInteger, list: readonly T[], count: number): T[] {
   const rest = [...list];
   return Array.from({ length: Math.min(count, list.length) }, () =>
     rest.splice(random(rest.length), 1),

@@ -7,7 +7,7 @@ import type { SpaceRecord } from '../../server/exchange/records.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.ts';
 import { scaleDictionary } from '../search/generated-index.ts';
-import { randomNumbers } from '../support/random.ts';
+import { randomIntegers } from '../support/random.ts';
 import { comparePages, itemsOf } from './pages.ts';
 import { fuzzedQueries, fuzzedTags, handwrittenQueries, handwrittenTags } from './queries.ts';
 import { spacesToSearch } from './records.ts';
@@ -21,7 +21,7 @@ const now = new Date();
 const records = spacesToSearch(SPACES, now);
 const spaces = records.filter((record) => record.type === 'space');
 const fuzzed = fuzzedQueries(spaces, FUZZED_QUERIES, 11);
-const random = randomNumbers(12);
+const random = randomIntegers(12);
 let services: Services;
 
 beforeAll(async () => {

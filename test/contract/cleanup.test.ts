@@ -178,14 +178,16 @@ describe('After a check with an existing account', () => {
     const { data: profile } = await api.getProfile({ client });
     const { data: participations = [] } = await api.listParticipations({ client });
     const spaces = participations.map(({ space }) => space.space_id);
-    return { code, report, profile, spaces, space_id, url: proxy.url, email };
+    const { data: sessions } = await api.listSessions({ client });
+    return { code, report, profile, spaces, sessions, space_id, email };
   }
 
   test('only the account remains, as it was', async () => {
-    const { code, profile, spaces, space_id } = await checkAs(() => {});
+    const { code, profile, spaces, sessions, space_id } = await checkAs(() => {});
     expect(code).toBe(0);
     expect(profile).toMatchObject({ username: 'ada', bio: 'I bake.' });
     expect(spaces).toEqual([space_id]);
+    expect(sessions).toMatchObject([{ is_current: true }]);
     expect(await readUsernames()).toEqual(['ada']);
   }, 60_000);
 

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { existingIds } from '../../verification/preparation.ts';
 import { openWorld, type World } from '../../verification/world.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
+import { startProxy } from './proxy.ts';
 
 let app: TestApp;
 let world: World;
@@ -38,3 +40,20 @@ test.each(lists)(
     expect(response.headers.get('link'), 'link to a second item').not.toBeNull();
   },
 );
+
+// With an existing account, the contract check ends the sessions that it has opened, and must not end others.
+test('openSession returns the session that it opens, even if somebody else logs in at the same time', async () => {
+  const { email, password } = await app.register();
+  const tokens: string[] = [];
+  await using proxy = await startProxy(app.url, async ({ path, body }) => {
+    if (path !== '/api/auth/login') return;
+    tokens.push(JSON.parse(body).access_token);
+    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
+  });
+  const own = await openWorld(proxy.url, { email, password });
+  const sessionId = await own.openSession();
+  const client = app.client(tokens.at(-1));
+  const { data } = await api.listSessions({ client, throwOnError: true });
+  expect(data.find(({ is_current }) => is_current)?.session_id).toBe(sessionId);
+  await own.close();
+});

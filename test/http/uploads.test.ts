@@ -9,7 +9,7 @@ import { DomainError } from '../../server/errors.ts';
 import { drain } from '../../server/http/draining.ts';
 import { MULTIPART_OPTIONS, readAvatarUpload } from '../../server/http/uploads.ts';
 import { startHttpServer } from '../support/http-server.ts';
-import { randomNumbers } from '../support/random.ts';
+import { randomIntegers } from '../support/random.ts';
 import { head, openRaw } from '../support/raw.ts';
 
 const MAX_AVATAR_BYTES = 5_242_880;
@@ -150,7 +150,7 @@ describe('readAvatarUpload', () => {
   });
 
   test('reads or rejects each of 300 damaged forms without an internal error', async () => {
-    const random = randomNumbers(1);
+    const random = randomIntegers(1);
     const codes = new Set<unknown>();
     for (let i = 0; i < 300; i++) {
       const bytes = Buffer.from(validBody);

@@ -9,7 +9,7 @@ import { documentKey } from '../../server/search/keys.ts';
 import { sliceTerm } from '../../server/search/slices.ts';
 import { searchText, type TextQuery } from '../../server/search/text-search.ts';
 import { isPostgresql } from '../support/databases.ts';
-import { randomNumbers } from '../support/random.ts';
+import { randomIntegers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
 import {
   CURRENT_REVISION,
@@ -51,7 +51,7 @@ const RARE =
  * Derive further fields from `i`: another call of `random` changes all data.
  */
 function generateSpaces(count: number) {
-  const random = randomNumbers(7);
+  const random = randomIntegers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
   const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
   return Array.from({ length: count }, (_, i) => {

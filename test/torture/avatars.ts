@@ -13,7 +13,7 @@ import type { Person } from '../support/client.ts';
 import { validateExchange } from '../support/contract.ts';
 import { webpChunks } from '../support/image-chunks.ts';
 import { peakResidentBytes, residentBytes } from '../support/process-usage.ts';
-import { randomNumbers } from '../support/random.ts';
+import { randomIntegers } from '../support/random.ts';
 import { openRaw } from '../support/raw.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
@@ -70,7 +70,7 @@ export const avatars: Trial = {
       const mutated = await runForUsers(people, counts[scale].mutated, (i, person, agent) =>
         checkTime(person, agent, {
           name: nameOf(i),
-          bytes: mutate(valid, randomNumbers(seed + i)),
+          bytes: mutate(valid, randomIntegers(seed + i)),
           statuses: [200, 400, 415, 422],
         }),
       );

@@ -7,7 +7,8 @@ import openapiGlue from 'fastify-openapi-glue';
 import type { Problem, SearchResult, Session, Space } from 'space-service';
 import type { RouteHandlers } from 'space-service/handlers';
 import contract from 'space-service/openapi.json' with { type: 'json' };
-// Has only types. Node.js must find it nevertheless, because `import { type RouteHandlers }` loads it.
+// The module has only types. Node.js must find it nevertheless: unlike `import type` above, an import such as
+// `import { type RouteHandlers }` loads it.
 import 'space-service/handlers';
 
 interface Account {

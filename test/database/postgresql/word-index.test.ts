@@ -11,7 +11,7 @@ import type {
   WordQuery,
 } from '../../../server/database/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
-import { randomNumbers } from '../../support/random.ts';
+import { randomIntegers } from '../../support/random.ts';
 
 const FREQUENT = ['a', 'bread', 'oven', 'ovens', 'fermentation', 'fermentations', 'über', '東京'];
 const RARE = ['rye', 'b', 'breadcrumbs', 'sourdough', 'sourdoughbread', 'internationalization'];
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 function generateDocuments(count: number): IndexedDocument[] {
-  const random = randomNumbers(3);
+  const random = randomIntegers(3);
   const pick = (words: readonly string[], percent: number) =>
     words.filter(() => random(100) < percent);
   return Array.from({ length: count }, (_, i) => {

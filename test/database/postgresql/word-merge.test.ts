@@ -13,7 +13,7 @@ import {
 } from '../../../server/database/transaction.ts';
 import type { IndexedDocument, WordReader } from '../../../server/database/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
-import { type Random, randomNumbers } from '../../support/random.ts';
+import { type RandomInteger, randomIntegers } from '../../support/random.ts';
 
 /** More documents than one transaction adds to `word_changes`. */
 const MANY = 20;
@@ -383,12 +383,12 @@ describe('With several writers and continuous merges,', () => {
   const CONSTANT = 'bakery';
 
   /** Returns a document with random words. */
-  const randomDocument = (random: Random, key: number, ...words: string[]) =>
+  const randomDocument = (random: RandomInteger, key: number, ...words: string[]) =>
     documentOf(key, ...words, ...WORDS.filter(() => random(3) === 0), `of-${key}`);
 
   /** Adds, removes, replaces and moves documents with the keys of a writer, few or many at once. */
   async function write(writer: number, present: Map<number, IndexedDocument>, until: number) {
-    const random = randomNumbers(writer);
+    const random = randomIntegers(writer);
     const first = writer * 1_000;
     while (performance.now() < until) {
       const keys = new Set<number>();
@@ -415,7 +415,7 @@ describe('With several writers and continuous merges,', () => {
     const until = performance.now() + RACE_MS;
     await addOneByOne(constant);
     const replaceConstant = async () => {
-      const random = randomNumbers(99);
+      const random = randomIntegers(99);
       while (performance.now() < until) {
         const i = random(constant.length);
         const { key } = constant[i] as IndexedDocument;

@@ -1,10 +1,10 @@
 import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
-import { type Random, randomNumbers } from '../../support/random.ts';
+import { type RandomInteger, randomIntegers } from '../../support/random.ts';
 
 /** Returns small valid images of every type and variant. */
 export async function validImages(): Promise<Buffer[]> {
-  const random = randomNumbers(1);
+  const random = randomIntegers(1);
   const image = (channels: 3 | 4, width = 24, height = 20) => {
     const pixels = Buffer.from(
       Array.from({ length: width * height * channels }, (_, i) => (i * 3 + random(40)) % 256),
@@ -45,7 +45,7 @@ export async function validImages(): Promise<Buffer[]> {
 }
 
 /** Damages an image, sometimes with parts of another one. Repairs the checksums of half of the PNGs. */
-export function mutate(images: readonly Buffer[], random: Random): Buffer {
+export function mutate(images: readonly Buffer[], random: RandomInteger): Buffer {
   const pickImage = () => images[random(images.length)] as Buffer;
   let bytes: Buffer = Buffer.from(pickImage());
   const changes = 1 + random(4);
@@ -55,7 +55,7 @@ export function mutate(images: readonly Buffer[], random: Random): Buffer {
 
 const EXTREME_VALUES = [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff];
 
-function change(bytes: Buffer, other: Buffer, random: Random): Buffer {
+function change(bytes: Buffer, other: Buffer, random: RandomInteger): Buffer {
   if (bytes.length < 16) return Buffer.from(other);
   // Headers are at the beginning, so damage it more often.
   const pickOffset = () => random(random(2) === 0 ? bytes.length : Math.min(64, bytes.length));
