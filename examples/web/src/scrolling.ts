@@ -37,6 +37,7 @@ export async function fillOnScroll<Item>(
 
 /** Resolves when an element is visible, or nearly. Rejects when the signal aborts. */
 function becomesVisible(element: HTMLElement, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const observer = new IntersectionObserver(
       (entries) => {

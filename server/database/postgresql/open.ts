@@ -27,6 +27,12 @@ export interface PostgresqlOptions
   onReplicaUsable?: (() => void) | undefined;
 }
 
+const WITHOUT_TIMEOUTS = {
+  statementTimeoutMs: 0,
+  idleInTransactionTimeoutMs: 0,
+  responseTimeoutMs: 0,
+} as const;
+
 /**
  * Opens a PostgreSQL database as the service's database.
  * @throws OperatorError if it cannot be used, or belongs to another version or another program
@@ -51,12 +57,7 @@ export async function openPostgresql(
   } catch (error) {
     throw explainFailure(error, url);
   }
-  const pool = openPool(
-    url,
-    hasTimeouts
-      ? { stopDeadline }
-      : { statementTimeoutMs: 0, idleInTransactionTimeoutMs: 0, responseTimeoutMs: 0 },
-  );
+  const pool = openPool(url, hasTimeouts ? { stopDeadline } : WITHOUT_TIMEOUTS);
   const db = connect(pool);
   const replica = readUrl
     ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
@@ -114,9 +115,7 @@ async function prepareDatabase(
   prepare: (engine: Engine) => Promise<void>,
   onLockWait: (message: string) => void,
 ): Promise<void> {
-  const db = connect(
-    openPool(url, { maxConnections: 1, statementTimeoutMs: 0, responseTimeoutMs: 0 }),
-  );
+  const db = connect(openPool(url, { ...WITHOUT_TIMEOUTS, maxConnections: 1 }));
   const reportMigration = () =>
     onLockWait('another server migrates the database, waiting until it has finished');
   const reportWriter = () =>

@@ -73,9 +73,9 @@ export function openPool(
     Client: NamingClient,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
+    statement_timeout: toSetting(statementTimeoutMs),
     ...(lockTimeoutMs === undefined ? {} : { lock_timeout: lockTimeoutMs }),
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    idle_in_transaction_session_timeout: toSetting(idleInTransactionTimeoutMs),
     application_name: applicationName,
     keepAlive: true,
     types,
@@ -99,4 +99,9 @@ export function openPool(
     });
   });
   return pool;
+}
+
+/** Converts a timeout to a string, because `pg` does not send the number 0, and then the role's timeout would apply. */
+function toSetting(milliseconds: number): number {
+  return String(milliseconds) as unknown as number;
 }

@@ -19,6 +19,7 @@ export async function failAtDeadline(
     reject(stoppingError('The service is stopping.'));
   };
   stopDeadline.signal.addEventListener('abort', miss);
+  if (stopDeadline.signal.aborted) miss();
   try {
     await Promise.race([task, missed]);
   } finally {

@@ -4,9 +4,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
+import { openDatabaseForImport } from '../../../server/database/open.ts';
 import { updateSearchIndex } from '../../../server/search/rebuild.ts';
 import { startApp } from '../../support/app.ts';
 import { runCommand, startCommand } from '../../support/commands.ts';
@@ -56,6 +58,20 @@ test('If the settings are wrong, the exit code tells the service manager not to 
   wrongPassword.password = 'wrong';
   const missing = server.url.replace(/postgres$/, 'missing');
   for (const url of [wrongPassword.href, missing]) expect(await start(url)).toBe(EX_CONFIG);
+}, 30_000);
+
+test('Timeouts of the database do not apply to migrations and imports', async () => {
+  await using server = await startPostgresql();
+  const databaseUrl = await server.createDatabase('limited');
+  const timeouts = ['statement_timeout', 'idle_in_transaction_session_timeout'] as const;
+  for (const timeout of timeouts) {
+    await query(databaseUrl, `ALTER DATABASE limited SET ${timeout} = 1`);
+  }
+  await using engine = await openDatabaseForImport({ dataDir, databaseUrl });
+  for (const timeout of timeouts) {
+    const { rows } = await sql`SHOW ${sql.ref(timeout)}`.execute(engine.db);
+    expect(rows).toEqual([{ [timeout]: '0' }]);
+  }
 }, 30_000);
 
 test('Servers that start at the same time rebuild an outdated search index only once', async () => {

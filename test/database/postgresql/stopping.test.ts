@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
+import { failAtDeadline } from '../../../server/database/postgresql/stopping.ts';
 import { register } from '../../support/client.ts';
 import { type PostgresqlServer, query, startPostgresql } from '../../support/postgresql.ts';
 import { startServer } from '../../support/server.ts';
@@ -64,3 +65,14 @@ test('A server that stops while PostgreSQL responds exits with 0', async () => {
   await using server = await startServer({ DATABASE_URL: url, WORKERS: '2', RATE_LIMITS: 'on' });
   expect(await server.stop()).toBe(0);
 }, 60_000);
+
+test('A task fails immediately if it begins after the deadline', async () => {
+  let isMissed = false;
+  const onMissed = () => {
+    isMissed = true;
+  };
+  const endless = new Promise<void>(() => {});
+  const deadline = { signal: AbortSignal.abort(), onMissed };
+  await expect(failAtDeadline(endless, deadline)).rejects.toThrow('The service is stopping.');
+  expect(isMissed).toBe(true);
+}, 5_000);
