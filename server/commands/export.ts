@@ -1,16 +1,12 @@
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
-import { type Config, configFromEnvironment } from '../config.ts';
+import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import {
-  assertDatabaseExists,
-  explainDatabaseError,
-  openExistingDatabase,
-} from '../database/open.ts';
+import { assertDatabaseExists, openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
-import { runProgram } from '../process/program.ts';
+import { runWithConfig } from '../process/run-on-database.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
 import { plural } from '../text/quantity.ts';
 
@@ -19,15 +15,10 @@ const MIN_CHUNK_LENGTH = 65_536;
 
 const { argument: file } = readArguments('export');
 
-await runProgram(async () => {
-  const config = configFromEnvironment();
+await runWithConfig(async (config) => {
   await assertDatabaseExists(config);
-  try {
-    const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
-    console.error(`${count} ${plural(count, 'record')} written.`);
-  } catch (error) {
-    throw await explainDatabaseError(config, error);
-  }
+  const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
+  console.error(`${count} ${plural(count, 'record')} written.`);
 });
 
 async function exportToFile(file: string, config: Config): Promise<number> {

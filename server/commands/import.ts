@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
-import { configFromEnvironment } from '../config.ts';
-import { explainDatabaseError, openDatabaseForImport } from '../database/open.ts';
+import { openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
-import { runProgram } from '../process/program.ts';
+import { runWithConfig } from '../process/run-on-database.ts';
 import { plural, quantity } from '../text/quantity.ts';
 
 const { argument: file, flags } = readArguments('import');
@@ -14,9 +13,8 @@ const { argument: file, flags } = readArguments('import');
 // Without a listener, a closed pipe would end the process.
 process.stderr.on('error', () => {});
 
-await runProgram(async () => {
+await runWithConfig(async (config) => {
   const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
-  const config = configFromEnvironment();
   await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   let skipped = 0;
@@ -45,7 +43,7 @@ await runProgram(async () => {
     if (error instanceof Error && 'syscall' in error) {
       throw new OperatorError(`${file} cannot be read. ${error.message}`, { cause: error });
     }
-    if (!(error instanceof ImportError)) throw await explainDatabaseError(config, error);
+    if (!(error instanceof ImportError)) throw error;
     await listBadLines(error.report.bad);
     throw new OperatorError(
       'Nothing was imported. Correct these lines, or skip them with --skip-bad.',
