@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Minimum age at which an unused avatar is deleted: the operator may have just copied it and import its user soon. Copies
- * can have older times, so docs/data.md asks for the opposite order.
+ * Minimum age at which an unused avatar is deleted: the operator may have just copied it and import its user soon.
+ * Copies can have older times, so docs/data.md asks for the opposite order.
  */
 export const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
 
