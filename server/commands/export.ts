@@ -40,7 +40,7 @@ async function exportToPipe(config: Config): Promise<number> {
   await mkdir(config.dataDir, { recursive: true });
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await writeTemporaryFile(copy, config);
-  // `writeToStandardOutput` rejects with the same error. Without a listener, the event would end the process.
+  // `writeToStandardOutput` rejects, too. Without a listener, the event would end the process.
   process.stdout.on('error', () => {});
   for await (const chunk of copy.createReadStream({ start: 0, autoClose: false })) {
     await writeToStandardOutput(chunk);
@@ -78,6 +78,10 @@ async function writeRecords(engine: Engine, output: FileHandle): Promise<number>
 
 function writeToStandardOutput(chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
+    process.stdout.write(chunk, (error) => {
+      // An OperatorError, because a closed pipe and a lost connection to the database have the same error codes.
+      if (error) reject(new OperatorError(error.message, { cause: error }));
+      else resolve();
+    });
   });
 }

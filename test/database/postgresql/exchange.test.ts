@@ -7,6 +7,7 @@ import { PASSWORD_HASH } from '../../exchange/records.ts';
 import { runCommand } from '../../support/commands.ts';
 import { toNdjson } from '../../support/ndjson.ts';
 import { startPostgresql } from '../../support/postgresql.ts';
+import { startProcess } from '../../support/processes.ts';
 
 test('An export of either kind of database can be imported into the other kind', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'exchange-'));
@@ -42,3 +43,19 @@ test('An export of either kind of database can be imported into the other kind',
   await importInto(second, await exportFrom(postgresql));
   expect(await exportFrom(second)).toBe(exported);
 }, 120_000);
+
+test('An export to a closed pipe does not report that the database is unavailable', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const server = cleanup.use(await startPostgresql());
+  const settings = { DATA_DIR, DATABASE_URL: await server.createDatabase('pipe') };
+  const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
+  expect(await runCommand('commands/import', ['-'], settings, records)).toMatchObject({ code: 0 });
+  const script =
+    'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
+  await using running = startProcess('bash', ['-c', script], settings);
+  const { code, stderr } = await running.result;
+  expect(stderr.trim().split('\n').at(-1)).toBe('write EPIPE');
+  expect(code).toBe(1);
+}, 60_000);
