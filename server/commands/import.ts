@@ -19,7 +19,7 @@ await runWithConfig(async (config) => {
   const startedAt = performance.now();
   let skipped = 0;
   try {
-    const report = await importRecords(engine, readLines(input), {
+    const report = await importRecords(engine, readLines(explainReadErrors(input)), {
       skipBad: flags.includes('skip-bad'),
       onSkip: (lines) => {
         skipped += lines.length;
@@ -40,9 +40,6 @@ await runWithConfig(async (config) => {
       ].join(', '),
     );
   } catch (error) {
-    if (error instanceof Error && 'syscall' in error) {
-      throw new OperatorError(`${file} cannot be read. ${error.message}`, { cause: error });
-    }
     if (!(error instanceof ImportError)) throw error;
     await listBadLines(error.report.bad);
     throw new OperatorError(
@@ -50,6 +47,16 @@ await runWithConfig(async (config) => {
     );
   }
 });
+
+/** Names the file in errors of reading it. An unreachable database causes similar errors. */
+async function* explainReadErrors(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  try {
+    yield* input;
+  } catch (error) {
+    const { message } = error as Error;
+    throw new OperatorError(`${file} cannot be read. ${message}`, { cause: error });
+  }
+}
 
 /** Waits until the lines are written, because millions of them would fill the memory. Ignores a closed pipe. */
 function listBadLines(lines: readonly BadLine[]): Promise<void> {
