@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { copyContract, type Operation } from '../server/contract.ts';
+import { accessToken, bearerToken } from '../server/http/bearer-token.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
 import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
 import type { ProblemCode } from '../server/http/problems.ts';
@@ -35,9 +36,6 @@ export interface Examples {
 
 /** The base URL in the contract's examples. */
 const EXAMPLE_BASE_URL = copyContract().servers[0]?.url ?? '';
-
-/** The syntax of RFC 6750, section 2.1. */
-const AUTHORIZATION = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
 
 /** @param baseUrl the mock's own base URL, which replaces the one in examples */
 export async function openExamples(baseUrl: string): Promise<Examples> {
@@ -108,7 +106,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     if (isBlankSearch) headers.delete('link');
     if (isBlankSearch || searchParams.get('as_typed') === 'true') headers.delete('answered-query');
     const code = (body as { code?: ProblemCode }).code;
-    if (code === 'unauthenticated' && /^bearer +\S/i.test(authorization)) {
+    if (code === 'unauthenticated' && bearerToken(authorization) !== undefined) {
       headers.set('www-authenticate', 'Bearer error="invalid_token"');
     }
     const hasCaller = operation.authentication !== 'none' && authorization !== '';
@@ -126,7 +124,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
 function isAuthorized({ authentication }: Operation, { headers }: IncomingMessage): boolean {
   if (authentication === 'none') return true;
   if (headers.authorization === undefined) return authentication === 'optional';
-  return AUTHORIZATION.test(headers.authorization);
+  return accessToken(headers.authorization) !== undefined;
 }
 
 /** Whether the cursor of a request differs from the one that the example of its list links to. */

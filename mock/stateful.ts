@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp } from '../server/app.ts';
@@ -9,6 +8,7 @@ import { readConfig } from '../server/config.ts';
 import { openContext } from '../server/context.ts';
 import { openLog } from '../server/process/log.ts';
 import { importSample } from '../server/sample/import-sample.ts';
+import { createTemporaryFolder } from '../server/system/temporary-folder.ts';
 
 /** The server with sample data in a temporary folder. Disposing of it deletes the data. */
 export interface Application extends AsyncDisposable {
@@ -17,9 +17,6 @@ export interface Application extends AsyncDisposable {
   reset(): Promise<void>;
 }
 
-/** Retries, because threads of this process can still create files during the deletion. */
-const REMOVAL_OPTIONS = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
-
 /** Maximum time for pending requests to finish after a reset. */
 const MAX_PENDING_MS = 5_000;
 
@@ -27,8 +24,7 @@ type Instance = Omit<Application, 'reset'>;
 
 /** @param publicUrl the URL at which clients reach the server */
 export async function openApplication(publicUrl: string): Promise<Application> {
-  const folder = mkdtempSync(join(tmpdir(), 'space-service-mock-'));
-  process.on('exit', () => rmSync(folder, REMOVAL_OPTIONS));
+  const folder = createTemporaryFolder('space-service-mock-');
   const sample = join(folder, 'sample');
   await importSample({ dataDir: sample });
   let current = await openInstance();

@@ -53,7 +53,7 @@ export async function openContext(
     runsMaintenance
       ? await openMaintainedDatabase(config, log, stopDeadline)
       : await openDatabase(config, {
-          runsMaintenance,
+          runsMaintenance: false,
           tasksModule,
           stopDeadline,
           onReplicaUnusable: warnAboutReplica(log),

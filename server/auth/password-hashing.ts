@@ -6,8 +6,8 @@ import { limitConcurrency } from '../system/concurrency.ts';
 /** Argon2id parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-// The limits of imported hashes. Verifying a hash at a limit takes about ten times as long as one with COST: about 0.1 s
-// on a quiet machine. The usual parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below the limits.
+// The limits of imported hashes. Verifying a hash at a limit takes about ten times as long as one with COST: 0.1 s on a
+// quiet machine. The usual parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below the limits.
 const MAX_MEMORY_KIB = 102_400;
 /** Maximum product of memory and passes, which determines the time. */
 const MAX_WORK_KIB = 262_144;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Minimum age at which an unused avatar is deleted, so that the operator can copy avatars into the store before
- * importing their users.
+ * Minimum age at which an unused avatar is deleted: the operator may have just copied it and import its user soon.
+ * Copies can have older times, so docs/data.md asks for the opposite order.
  */
 export const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
 
@@ -60,13 +60,16 @@ export const DEFAULT_AVATAR_NAME = 'default.webp';
 /** The file of the default avatar in the program, as a `file:` URL. */
 export const DEFAULT_AVATAR_FILE = new URL(DEFAULT_AVATAR_NAME, import.meta.url);
 
+/** The names that `newAvatarName` returns. */
+export const AVATAR_NAME_PATTERN = /^[A-Za-z0-9_-]{22}\.webp$/;
+
 /** Returns a new name: 128 random bits in base64url. */
 export function newAvatarName(): string {
   return `${randomBytes(16).toString('base64url')}.webp`;
 }
 
 export function isAvatarName(name: string): boolean {
-  return /^[A-Za-z0-9_-]{22}\.webp$/.test(name);
+  return AVATAR_NAME_PATTERN.test(name);
 }
 
 /**

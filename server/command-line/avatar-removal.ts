@@ -5,8 +5,8 @@ import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
 
 /**
- * Removes discarded avatars from the configured store, without waiting for the housekeeping of the service. For commands
- * that have already committed their change.
+ * Removes discarded avatars from the configured store, without waiting for the housekeeping of the service. For
+ * commands that have already committed their change.
  * @throws OperatorError if the store cannot be opened, or some avatars could not be removed
  */
 export async function removeDiscardedAvatarsNow(

@@ -1,13 +1,11 @@
 import { readArguments } from '../command-line/arguments.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
-import { configFromEnvironment } from '../config.ts';
 import { assertDatabaseExists, copyDatabase } from '../database/open.ts';
-import { runProgram } from '../process/program.ts';
+import { runWithConfig } from '../process/run-on-database.ts';
 
 const { argument: file } = readArguments('backup');
 
-await runProgram(async () => {
-  const config = configFromEnvironment();
+await runWithConfig(async (config) => {
   await assertDatabaseExists(config);
   await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
     copyDatabase(config, path),

@@ -1,22 +1,17 @@
 import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { type Config, configFromEnvironment } from '../config.ts';
-import { compactDatabase, explainDatabaseError, openExistingDatabase } from '../database/open.ts';
+import type { Config } from '../config.ts';
+import { compactDatabase, openExistingDatabase } from '../database/open.ts';
 import { transactAlone } from '../database/transaction.ts';
-import { runProgram } from '../process/program.ts';
+import { runWithConfig } from '../process/run-on-database.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 
 readArguments('compact');
 
-await runProgram(async () => {
-  const config = configFromEnvironment();
-  try {
-    // `compactDatabase` refuses a database on a server.
-    if (config.databaseUrl === null) await removeDeletedContent(config);
-    await compactDatabase(config);
-  } catch (error) {
-    throw await explainDatabaseError(config, error);
-  }
+await runWithConfig(async (config) => {
+  // `compactDatabase` refuses a database on a server.
+  if (config.databaseUrl === null) await removeDeletedContent(config);
+  await compactDatabase(config);
   console.error('The database has been compacted. Its files contain no deleted data.');
 });
 

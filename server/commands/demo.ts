@@ -1,5 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
@@ -11,18 +10,15 @@ import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { importSample } from '../sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../sample/sample.ts';
+import { createTemporaryFolder } from '../system/temporary-folder.ts';
 
 const INTRODUCTION = `**This is a demo.** To try the operations that need an access token, execute *Sign in* with the example in the request:
 the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
 response, press *Authorize* and paste it. The ids in the examples exist.`;
 
-/** Retries, because threads of this process can still create files during the deletion. */
-const REMOVAL_OPTIONS = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
-
 readArguments('demo');
 
-const dataDir = mkdtempSync(join(tmpdir(), 'space-service-demo-'));
-process.on('exit', () => rmSync(dataDir, REMOVAL_OPTIONS));
+const dataDir = createTemporaryFolder('space-service-demo-');
 // Exits immediately, even while the demo is being prepared. `serve` would finish requests first.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 

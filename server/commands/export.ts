@@ -1,16 +1,12 @@
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
-import { type Config, configFromEnvironment } from '../config.ts';
+import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import {
-  assertDatabaseExists,
-  explainDatabaseError,
-  openExistingDatabase,
-} from '../database/open.ts';
+import { assertDatabaseExists, openExistingDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
-import { runProgram } from '../process/program.ts';
+import { runWithConfig } from '../process/run-on-database.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
 import { plural } from '../text/quantity.ts';
 
@@ -19,15 +15,10 @@ const MIN_CHUNK_LENGTH = 65_536;
 
 const { argument: file } = readArguments('export');
 
-await runProgram(async () => {
-  const config = configFromEnvironment();
+await runWithConfig(async (config) => {
   await assertDatabaseExists(config);
-  try {
-    const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
-    console.error(`${count} ${plural(count, 'record')} written.`);
-  } catch (error) {
-    throw await explainDatabaseError(config, error);
-  }
+  const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
+  console.error(`${count} ${plural(count, 'record')} written.`);
 });
 
 async function exportToFile(file: string, config: Config): Promise<number> {
@@ -49,7 +40,7 @@ async function exportToPipe(config: Config): Promise<number> {
   await mkdir(config.dataDir, { recursive: true });
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await writeTemporaryFile(copy, config);
-  // `writeToStandardOutput` rejects with the same error. Without a listener, the event would end the process.
+  // `writeToStandardOutput` rejects, too. Without a listener, the event would end the process.
   process.stdout.on('error', () => {});
   for await (const chunk of copy.createReadStream({ start: 0, autoClose: false })) {
     await writeToStandardOutput(chunk);
@@ -87,6 +78,10 @@ async function writeRecords(engine: Engine, output: FileHandle): Promise<number>
 
 function writeToStandardOutput(chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
+    process.stdout.write(chunk, (error) => {
+      // An OperatorError, because a closed pipe and a lost connection to the database have the same error codes.
+      if (error) reject(new OperatorError(error.message, { cause: error }));
+      else resolve();
+    });
   });
 }

@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
-import { configFromEnvironment } from '../config.ts';
-import { explainDatabaseError, openDatabaseForImport } from '../database/open.ts';
+import { openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
-import { runProgram } from '../process/program.ts';
+import { runWithConfig } from '../process/run-on-database.ts';
 import { plural, quantity } from '../text/quantity.ts';
 
 const { argument: file, flags } = readArguments('import');
@@ -14,14 +13,13 @@ const { argument: file, flags } = readArguments('import');
 // Without a listener, a closed pipe would end the process.
 process.stderr.on('error', () => {});
 
-await runProgram(async () => {
+await runWithConfig(async (config) => {
   const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
-  const config = configFromEnvironment();
   await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   let skipped = 0;
   try {
-    const report = await importRecords(engine, readLines(input), {
+    const report = await importRecords(engine, readLines(explainReadErrors(input)), {
       skipBad: flags.includes('skip-bad'),
       onSkip: (lines) => {
         skipped += lines.length;
@@ -42,16 +40,23 @@ await runProgram(async () => {
       ].join(', '),
     );
   } catch (error) {
-    if (error instanceof Error && 'syscall' in error) {
-      throw new OperatorError(`${file} cannot be read. ${error.message}`, { cause: error });
-    }
-    if (!(error instanceof ImportError)) throw await explainDatabaseError(config, error);
+    if (!(error instanceof ImportError)) throw error;
     await listBadLines(error.report.bad);
     throw new OperatorError(
       'Nothing was imported. Correct these lines, or skip them with --skip-bad.',
     );
   }
 });
+
+/** Names the file in errors of reading it. An unreachable database causes similar errors. */
+async function* explainReadErrors(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  try {
+    yield* input;
+  } catch (error) {
+    const { message } = error as Error;
+    throw new OperatorError(`${file} cannot be read. ${message}`, { cause: error });
+  }
+}
 
 /** Waits until the lines are written, because millions of them would fill the memory. Ignores a closed pipe. */
 function listBadLines(lines: readonly BadLine[]): Promise<void> {

@@ -3,7 +3,6 @@ import { reservedValues } from '../contract.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readSnapshot } from '../database/transaction.ts';
-import { readTags } from '../spaces/tags.ts';
 import { deriveId } from './defaults.ts';
 import type {
   AppreciationRecord,
@@ -113,6 +112,18 @@ async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> 
       };
     }
   }
+}
+
+/** Returns the tags of each space that has any, by the `pk` of the space. */
+async function readTags(db: DatabaseTransaction, spacePks: readonly number[]) {
+  const rows = await db
+    .selectFrom('space_tags')
+    .select(['space_pk', 'tag_id', 'tag_name'])
+    .where('space_pk', 'in', spacePks)
+    .orderBy('space_pk')
+    .orderBy('position')
+    .execute();
+  return Map.groupBy(rows, ({ space_pk }) => space_pk);
 }
 
 async function* readParticipants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {

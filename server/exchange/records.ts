@@ -1,4 +1,5 @@
 import { Ajv, type ValidateFunction } from 'ajv';
+import { AVATAR_NAME_PATTERN } from '../avatars/store.ts';
 import { componentSchema, reservedValues } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
@@ -123,7 +124,7 @@ const schemas = {
     email: textSchema('Registration', 'email'),
     password_hash: { type: 'string', maxLength: 500 },
     bio: textSchema('BioChange', 'bio'),
-    picture: { type: 'string', pattern: '^[A-Za-z0-9_-]{22}\\.webp$' },
+    picture: { type: 'string', pattern: AVATAR_NAME_PATTERN.source },
     is_verified: { type: 'boolean' },
     created_at: time,
     updated_at: time,

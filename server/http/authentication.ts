@@ -3,6 +3,7 @@ import { type Caller, findCaller } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
 import { DomainError } from '../errors.ts';
+import { accessToken } from './bearer-token.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,8 +29,7 @@ export function authenticate(
       if (authentication === 'optional') return;
       throw tokenMissing();
     }
-    // The syntax of RFC 6750, section 2.1.
-    const token = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
+    const token = accessToken(authorization);
     if (token === undefined) {
       throw new DomainError(
         'unauthenticated',

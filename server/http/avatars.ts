@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import {
+  AVATAR_NAME_PATTERN,
   cacheControlOf,
   DEFAULT_AVATAR_FILE,
   DEFAULT_AVATAR_NAME,
@@ -53,9 +54,9 @@ function serveStored(
   app: FastifyInstance,
   read: (name: string) => Promise<StoredAvatar | undefined>,
 ): void {
-  // The pattern of `isAvatarName`. Other names go to the route of the default avatar.
+  // Other names go to the route of the default avatar.
   app.get<{ Params: { name: string } }>(
-    '/avatars/:name(^[A-Za-z0-9_-]{22}\\.webp$)',
+    `/avatars/:name(${AVATAR_NAME_PATTERN.source})`,
     async (request, reply) => {
       const { name } = request.params;
       const avatar = await read(name);

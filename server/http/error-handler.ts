@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import type { Resource } from '../system/outage-log.ts';
+import { bearerToken } from './bearer-token.ts';
 import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,
@@ -91,7 +92,7 @@ function sendProblem(
 /** Returns the WWW-Authenticate header. It reports an error only for a rejected token (RFC 6750, section 3.1). */
 function challenge({ code }: HttpProblem, { headers }: FastifyRequest): string {
   const isTokenInvalid =
-    code === 'unauthenticated' && /^bearer +\S/i.test(headers.authorization ?? '');
+    code === 'unauthenticated' && bearerToken(headers.authorization) !== undefined;
   return isTokenInvalid ? 'Bearer error="invalid_token"' : 'Bearer';
 }
 

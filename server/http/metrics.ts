@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError } from '../errors.ts';
 import { shareMetrics } from '../metrics/cluster.ts';
+import { bearerToken } from './bearer-token.ts';
 import { unavailable } from './problems.ts';
 
 /** Measures the duration of each request, by operation and status. */
@@ -26,7 +27,7 @@ export function serveMetrics(
   // Operators need the metrics of an overloaded service most.
   const config = { isExemptFromLoadShedding: true };
   app.get('/metrics', { config }, async (request, reply) => {
-    const token = /^bearer +(.*)$/i.exec(request.headers.authorization ?? '')?.[1];
+    const token = bearerToken(request.headers.authorization);
     if (token === undefined || !isEqualInConstantTime(token, metricsToken)) {
       throw new DomainError(
         'unauthenticated',

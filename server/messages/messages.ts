@@ -126,8 +126,7 @@ async function eraseMessageRows(trx: DatabaseTransaction, messagePk: number): Pr
 }
 
 /**
- * Finds a message that the caller wrote, or whose space is public or has the caller as a participant. A space whose
- * creator is suspended is hidden.
+ * Finds a message that the caller wrote, or whose space the caller may see.
  * @throws DomainError `message_not_found`
  */
 export async function findMessage(
@@ -138,7 +137,6 @@ export async function findMessage(
   const message = await db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
-    .innerJoin('users as creators', 'creators.pk', 'spaces.creator_pk')
     .select([
       'messages.pk',
       'messages.author_pk as authorPk',
@@ -149,20 +147,7 @@ export async function findMessage(
     .where((where) =>
       where.or([
         where('messages.author_pk', '=', caller.userPk),
-        where.and([
-          where('creators.suspended_at', 'is', null),
-          where.or([
-            where('spaces.visibility', '=', 'public'),
-            where.exists(
-              where
-                .selectFrom('participations')
-                .select('user_pk')
-                .whereRef('space_pk', '=', 'spaces.pk')
-                .where('user_pk', '=', caller.userPk)
-                .where('left_at', 'is', null),
-            ),
-          ]),
-        ]),
+        isVisibleTo(caller, sql.ref('messages.space_pk')),
       ]),
     )
     .executeTakeFirst();

@@ -12,7 +12,7 @@ type SupervisorMessage = { metrics: 'collect' } | { metrics: 'aggregated'; text:
 /** Sends a worker's snapshot to the supervisor, or asks it for the metrics of all processes. */
 type WorkerMessage = { metrics: 'snapshot'; snapshot: Snapshot } | { metrics: 'request' };
 
-/** Maximum time that the supervisor waits for snapshots. Of workers that have not responded, it uses the previous one. */
+/** Maximum time that the supervisor waits for snapshots. If a worker has not responded, it uses the previous one. */
 const SNAPSHOT_TIMEOUT_MS = 2_000;
 
 /** Longer than `SNAPSHOT_TIMEOUT_MS`, because the supervisor waits for snapshots before it responds. */

@@ -22,7 +22,7 @@ export async function runProgram(
   }
 }
 
-/** Whether the message of an error is a sentence for the operator. Every other error is a bug, which needs its stack. */
+/** Whether the message of an error is a sentence for the operator. All other errors are bugs, which need a stack. */
 function isExplained(error: unknown): error is Error {
   if (error instanceof OperatorError || error instanceof DomainError) return true;
   // A failed system call: the message is one line that names the file or the port.

@@ -10,11 +10,18 @@ import { runProgram } from './program.ts';
 export async function runOnDatabase(
   command: (engine: Engine, config: Config) => Promise<void>,
 ): Promise<void> {
+  await runWithConfig(async (config) => {
+    await using engine = await openExistingDatabase(config);
+    await command(engine, config);
+  });
+}
+
+/** Runs a command that opens the configured database itself. Otherwise like `runOnDatabase`. */
+export async function runWithConfig(command: (config: Config) => Promise<void>): Promise<void> {
   await runProgram(async () => {
     const config = configFromEnvironment();
     try {
-      await using engine = await openExistingDatabase(config);
-      await command(engine, config);
+      await command(config);
     } catch (error) {
       throw await explainDatabaseError(config, error);
     }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { isLiveReport } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
@@ -137,8 +137,7 @@ export async function listReports(
       'authors.user_id as author_id',
       'authors.username as author_username',
     ])
-    .where(isLiveSpace('spaces.pk'))
-    .where(isLiveUser('authors.pk'))
+    .where(isLiveReport)
     .orderBy('reports.pk', 'desc')
     .limit(limit + 1);
   if (position !== undefined) query = query.where('reports.pk', '<', position[0] as number);

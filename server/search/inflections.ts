@@ -15,7 +15,7 @@ const MIN_SHARED_LENGTH = 3;
 /** Longer endings derive another word: `organization` is not a form of `organ`. */
 const MAX_ENDING_LENGTH = 5;
 
-/** A person or thing that does something, such as a container. Its verb is another word, and often far more frequent. */
+/** A person or thing that does something, such as a container. Its verb is another word, often far more frequent. */
 const AGENT_NOUN = /[eo]rs?$/;
 
 const MAX_INFLECTIONS = 3;

@@ -56,7 +56,7 @@ async function countDocuments(search: ListSearch, alternative: Alternative): Pro
   return found?.keys.length ?? 0;
 }
 
-/** Whether a query may have matches. For a query without any, this costs less than reading both streams of its section. */
+/** Whether a query may have matches. If it has none, this costs less than reading both streams of its section. */
 async function mayMatch(search: ListSearch, query: Alternatives): Promise<boolean> {
   const found = await findFirstKey(search, query);
   return found === undefined || found.keys.length > 0 || found.reached < Infinity;

@@ -97,8 +97,8 @@ export class RankedKeys {
   }
 
   /**
-   * If all title matches are known before the first other match is read, omits their keys. This costs less than excluding
-   * the matches of a pattern.
+   * If all title matches are known before the first other match is read, omits their keys. This costs less than
+   * excluding the matches of a pattern.
    */
   #omitTitles(): void {
     const hasAllTitles = this.#titles.reached === Infinity && this.#others.reached < 0;

@@ -3,8 +3,8 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import { DEFAULT_AVATAR_NAME } from '../avatars/store.ts';
 
 /**
- * A SearchResult as JSON text. Most of it changes only when the space is edited. That part is stored as text, to which the
- * database adds the rest, which is several times as fast as serialising rows.
+ * A SearchResult as JSON text. Most of it changes only when the space is edited. That part is stored as text, to which
+ * the database adds the rest, which is several times as fast as serialising rows.
  */
 export type SearchResultJson = string & { readonly json: 'SearchResult' };
 

@@ -27,7 +27,7 @@ export async function currentVersions(engine: Engine): Promise<SearchVersions> {
 }
 
 /**
- * SQL for the current revision, to be stored in a row that is added, edited or moved down. Triggers ensure that a search
- * that sees the row has a greater revision.
+ * SQL for the current revision, to be stored in a row that is added, edited or moved down. Triggers ensure that a
+ * search that sees the row has a greater revision.
  */
 export const currentRevision = sql<number>`(SELECT value FROM search_revision)`;

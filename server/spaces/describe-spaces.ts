@@ -8,8 +8,8 @@ import { summarizeUser } from '../users/user-summary.ts';
 import { isVisibleTo, spaceNotFound } from './space-access.ts';
 
 /**
- * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces,
- * spaces that the caller may not see, and those of suspended creators.
+ * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces
+ * and those that the caller may not see.
  *
  * Reads everything with one statement, so that the result contains an update by another request completely or not at
  * all.
@@ -43,7 +43,6 @@ export async function describeSpaces(
       'space_tags.tag_name',
     ])
     .where('spaces.pk', 'in', spacePks)
-    .where('users.suspended_at', 'is', null)
     .where(isLiveSpace('spaces.pk'))
     .where(isVisibleTo(caller, sql.ref('spaces.pk')))
     .execute();

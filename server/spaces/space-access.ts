@@ -15,7 +15,8 @@ export interface FoundSpace {
 }
 
 /**
- * Finds a space that the caller may see: a public space, or a private one in which they participate.
+ * Finds a space that the caller may see: a public space, or a private one in which they participate. The spaces of
+ * suspended creators are hidden from everyone. `isVisibleTo` is the same rule in SQL.
  * @throws DomainError `space_not_found`
  */
 export async function findSpace(
@@ -29,17 +30,19 @@ export async function findSpace(
 }
 
 /**
- * SQL condition: the space with this key is public, or the caller participates in it.
+ * SQL condition: the caller may see the space with this key. The same rule as that of `findSpace`.
  *
- * Queries of a space's content outside of transactions need this condition in addition to `findSpace`. The space can
- * become private in between, or its creator can remove the caller, and later content must not be returned.
+ * Queries of a space's content outside of transactions need this condition in addition to `findSpace`. In between,
+ * the space can become private, or its creator can remove the caller or be suspended. Later content must not be
+ * returned.
  */
 export function isVisibleTo(
   caller: Caller | null,
   spacePk: RawBuilder<number> | number,
 ): RawBuilder<boolean> {
   return sql<boolean>`EXISTS (
-    SELECT 1 FROM spaces AS visible WHERE visible.pk = ${spacePk} AND (visible.visibility = 'public' OR EXISTS (
+    SELECT 1 FROM spaces AS visible JOIN users AS creators ON creators.pk = visible.creator_pk
+    WHERE visible.pk = ${spacePk} AND creators.suspended_at IS NULL AND (visible.visibility = 'public' OR EXISTS (
       SELECT 1 FROM participations
       WHERE participations.space_pk = ${spacePk} AND participations.user_pk = ${callerPk(caller)}
         AND participations.left_at IS NULL
@@ -53,8 +56,7 @@ function callerPk(caller: Caller | null): number {
 }
 
 /**
- * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden
- * from everyone.
+ * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden.
  * @throws DomainError `space_not_found`
  */
 export async function findAnySpace(

@@ -1,4 +1,3 @@
-import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepareWrite } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
@@ -68,24 +67,6 @@ export async function setTags(
     );
   }
   return former.map(({ tag_id }) => tag_id);
-}
-
-/** Returns the tags of each space, by its `pk`. */
-export async function readTags(
-  db: Database,
-  spacePks: readonly number[],
-): Promise<Map<number, Tag[]>> {
-  const tags = new Map<number, Tag[]>(spacePks.map((spacePk) => [spacePk, []]));
-  if (spacePks.length === 0) return tags;
-  const rows = await db
-    .selectFrom('space_tags')
-    .select(['space_pk', 'tag_id', 'tag_name'])
-    .where('space_pk', 'in', spacePks)
-    .orderBy('space_pk')
-    .orderBy('position')
-    .execute();
-  for (const { space_pk, ...tag } of rows) tags.get(space_pk)?.push(tag);
-  return tags;
 }
 
 /** Deletes the given tags, except those that a space still has. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
+import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { type Caller, findCaller } from '../../server/auth/sessions.ts';
 import type { Context } from '../../server/context.ts';
 import { type Operation, operations } from '../../server/contract.ts';
@@ -181,5 +182,26 @@ describe('a caller who loses access during a request', () => {
       nothing,
     );
     expect(await during((context) => listParticipations(context, caller, page))).toEqual(nothing);
+  });
+
+  test('does not see the content of a creator who has been suspended', async () => {
+    const caller = await callerOf(ben);
+    const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
+      const creator = await app.register();
+      const space = await createSpace(creator, { title: 'Spam' });
+      await sendMessage(creator, space, 'Spam');
+      const context = changingAfterFirstQuery(() =>
+        suspendAccount(app.context.engine, creator.userId),
+      );
+      return read(context, space.space_id);
+    };
+    await expect(during((context, id) => readSpace(context, caller, id))).rejects.toMatchObject({
+      code: 'space_not_found',
+    });
+    const nothing = { items: [], next: null };
+    expect(await during((context, id) => listMessages(context, caller, id, page))).toEqual(nothing);
+    expect(await during((context, id) => listParticipants(context, caller, id, page))).toEqual(
+      nothing,
+    );
   });
 });

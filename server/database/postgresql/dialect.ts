@@ -7,10 +7,10 @@ import {
   type PostgresPool,
   PostgresQueryCompiler,
 } from 'kysely';
-import Cursor from 'pg-cursor';
 import type { Database } from '../engine.ts';
 import type { Schema } from '../schema.ts';
 import { assertOutsideTransaction } from '../transaction.ts';
+import { ClosableCursor } from './cursor.ts';
 
 /** Connects Kysely to a pool. Destroying the result closes the pool. */
 export function connect(pool: PostgresPool): Database {
@@ -21,7 +21,7 @@ export function connect(pool: PostgresPool): Database {
 function postgresqlDialect(pool: PostgresPool): Dialect {
   return {
     createAdapter: () => new LocklessAdapter(),
-    createDriver: () => new CheckedDriver({ pool, cursor: Cursor }),
+    createDriver: () => new CheckedDriver({ pool, cursor: ClosableCursor }),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };

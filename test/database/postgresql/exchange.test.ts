@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,7 +6,9 @@ import { sampleRecords } from '../../../server/sample/sample.ts';
 import { PASSWORD_HASH } from '../../exchange/records.ts';
 import { runCommand } from '../../support/commands.ts';
 import { toNdjson } from '../../support/ndjson.ts';
-import { startPostgresql } from '../../support/postgresql.ts';
+import { query, startPostgresql } from '../../support/postgresql.ts';
+import { startProcess } from '../../support/processes.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 test('An export of either kind of database can be imported into the other kind', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'exchange-'));
@@ -42,3 +44,50 @@ test('An export of either kind of database can be imported into the other kind',
   await importInto(second, await exportFrom(postgresql));
   expect(await exportFrom(second)).toBe(exported);
 }, 120_000);
+
+test('An export to a closed pipe does not report that the database is unavailable', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const server = cleanup.use(await startPostgresql());
+  const settings = { DATA_DIR, DATABASE_URL: await server.createDatabase('pipe') };
+  const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
+  expect(await runCommand('commands/import', ['-'], settings, records)).toMatchObject({ code: 0 });
+  const script =
+    'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
+  await using running = startProcess('bash', ['-c', script], settings);
+  const { code, stderr } = await running.result;
+  expect(stderr.trim().split('\n').at(-1)).toBe('write EPIPE');
+  expect(code).toBe(1);
+}, 60_000);
+
+test('An import that loses the database does not report that its file cannot be read', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const server = cleanup.use(await startPostgresql());
+  const DATABASE_URL = await server.createDatabase('stopped');
+  const started = join(DATA_DIR, 'started');
+  const records = join(DATA_DIR, 'records.ndjson');
+  await writeFile(records, toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]));
+  // The file appears when the server has stopped.
+  const script = `{ until [ -e "$0" ]; do sleep 0.1; done; cat "$1"; } |
+    node --import ./server/process/preload.js server/commands/import.ts -`;
+  await using running = startProcess('bash', ['-c', script, started, records], {
+    DATA_DIR,
+    DATABASE_URL,
+  });
+  await waitUntil('The import has sent its last query before it reads', async () => {
+    const queries = await query(
+      DATABASE_URL,
+      `SELECT 1 FROM pg_stat_activity
+        WHERE query LIKE '%FROM spaces_to_move%' AND pid <> pg_backend_pid()`,
+    );
+    return queries.length > 0;
+  });
+  await server.stop();
+  await writeFile(started, '');
+  const { code, stderr } = await running.result;
+  expect(stderr.trim().split('\n').at(-1)).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
+  expect(code).toBe(1);
+}, 60_000);
