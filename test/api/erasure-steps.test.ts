@@ -18,6 +18,7 @@ import {
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
+import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
@@ -316,14 +317,7 @@ describe('The deletion of a space in several transactions', () => {
     const { engine, avatars, config } = app.context;
     const caller = await findCaller(engine, other.token, config.sessions);
     let erasure: Promise<void> | undefined;
-    const db = engine.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      async transformResult({ result }) {
-        erasure ??= beginErasureOfSpace();
-        await erasure;
-        return result;
-      },
-    });
+    const db = withCallbackAfterQuery(engine.db, () => (erasure ??= beginErasureOfSpace()));
     const request = { limit: 10 };
     const resources = { engine: { ...engine, db }, avatars };
     const { items } = await listMessages(resources, caller ?? null, own.space_id, request);
