@@ -100,6 +100,11 @@ function isGroupRunning(id: number): boolean {
   }
 }
 
+/** Returns the environment variable with which Node.js runs a script before a program and before each of its threads. */
+export function preload(script: string): { NODE_OPTIONS: string } {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+}
+
 /** Kills every process that is still running, and the children that ended processes have left behind. */
 export async function killProcesses(): Promise<void> {
   await Promise.all([...running].map((each) => each.kill()));
