@@ -22,9 +22,10 @@ import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
+import { getError } from '../support/errors.ts';
 import { toLines } from '../support/ndjson.ts';
 import { exampleRequest, parametersOf } from '../support/requests.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 
 /** So short that a transaction deletes only one batch of rows. */

@@ -3,9 +3,9 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import { getError } from '../support/errors.ts';
 import {
   createSpace,
-  getError,
   getSpace,
   joinSpace,
   listParticipations,
