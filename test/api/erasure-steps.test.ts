@@ -18,12 +18,14 @@ import {
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
+import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
+import { getError } from '../support/errors.ts';
 import { toLines } from '../support/ndjson.ts';
 import { exampleRequest, parametersOf } from '../support/requests.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 
 /** So short that a transaction deletes only one batch of rows. */
@@ -319,14 +321,7 @@ describe('The deletion of a space in several transactions', () => {
     const { engine, avatars, config } = app.context;
     const caller = await findCaller(engine, other.token, config.sessions);
     let erasure: Promise<void> | undefined;
-    const db = engine.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      async transformResult({ result }) {
-        erasure ??= beginErasureOfSpace();
-        await erasure;
-        return result;
-      },
-    });
+    const db = withCallbackAfterQuery(engine.db, () => (erasure ??= beginErasureOfSpace()));
     const request = { limit: 10 };
     const resources = { engine: { ...engine, db }, avatars };
     const { items } = await listMessages(resources, caller ?? null, own.space_id, request);

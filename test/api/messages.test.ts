@@ -3,8 +3,9 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 /** Creates the spaces. */

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participant, Removal, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 /** Creates the spaces. */

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import {
   createSpace,
-  getError,
   getSpace,
   joinSpace,
   leaveSpace,

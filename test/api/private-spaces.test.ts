@@ -8,6 +8,7 @@ import { type Operation, operations } from '../../server/contract.ts';
 import { listMessages } from '../../server/messages/messages.ts';
 import { listParticipants, listParticipations } from '../../server/spaces/participations.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
+import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
@@ -120,16 +121,10 @@ describe('a private space', () => {
 describe('a caller who loses access during a request', () => {
   /** Returns the context with a database that calls `change` after the first query. */
   const changingAfterFirstQuery = (change: () => Promise<unknown>): Context => {
-    let queries = 0;
-    const db = app.context.engine.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      async transformResult({ result }) {
-        queries += 1;
-        if (queries === 1) await change();
-        return result;
-      },
-    });
-    return { ...app.context, engine: { ...app.context.engine, db } };
+    const { engine } = app.context;
+    let changed: Promise<unknown> | undefined;
+    const db = withCallbackAfterQuery(engine.db, () => (changed ??= change()));
+    return { ...app.context, engine: { ...engine, db } };
   };
   const callerOf = async ({ token }: TestUser): Promise<Caller> => {
     const { engine, config } = app.context;

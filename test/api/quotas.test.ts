@@ -2,8 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import * as api from '../../generated/sdk.gen.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { getError } from '../support/errors.ts';
 import { toLines } from '../support/ndjson.ts';
-import { createSpace, getError, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 const HOUR_MS = 3_600_000;
 const NEW_SPACE = spaceCreation();

@@ -6,7 +6,8 @@ import { removeMessage } from '../../server/messages/messages.ts';
 import { closeReports, listReports, type Report } from '../../server/reports/reports.ts';
 import { removeSpace } from '../../server/spaces/space-deletion.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { createSpace, getError, joinSpace, sendMessage } from '../support/spaces.ts';
+import { getError } from '../support/errors.ts';
+import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 
 let app: TestApp;
 let author: TestUser;

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
+import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import { getError } from '../support/errors.ts';
 import {
   createSpace,
-  getError,
   getSpace,
   joinSpace,
   listParticipations,
@@ -196,16 +197,13 @@ describe('getSpace of a public space', () => {
   test('returns an update during the request completely or not at all', async () => {
     const path = await createSpace(ann, { title: 'Old', tags: ['old'] });
     let updates = 0;
-    const db = app.context.engine.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      async transformResult({ result }) {
-        updates += 1;
-        const name = `new ${updates}`;
-        await updateSpace(ann, path, { title: name, tags: [name] });
-        return result;
-      },
+    const { engine } = app.context;
+    const db = withCallbackAfterQuery(engine.db, async () => {
+      updates += 1;
+      const name = `new ${updates}`;
+      await updateSpace(ann, path, { title: name, tags: [name] });
     });
-    const context = { ...app.context, engine: { ...app.context.engine, db } };
+    const context = { ...app.context, engine: { ...engine, db } };
     const { title, tags } = await readSpace(context, null, path.space_id);
     expect(updates).toBeGreaterThan(0);
     expect(tags).toMatchObject([{ tag_name: title }]);

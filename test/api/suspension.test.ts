@@ -9,9 +9,10 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
+import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, getError, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
+import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 let app: TestApp;
 /** Is suspended in most tests. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
-import { getError } from '../support/spaces.ts';
+import { getError } from '../support/errors.ts';
 
 let app: TestApp;
 let ann: TestUser;

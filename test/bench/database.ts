@@ -1,19 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
-import { commands } from '../../server/command-line/commands.ts';
+import { pipeToImport } from '../support/import.ts';
 import { cpuSeconds } from '../support/process-usage.ts';
 import { startServer } from '../support/server.ts';
 import { recordsOfService } from './data.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const IMPORT_COMMAND = join(root, 'server/commands/import.ts');
 
 /** Files and folders that determine the content of a database. If one changes, the databases are rebuilt. */
 const INPUT_FILES = [
@@ -99,34 +97,25 @@ async function importSpaces(dataDir: string, spaces: number): Promise<void> {
 /**
  * Runs `npm run import` and generates its input while it reads.
  * @param settings environment variables that locate the database
- * @returns the number of lines, and the time from the first line to the exit of the command
+ * @returns the number of lines, and the time from the start of the command to its exit
  */
 export async function importRecords(
   settings: { DATA_DIR: string; DATABASE_URL?: string },
   lines: Iterable<string>,
 ): Promise<{ records: number; seconds: number }> {
   await mkdir(settings.DATA_DIR, { recursive: true });
-  const child = spawn(process.execPath, [...commands.import.nodeFlags, IMPORT_COMMAND, '-'], {
-    env: { PATH: process.env.PATH, ...settings },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  child.stdout.resume();
-  const startedAt = performance.now();
   let records = 0;
-  for (const chunk of chunksOf(lines, 500)) {
-    records += chunk.length;
-    if (!child.stdin.write(`${chunk.join('\n')}\n`)) {
-      await Promise.race([once(child.stdin, 'drain'), ended]);
+  const generateChunks = function* () {
+    for (const chunk of chunksOf(lines, 500)) {
+      records += chunk.length;
+      yield `${chunk.join('\n')}\n`;
+      if (records % 10_000 === 0) progress(`  importing: ${records.toLocaleString('en')} records`);
     }
-    if (child.exitCode !== null) break;
-    if (records % 10_000 === 0) progress(`  importing: ${records.toLocaleString('en')} records`);
-  }
-  child.stdin.end();
-  progress(`  importing: ${records.toLocaleString('en')} records read`);
-  const [code] = await ended;
+    progress(`  importing: ${records.toLocaleString('en')} records read`);
+  };
+  const startedAt = performance.now();
+  await pipeToImport(settings, generateChunks());
   progress('');
-  if (code !== 0) throw new Error(`The import exited with code ${code}.`);
   return { records, seconds: (performance.now() - startedAt) / 1000 };
 }
 

@@ -7,8 +7,8 @@ import * as api from '../../generated/sdk.gen.ts';
 import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp } from '../support/app.ts';
 import { completeCommand } from '../support/commands.ts';
+import { getError } from '../support/errors.ts';
 import { databaseFile } from '../support/integrity.ts';
-import { getError } from '../support/spaces.ts';
 import { migrate } from './migrate.ts';
 
 /** Usernames with the skeletons that earlier versions stored. */

@@ -71,7 +71,7 @@ describe('importRecords', () => {
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
   });
 
-  test('gives users without an ID one that does not reveal their email address', async () => {
+  test('gives users without an id one that does not reveal their email address', async () => {
     const user = { type: 'user', username: 'cleo', email: 'Cleo@example.com' };
     const importedId = async () => {
       await using engine = await databases.open();

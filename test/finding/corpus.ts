@@ -128,7 +128,7 @@ function timeOf(row: number): string {
   return new Date(START_TIME + row * MINUTE_MS).toISOString();
 }
 
-/** Returns the records as a stream of lines, in chunks of a few kilobytes. */
+/** Returns the records as a stream of lines, in chunks of about 64 kB. */
 export function streamPackages(file: string): Readable {
   return Readable.from(chunkLines(convertPackages(file)));
 }

@@ -1,14 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rename, rm } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { commands } from '../../server/command-line/commands.ts';
 import { startApp } from '../support/app.ts';
+import { pipeToImport } from '../support/import.ts';
 import { streamPackages } from './corpus.ts';
 
-const IMPORT_COMMAND = fileURLToPath(new URL('../../server/commands/import.ts', import.meta.url));
 const IDLE_CHECK_INTERVAL_MS = 500;
 const MAX_IDLE_CHECKS = 600;
 
@@ -25,19 +20,7 @@ export interface SearchEngine extends AsyncDisposable {
 export async function importPackages(file: string, dataDir: string): Promise<void> {
   const unfinished = `${dataDir}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
-  const child = spawn(process.execPath, [...commands.import.nodeFlags, IMPORT_COMMAND, '-'], {
-    env: { PATH: process.env.PATH, DATA_DIR: unfinished },
-    stdio: ['pipe', 'inherit', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  try {
-    await pipeline(streamPackages(file), child.stdin);
-  } finally {
-    // The command writes to the folder until it exits.
-    await ended;
-  }
-  const [code] = await ended;
-  if (code !== 0) throw new Error(`The import exited with code ${code}.`);
+  await pipeToImport({ DATA_DIR: unfinished }, streamPackages(file));
   await rename(unfinished, dataDir);
 }
 

@@ -11,7 +11,7 @@ const VETERAN_WORDS = 2 ** 24 + 1;
 
 const VETERAN = { email: 'veteran@example.com', password: 'correct horse battery' };
 
-/** A message of at most 2,000 characters has at most as many words. */
+/** A message has at most 2,000 characters, and each of these words needs two. */
 const MAX_WORDS_PER_MESSAGE = 1_000;
 
 /**

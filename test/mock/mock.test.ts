@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
-import { type RunningProcess, startProcess } from '../support/processes.ts';
+import { preload, type RunningProcess, startProcess } from '../support/processes.ts';
 import { head, openRaw } from '../support/raw.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 
@@ -286,10 +286,8 @@ test('loads packages of the server only with --stateful', async () => {
       return next(name, context);
     } });`;
   const packagesOf = async (...args: string[]) => {
-    await using mock = startProcess(process.execPath, [
-      ...['--import', `data:text/javascript,${encodeURIComponent(hook)}`],
-      ...['mock/serve.ts', '--port', '0', ...args],
-    ]);
+    const command = ['mock/serve.ts', '--port', '0', ...args];
+    await using mock = startProcess(process.execPath, command, preload(hook));
     await vi.waitFor(() => expect(mock.stdout()).toContain('http://'), { timeout: 15_000 });
     await stop(mock);
     return new Set([...mock.stdout().matchAll(/^package: (.*)$/gm)].map(([, name]) => name));

@@ -12,7 +12,7 @@ import { MIN_NODE_MAJOR } from '../../server/process/node-version.js';
 import { startProxy } from '../contract/proxy.ts';
 import { startApp } from '../support/app.ts';
 import { freePort } from '../support/ports.ts';
-import { startProcess } from '../support/processes.ts';
+import { preload, startProcess } from '../support/processes.ts';
 import { systemNode } from '../support/system-node.ts';
 import { type Installation, installPackage } from './installation.ts';
 import { importsIn, isParsedByOldNode, staticModulesOf } from './modules.ts';
@@ -160,8 +160,7 @@ test.each([
   ['space-service-contract', 2],
 ])('%s explains that it needs a newer Node.js', async (command, code) => {
   const oldVersion = "Object.defineProperty(process.versions,'node',{value:'22.13.0'})";
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(oldVersion)}`;
-  const result = await installation.run(command, ['--help'], { NODE_OPTIONS });
+  const result = await installation.run(command, ['--help'], preload(oldVersion));
   expect(result).toMatchObject({ code, stdout: '' });
   expect(result.stderr).toMatch(/ needs Node\.js 24 or newer, and this is v22\.13\.0\.[^\n]*\n$/);
 });

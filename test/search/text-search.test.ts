@@ -241,7 +241,7 @@ describe('The cost of a page', () => {
   }
 
   test.each(FACTORS)(
-    'is at most the budget of two queries, for twelve words in most of %i times 3,000 spaces',
+    'is at most the budget of two queries, for twelve words that most spaces contain, with %i times 3,000 spaces',
     async (factor) => {
       const { statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
@@ -262,7 +262,7 @@ describe('The cost of a page', () => {
     [100, 12],
     [1_000, 2],
   ])(
-    'allows a result for twelve words in most of %i times 3,000 spaces, on one of the first %i pages',
+    'allows a result for twelve words that most spaces contain, with %i times 3,000 spaces, on one of the first %i pages',
     async (factor, maxPages) => {
       let page = (await observe(TWELVE, factor)).page;
       for (let pages = 1; page.items.length === 0; pages += 1) {

@@ -67,9 +67,11 @@ export async function startApp(
     runsMaintenance = sharesDataOf === undefined,
   }: Overrides = {},
 ): Promise<TestApp> {
+  await using started = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'space-service-test-'));
+  started.defer(() => rm(dataDir, { recursive: true }));
   const port = await freePort();
-  const database = await createTestDatabase();
+  const database = started.use(await createTestDatabase());
   const config = readConfig({
     ...database.settings,
     DATA_DIR: dataDir,
@@ -80,10 +82,11 @@ export async function startApp(
     ...(sharesDataOf && dataSettings(sharesDataOf)),
     ...settings,
   });
-  const opened = await openContext(config, log, { runsMaintenance });
+  const opened = started.use(await openContext(config, log, { runsMaintenance }));
   const context = { ...opened, engine: engine(opened.engine) };
   // Load shedding has its own tests. Here, it would make tests fail on a busy machine.
   const app = await buildApp(context, { ...TIME_LIMITS, maxEventLoopDelayMs: 60_000, ...limits });
+  started.defer(() => app.close());
   await app.listen({ host: config.host, port });
 
   const url = `http://127.0.0.1:${port}`;
@@ -97,6 +100,8 @@ export async function startApp(
   const client = (token?: string) =>
     createClient(createConfig({ baseUrl: url, fetch: validated, ...(token && { auth: token }) }));
   let registeredUsers = 0;
+  // Everything has started. From now on, disposing of the application ends it.
+  const owned = started.move();
 
   return {
     url,
@@ -122,12 +127,7 @@ export async function startApp(
         headers: { authorization: `Bearer ${data.access_token}` },
       };
     },
-    async [Symbol.asyncDispose]() {
-      await app.close();
-      await context[Symbol.asyncDispose]();
-      await database[Symbol.asyncDispose]();
-      await rm(dataDir, { recursive: true });
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 

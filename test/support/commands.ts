@@ -1,7 +1,7 @@
 import { type ProcessResult, type RunningProcess, startProcess } from './processes.ts';
 
 /**
- * Starts a program of the server like the scripts in package.json.
+ * Starts a program of the server like the scripts in package.json, but without their limits of memory.
  * @param program its path in `server/` without the extension, such as `commands/export`
  */
 export function startCommand(

@@ -1,6 +1,8 @@
+import { readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { execute } from './postgresql.ts';
+import { createServerFolder, execute } from './postgresql.ts';
 import { startPostgresqlCluster } from './postgresql-cluster.ts';
 
 test('A standby follows its primary, pauses, hangs, survives crashes, and is promoted', async () => {
@@ -43,6 +45,17 @@ test('With synchronous replication, a commit is on the standby', async () => {
   await execute(primaryUrl, 'CREATE TABLE facts (fact text)');
   await execute(primaryUrl, `INSERT INTO facts VALUES ('applied')`);
   expect(await factsOf(standbyUrl)).toEqual(['applied']);
+}, 60_000);
+
+test('A cluster whose standby does not start leaves no data behind', async () => {
+  const parent = await createServerFolder(tmpdir());
+  try {
+    const starting = startPostgresqlCluster({ parent, standbySettings: ['no_such_setting=1'] });
+    await expect(starting).rejects.toThrow('no_such_setting');
+    expect(await readdir(parent)).toEqual([]);
+  } finally {
+    await rm(parent, { recursive: true });
+  }
 }, 60_000);
 
 async function factsOf(url: string, timeoutMs = 5_000): Promise<string[]> {

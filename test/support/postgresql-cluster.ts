@@ -61,7 +61,9 @@ export async function startPostgresqlCluster({
   standbySettings = [],
   synchronousCommit,
 }: ClusterOptions = {}): Promise<PostgresqlCluster> {
+  await using started = new AsyncDisposableStack();
   const folder = await createServerFolder(parent);
+  started.defer(() => rm(folder, { recursive: true, force: true }));
   const [primaryDir, standbyDir] = [join(folder, 'primary'), join(folder, 'standby')];
   const common = [...CLUSTER_SETTINGS, ...settings];
   const { initialise, ...primary } = await prepareServer(primaryDir, [
@@ -81,7 +83,11 @@ export async function startPostgresqlCluster({
     ...standbySettings,
   ]);
   await primary.start();
+  started.defer(primary.stop);
   await standby.start();
+  // Stops before the primary, because a stopping primary waits for it.
+  started.defer(standby.stop);
+  const owned = started.move();
 
   const catchUp = async () => {
     const [row] = await query(primary.url, 'SELECT pg_current_wal_lsn() AS written');
@@ -114,11 +120,6 @@ export async function startPostgresqlCluster({
       return { primaryUrl, standbyUrl: databaseUrlOf(standby.url, name) };
     },
     catchUp,
-    async [Symbol.asyncDispose]() {
-      // The standby first, because a stopping primary waits for it.
-      await standby.stop();
-      await primary.stop();
-      await rm(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -6,10 +6,12 @@ import { createDatabase, POSTGRESQL_URL, startPostgresql, TEMPLATE } from './pos
  * `databases.ts` is imported.
  */
 export default async function setup(): Promise<() => Promise<void>> {
-  const server = await startPostgresql();
+  await using started = new AsyncDisposableStack();
+  const server = started.use(await startPostgresql());
   const url = await createDatabase(server.url, TEMPLATE);
   const engine = await openPostgresql(url, { migrate: true, runsMaintenance: false });
   await engine.close();
   process.env[POSTGRESQL_URL] = server.url;
-  return async () => server[Symbol.asyncDispose]();
+  const owned = started.move();
+  return () => owned.disposeAsync();
 }

@@ -65,17 +65,18 @@ export async function startPostgresql({
   parent = tmpdir(),
   settings = [],
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+  await using started = new AsyncDisposableStack();
   const folder = await createServerFolder(parent);
+  started.defer(() => rm(folder, { recursive: true, force: true }));
   const { initialise, ...processes } = await prepareServer(join(folder, 'data'), settings);
   await initialise();
   await processes.start();
+  started.defer(processes.stop);
+  const owned = started.move();
   return {
     ...processes,
     createDatabase: (name) => createDatabase(processes.url, name),
-    async [Symbol.asyncDispose]() {
-      await processes.stop();
-      await rm(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 

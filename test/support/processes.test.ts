@@ -15,8 +15,15 @@ const start = `
   const running = startProcess('sh', ['-c', script], { FILE });
   while (!/child[^]*parent|parent[^]*child/.test(readFileSync(FILE, 'utf8'))) await sleep(20);`;
 
+/** Code that starts a process, which exits. Its child writes to the file until it is killed. */
+const startChild = `
+  const script = '(while :; do echo child >> "$FILE"; sleep 0.02; done) &';
+  await startProcess('sh', ['-c', script], { FILE }).exited;
+  while (!/child/.test(readFileSync(FILE, 'utf8'))) await sleep(20);`;
+
 const testFiles = {
   'a test fails': `test('fails', async () => { ${start} throw new Error('failed'); });`,
+  'a test fails after a process has exited without its child': `test('fails', async () => { ${startChild} throw new Error('failed'); });`,
   'a test times out': `test('hangs', async () => { ${start} await running.result; }, 500);`,
   'a hook fails': `beforeAll(async () => { ${start} throw new Error('failed'); }); test('runs', () => {});`,
   'the test run exits early': `test('exits', async () => { ${start} process.exit(1); });`,

@@ -26,6 +26,7 @@ export interface ProcessResult {
   stderr: string;
 }
 
+/** The processes whose group still has members. */
 const running = new Set<RunningProcess>();
 
 /**
@@ -71,6 +72,7 @@ export function startProcess(
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
     await exited;
+    running.delete(started);
   };
   const started: RunningProcess = {
     child,
@@ -83,11 +85,27 @@ export function startProcess(
     [Symbol.asyncDispose]: kill,
   };
   running.add(started);
-  child.once('exit', () => running.delete(started));
+  child.once('exit', () => {
+    if (!isGroupRunning(child.pid as number)) running.delete(started);
+  });
   return started;
 }
 
-/** Kills every process that is still running. */
+/** Returns whether a process group still has members, such as the children of its ended leader. */
+function isGroupRunning(id: number): boolean {
+  try {
+    return process.kill(-id, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the environment variable with which Node.js runs a script before a program and before each of its threads. */
+export function preload(script: string): { NODE_OPTIONS: string } {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+}
+
+/** Kills every process that is still running, and the children that ended processes have left behind. */
 export async function killProcesses(): Promise<void> {
   await Promise.all([...running].map((each) => each.kill()));
 }

@@ -19,13 +19,14 @@ export interface RawConnection extends Disposable {
   closed: Promise<void>;
 }
 
+/** Opens a connection. If the server refuses it, the returned connection has closed. */
 export async function openRaw(url: string): Promise<RawConnection> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   // The server may reset the connection while this side is still sending. Keep the bytes received so far.
   socket.on('error', () => {});
-  await new Promise((resolve) => socket.once('connect', resolve));
+  await Promise.race([new Promise((resolve) => socket.once('connect', resolve)), closed]);
 
   let received = Buffer.alloc(0);
   let notifyReader = () => {};

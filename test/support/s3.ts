@@ -119,6 +119,9 @@ export async function startS3Server(): Promise<S3Server> {
       await rm(folder, { recursive: true });
     },
   };
+  await using failed = new AsyncDisposableStack();
+  failed.use(server);
   await server.start();
+  failed.move();
   return server;
 }

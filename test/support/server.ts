@@ -49,9 +49,9 @@ export async function startServer(
   command: readonly string[] = [],
   script = startArguments.at(-1) as string,
 ): Promise<Server> {
+  const database = settings.DATABASE_URL === undefined ? await createTestDatabase() : undefined;
   const hasOwnDataDir = settings.DATA_DIR === undefined;
   const dataDir = settings.DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'space-service-')));
-  const database = settings.DATABASE_URL === undefined ? await createTestDatabase() : undefined;
   const allSettings = { ...database?.settings, ...settings };
   const port = await freePort();
   const flags = startArguments.slice(0, -1);

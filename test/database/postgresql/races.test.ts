@@ -15,6 +15,7 @@ import { avatarFile } from '../../support/avatar.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';
+import { waitForLockWaits } from './lock-waits.ts';
 
 // Two processes race at the places that check something before they write. The test holds a lock that lets them read but
 // not write, until all have checked.
@@ -53,20 +54,6 @@ const register = () => first.register(`racer-${++users}`);
 /** Returns the user's clients for both processes. */
 const clientsOf = ({ token }: TestUser) => [first.client(token), second.client(token)] as const;
 
-/** Waits until `count` transactions wait for locks. */
-async function waitForWaiting(count: number): Promise<void> {
-  await expect
-    .poll(
-      async () =>
-        (
-          await blocker.query(`SELECT FROM pg_stat_activity
-            WHERE wait_event_type = 'Lock' AND datname = current_database()`)
-        ).rowCount,
-      { timeout: 3_000, interval: 5 },
-    )
-    .toBe(count);
-}
-
 /** Locks a table against other writers, and runs `work` meanwhile. */
 async function blockWrites(table: string, work: () => Promise<void>): Promise<void> {
   await blocker.query('BEGIN');
@@ -84,7 +71,7 @@ async function race<T>(table: string, calls: (() => Promise<T>)[]): Promise<T[]>
   await blockWrites(table, async () => {
     for (const call of calls) {
       results.push(call());
-      await waitForWaiting(results.length);
+      await waitForLockWaits(first.context.engine, results.length);
     }
   });
   return Promise.all(results);
@@ -99,7 +86,7 @@ async function interrupt<T>(
   const results: Promise<T>[] = [];
   await blockWrites(table, async () => {
     results.push(call());
-    await waitForWaiting(1);
+    await waitForLockWaits(first.context.engine, 1);
     await meanwhile();
   });
   return results[0] as Promise<T>;

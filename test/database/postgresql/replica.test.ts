@@ -116,6 +116,7 @@ async function waitForReplica(): Promise<void> {
     .toBe(1);
 }
 
+/** Returns the duration in milliseconds. */
 async function timeOf(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();

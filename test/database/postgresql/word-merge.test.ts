@@ -14,6 +14,7 @@ import {
 import type { IndexedDocument, WordReader } from '../../../server/database/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { type RandomInteger, randomIntegers } from '../../support/random.ts';
+import { waitForLockWaits } from './lock-waits.ts';
 
 /** More documents than one transaction adds to `word_changes`. */
 const MANY = 20;
@@ -73,22 +74,12 @@ async function countRows(table: 'word_changes' | 'word_blocks'): Promise<number>
   return rows[0]?.count as number;
 }
 
-/** Waits until `count` transactions wait for locks. */
-async function waitForWaiting(count: number): Promise<void> {
-  const readWaiting = async () => {
-    const { rows } = await sql`SELECT FROM pg_stat_activity
-      WHERE wait_event_type = 'Lock' AND datname = current_database()`.execute(engine.db);
-    return rows.length;
-  };
-  await expect.poll(readWaiting, { timeout: 3_000, interval: 5 }).toBe(count);
-}
-
 /** Starts a merge that cannot write blocks until `meanwhile` has ended. Returns whether it was committed. */
 async function mergeDuring(meanwhile: () => Promise<unknown>): Promise<boolean> {
   await blocker.query('BEGIN; LOCK TABLE word_blocks IN SHARE MODE');
   const merging = merge();
   try {
-    await waitForWaiting(1);
+    await waitForLockWaits(engine, 1);
     await meanwhile();
   } finally {
     await blocker.query('COMMIT');
@@ -101,7 +92,7 @@ async function mergeBefore(work: () => Promise<unknown>): Promise<void> {
   let changing: Promise<unknown> | undefined;
   const isMerged = await mergeDuring(async () => {
     changing = work();
-    await waitForWaiting(2);
+    await waitForLockWaits(engine, 2);
   });
   expect(isMerged).toBe(true);
   await changing;

@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { commands } from '../../server/command-line/commands.ts';
+
+const IMPORT_COMMAND = fileURLToPath(new URL('../../server/commands/import.ts', import.meta.url));
+
+/**
+ * Runs `npm run import`, which reads its input while it is generated. The command prints its errors.
+ * @param settings environment variables that locate the database
+ * @param chunks parts of the input, each much longer than a line
+ * @throws Error if the command fails
+ */
+export async function pipeToImport(
+  settings: { DATA_DIR: string; DATABASE_URL?: string },
+  chunks: Iterable<string> | AsyncIterable<string>,
+): Promise<void> {
+  const child = spawn(process.execPath, [...commands.import.nodeFlags, IMPORT_COMMAND, '-'], {
+    env: { PATH: process.env.PATH, ...settings },
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  try {
+    await pipeline(chunks, child.stdin);
+  } finally {
+    // The command writes to the database until it exits.
+    await exited;
+  }
+  const [code] = await exited;
+  if (code !== 0) throw new Error(`The import exited with code ${code}.`);
+}
