@@ -19,12 +19,13 @@ export function packKeys(keys: readonly number[]): Buffer {
   return bytes.subarray(0, end);
 }
 
-export function unpackKeys(bytes: Uint8Array): number[] {
+/** Returns the first `count` keys. By default, returns all. */
+export function unpackKeys(bytes: Uint8Array, count = Infinity): number[] {
   const keys: number[] = [];
   let key = 0;
   let rest = 0;
   let unit = 1;
-  for (let i = 0; i < bytes.length; i += 1) {
+  for (let i = 0; i < bytes.length && keys.length < count; i += 1) {
     const byte = bytes[i] as number;
     if (byte >= CONTINUATION_BIT) {
       rest += (byte - CONTINUATION_BIT) * unit;

@@ -19,25 +19,39 @@ export interface Postings {
 /** Yields the postings of a block, in the order of their terms. */
 export function* unpackPostings(bytes: Buffer): Generator<Postings> {
   let term = '';
-  let at = 0;
-  while (at < bytes.length) {
-    const shared = bytes[at] as number;
-    const begin = at + 2;
-    const end = begin + (bytes[at + 1] as number);
-    term = term.slice(0, shared) + bytes.toString('latin1', begin, end);
-    const size = readVarint(bytes, end);
-    const keysBegin = end + varintsLength(bytes, end, 1);
-    at = keysBegin + varintsLength(bytes, keysBegin, size);
-    yield { term, size, packed: bytes.subarray(keysBegin, at) };
+  for (let at = 0; at < bytes.length; ) {
+    const header = unpackHeader(bytes, at, term);
+    const { size, end } = header;
+    term = header.term;
+    at = end + varintsLength(bytes, end, size);
+    yield { term, size, packed: bytes.subarray(end, at) };
   }
 }
 
 /** Returns the keys of a term in a block. */
-export function keysOfTerm(bytes: Buffer, term: Term): number[] {
-  for (const postings of unpackPostings(bytes)) {
-    if (postings.term === term) return unpackKeys(postings.packed);
+export function keysOfTerm(bytes: Buffer, wanted: Term): number[] {
+  let previous = '';
+  for (let at = 0; at < bytes.length; ) {
+    const { term, size, end } = unpackHeader(bytes, at, previous);
+    if (term === wanted) return unpackKeys(bytes.subarray(end), size);
+    at = end + varintsLength(bytes, end, size);
+    previous = term;
   }
   return [];
+}
+
+/** Returns the header of a list that begins at `at`, and the index after the header. */
+function unpackHeader(
+  bytes: Buffer,
+  at: number,
+  previousTerm: Term,
+): { term: Term; size: number; end: number } {
+  const shared = bytes[at] as number;
+  const begin = at + 2;
+  const termEnd = begin + (bytes[at + 1] as number);
+  const term = previousTerm.slice(0, shared) + bytes.toString('latin1', begin, termEnd);
+  const size = readVarint(bytes, termEnd);
+  return { term, size, end: termEnd + varintsLength(bytes, termEnd, 1) };
 }
 
 /** @param list in the order of their terms */
