@@ -16,9 +16,9 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** A code generator, and how to compile its client and the journey, the program that uses this client. */
 export interface Generator {
-  /** Has the journey, the settings and the lock files. */
+  /** Has the journey, the settings and the files that pin the libraries. */
   folder: string;
-  /** Pinned in a file of `folder`, which also pins the libraries. */
+  /** Pinned in a file of `folder`, or for all languages of OpenAPI Generator in `openapi-generator.ts`. */
   version: string;
   toolchains: readonly Toolchain[];
   /** Installs what the command below needs, unless it is cached. */
