@@ -34,7 +34,7 @@ export interface Generator {
 /** A program or library that the machine must have. */
 export interface Toolchain {
   name: string;
-  /** Prints the version. */
+  /** Prints the version as the first number. */
   command: readonly [string, ...string[]];
   minimumVersion: string;
 }
@@ -61,13 +61,14 @@ export const cargo: Toolchain = {
 
 export const java: Toolchain = {
   name: 'Java',
-  command: ['java', '-version'],
+  // Unlike -version, prints to standard output. On standard error, Java repeats options of the environment.
+  command: ['java', '--version'],
   minimumVersion: '11',
 };
 
 export const javac: Toolchain = {
   name: 'the Java compiler',
-  command: ['javac', '-version'],
+  command: ['javac', '--version'],
   minimumVersion: '17',
 };
 
