@@ -60,6 +60,7 @@ test('an upgrade keeps usernames that now look alike or break a rule, and lists 
       );
     expect(await claim('Fun')).toBe('409 username_taken');
     await app.context.engine.db.deleteFrom('users').where('username', '=', 'fun').execute();
+    // It still looks like `ſun`, whose stored skeleton has a suffix.
     expect(await claim('fun')).toBe('409 username_taken');
 
     const output = await completeCommand('commands/check-usernames', [], { DATA_DIR: dataDir });

@@ -85,7 +85,6 @@ const textSearchWith = (dictionary: Dictionary, query: string) => () =>
   );
 const textSearch = (query: string) => async () => {
   const dictionary = await readDictionary(engine);
-  queries.length = 0;
   return textSearchWith(dictionary, query)();
 };
 const tagSearch = (name: string) => () =>

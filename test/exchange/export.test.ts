@@ -26,6 +26,7 @@ describe('the sample data', () => {
     expect(count('appreciation')).toBeGreaterThanOrEqual(1_000);
 
     const lines = await exportLines(first);
+    // An export also has a record of each creator's participation.
     expect(lines).toHaveLength(report.added + count('space'));
     await using second = await databases.open();
     await importRecords(second, toLines(lines));

@@ -1,4 +1,5 @@
 import { rename, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startApp } from '../support/app.ts';
 import { pipeToImport } from '../support/import.ts';
@@ -18,7 +19,8 @@ export interface SearchEngine extends AsyncDisposable {
  * @throws Error if the import fails; the folder then does not exist
  */
 export async function importPackages(file: string, dataDir: string): Promise<void> {
-  const unfinished = `${dataDir}.unfinished`;
+  // Resolved, because a trailing slash would place the unfinished folder in the new one.
+  const unfinished = `${resolve(dataDir)}.unfinished`;
   await rm(unfinished, { recursive: true, force: true });
   await pipeToImport({ DATA_DIR: unfinished }, streamPackages(file));
   await rename(unfinished, dataDir);

@@ -30,7 +30,10 @@ function forward(
   // These are about one connection. Java asks for HTTP/2.
   for (const name of ['connection', 'upgrade', 'http2-settings']) delete headers[name];
   const upstream = request(target + incoming.url, { method, headers });
-  upstream.on('response', async (response) => {
+  const fail = (error: Error) => {
+    if (!outgoing.headersSent) outgoing.writeHead(502).end(error.message);
+  };
+  const respond = async (response: IncomingMessage) => {
     const mediaType = response.headers['content-type'] ?? '';
     let body = await buffer(response);
     if (/[/+]json$/.test(mediaType)) {
@@ -47,10 +50,9 @@ function forward(
       'content-length': body.length,
     });
     outgoing.end(body);
-  });
-  upstream.on('error', (error) => {
-    // The server can respond and disconnect before it has read a whole upload.
-    if (!outgoing.headersSent) outgoing.writeHead(502).end(error.message);
-  });
+  };
+  upstream.on('response', (response) => void respond(response).catch(fail));
+  // The server can respond and disconnect before it has read a whole upload.
+  upstream.on('error', fail);
   incoming.pipe(upstream);
 }

@@ -16,9 +16,9 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** A code generator, and how to compile its client and the journey, the program that uses this client. */
 export interface Generator {
-  /** Has the journey, the settings and the lock files. */
+  /** Has the journey, the settings and the files that pin the libraries. */
   folder: string;
-  /** Pinned in a file of `folder`, which also pins the libraries. */
+  /** Pinned in a file of `folder`, or for all languages of OpenAPI Generator in `openapi-generator.ts`. */
   version: string;
   toolchains: readonly Toolchain[];
   /** Installs what the command below needs, unless it is cached. */
@@ -34,7 +34,7 @@ export interface Generator {
 /** A program or library that the machine must have. */
 export interface Toolchain {
   name: string;
-  /** Prints the version. */
+  /** Prints the version as the first number. */
   command: readonly [string, ...string[]];
   minimumVersion: string;
 }
@@ -61,13 +61,14 @@ export const cargo: Toolchain = {
 
 export const java: Toolchain = {
   name: 'Java',
-  command: ['java', '-version'],
+  // Unlike -version, prints to standard output. On standard error, Java repeats options of the environment.
+  command: ['java', '--version'],
   minimumVersion: '11',
 };
 
 export const javac: Toolchain = {
   name: 'the Java compiler',
-  command: ['javac', '-version'],
+  command: ['javac', '--version'],
   minimumVersion: '17',
 };
 

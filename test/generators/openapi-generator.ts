@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder, type Workspace } from './generator.ts';
 
@@ -23,6 +23,10 @@ export async function installOpenapiGenerator(workspace: Workspace): Promise<voi
   const sha256 = createHash('sha256')
     .update(await readFile(jar))
     .digest('hex');
-  if (sha256 !== JAR_SHA256) throw new Error(`${jar} has the SHA-256 ${sha256}.`);
+  if (sha256 !== JAR_SHA256) {
+    // The next run downloads it again.
+    await rm(jar);
+    throw new Error(`${jarUrl} has the SHA-256 ${sha256} instead of ${JAR_SHA256}.`);
+  }
   await symlink(jar, join(workspace.folder, 'openapi-generator-cli.jar'));
 }

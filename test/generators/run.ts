@@ -25,7 +25,7 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { all: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
 });
-const unknown = positionals.filter((name) => !generators[name]);
+const unknown = positionals.filter((name) => !Object.hasOwn(generators, name));
 if (values.help || unknown.length > 0) {
   if (unknown.length > 0) console.error(`Unknown generators: ${unknown.join(', ')}.\n`);
   console.log(USAGE);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { INSTANCE, parseMetrics } from '../support/metrics.ts';
-import { startServer } from '../support/server.ts';
+import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
 
@@ -8,6 +8,7 @@ test('Each worker serves the metrics of all workers, including those that have e
   timeout: 60_000,
 }, async () => {
   await using server = await startServer({
+    ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
     METRICS_TOKEN: 'sesame',
     LOG_LEVEL: 'info',

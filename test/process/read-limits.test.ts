@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { startServer } from '../support/server.ts';
+import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 
 test('Workers share the limit of public reads', { timeout: 60_000 }, async () => {
   await using server = await startServer({
+    ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
     RATE_LIMITS: 'on',
     PUBLIC_RATE_LIMIT: '60',

@@ -2,19 +2,13 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { register } from '../support/client.ts';
-import { preload } from '../support/processes.ts';
-import { type Server, startServer } from '../support/server.ts';
+import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
 /** A page of the longest messages has about 600 kB, so one response of each connection makes 150 MB. */
 const CONNECTIONS = 250;
 const REQUESTS_PER_CONNECTION = 16;
 const MESSAGES_PER_PAGE = 100;
-
-/** Load shedding has its own tests. Here, it would reject requests on a busy machine. */
-const withoutLoadShedding = preload(`
-  import { TIME_LIMITS } from '${new URL('../../server/http/time-limits.ts', import.meta.url)}';
-  TIME_LIMITS.maxEventLoopDelayMs = 60_000;`);
 
 /** Creates a space with a page of the longest messages. Returns the URL of the page. */
 async function fillPage({ url }: Server): Promise<string> {
@@ -36,7 +30,7 @@ function sendWithoutReading({ port }: Server, localAddress: string, path: string
 }
 
 test('Clients that do not read large responses lose their connections, and other clients none', async () => {
-  await using server = await startServer(withoutLoadShedding);
+  await using server = await startServer(WITHOUT_LOAD_SHEDDING);
   const path = await fillPage(server);
   const patient = sendWithoutReading(server, '127.0.0.3', path);
   const sockets = Array.from({ length: CONNECTIONS }, () =>

@@ -6,8 +6,8 @@ import type { WordScope } from '../../server/database/word-index.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 
 /**
- * Compares counters with the rows that they count, and the search index with a full rebuild from the same rows. Writers
- * wait meanwhile. On PostgreSQL, searches wait, too.
+ * Compares counters with the rows that they count, and the search index with a full rebuild from the same rows. There
+ * must be no concurrent writes. On PostgreSQL, searches wait meanwhile.
  * @throws AssertionError
  */
 export async function assertConsistent(engine: Engine): Promise<void> {

@@ -42,7 +42,7 @@ const { positionals, values } = parseArgs({
     help: { type: 'boolean', short: 'h' },
   },
 });
-const unknown = positionals.filter((name) => !trials[name]);
+const unknown = positionals.filter((name) => !Object.hasOwn(trials, name));
 if (values.help || unknown.length > 0) {
   if (unknown.length > 0) console.error(`Unknown trials: ${unknown.join(', ')}.\n`);
   console.log(`${USAGE}\nTrials: ${Object.keys(trials).join(', ')}`);

@@ -5,7 +5,7 @@ const failure = (properties: object) => Object.assign(new Error('failed on purpo
 
 test.each([
   ['a refused connection', { code: 'ECONNREFUSED' }],
-  ['a connection that is closed during the TLS handshake', { code: 'ERR_TLS_HANDSHAKE_TIMEOUT' }],
+  ['a TLS handshake that times out', { code: 'ERR_TLS_HANDSHAKE_TIMEOUT' }],
   ['a server that is shutting down', { code: '57P01' }],
 ])('The database is unavailable after %s', (_, properties) => {
   expect(isUnavailable(failure(properties))).toBe(true);

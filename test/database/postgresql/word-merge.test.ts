@@ -377,7 +377,7 @@ describe('With several writers and continuous merges,', () => {
   const randomDocument = (random: RandomInteger, key: number, ...words: string[]) =>
     documentOf(key, ...words, ...WORDS.filter(() => random(3) === 0), `of-${key}`);
 
-  /** Adds, removes, replaces and moves documents with the keys of a writer, few or many at once. */
+  /** Adds, removes and replaces documents with the keys of a writer, few or many at once. */
   async function write(writer: number, present: Map<number, IndexedDocument>, until: number) {
     const random = randomIntegers(writer);
     const first = writer * 1_000;
@@ -386,7 +386,7 @@ describe('With several writers and continuous merges,', () => {
       const count = random(12) === 0 ? MANY + random(20) : 1 + random(3);
       while (keys.size < count) keys.add(first + random(KEYS_PER_WRITER));
       const removed = [...keys].flatMap((key) => present.get(key) ?? []);
-      // Half of the present documents stay with other words or are removed, and most of the missing ones are added.
+      // Of the chosen documents that are present, a quarter is removed, and the others get other words.
       const added = [...keys]
         .filter((key) => random(4) > 0 || !present.has(key))
         .map((key) => randomDocument(random, key));
