@@ -21,7 +21,9 @@ await runWithConfig(async (config) => {
  */
 async function removeDeletedContent(config: Config): Promise<void> {
   await using engine = await openExistingDatabase(config);
-  while (!(await eraseDeletedRows(engine)));
-  await transactAlone(engine, (trx) => engine.wordIndex.optimize(trx));
-  await refreshDictionary(engine);
+  do {
+    while (!(await eraseDeletedRows(engine)));
+    await transactAlone(engine, (trx) => engine.wordIndex.optimize(trx));
+    // A space that a running service deletes meanwhile can prevent the refresh.
+  } while (!(await refreshDictionary(engine)));
 }

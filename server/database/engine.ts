@@ -87,8 +87,11 @@ export interface Tasks {
    * @returns whether none are left
    */
   eraseDeletedRows(engine: Engine, stopping: AbortSignal): Promise<boolean>;
-  /** Rebuilds the search dictionary if the word index has changed. Called by maintenance. */
-  refreshDictionary(engine: Engine): Promise<void>;
+  /**
+   * Rebuilds the search dictionary if the word index has changed. Called by maintenance.
+   * @returns false if words of deleted spaces in the word index have prevented it
+   */
+  refreshDictionary(engine: Engine): Promise<boolean>;
 }
 
 export type TaskName = 'eraseAccount' | 'eraseSpace';

@@ -68,8 +68,8 @@ export interface WordIndex {
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the index in one step, for fast searches after many additions. On SQLite, this also deletes the words of
-   * removed documents. Maintenance does not call it there, but merges in small steps. On PostgreSQL, this merges only
-   * recent changes. Maintenance calls it, too, and other transactions can change the index meanwhile.
+   * removed documents. Maintenance merges in small steps instead. On PostgreSQL, this merges only recent changes.
+   * Maintenance calls it, and other transactions can change the index meanwhile.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -84,7 +85,7 @@ describe('Maintenance', () => {
     const pending = engine.db.selectFrom('pending_purges').select('id');
     let isDeleted = false;
     const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
-      refreshDictionary: async () => {},
+      refreshDictionary: async () => true,
       async eraseDeletedRows() {
         // The account is deleted when the first erasure has found no rows.
         if (!isDeleted) await transact(engine, (trx) => engine.requestPurge(trx));
@@ -98,28 +99,44 @@ describe('Maintenance', () => {
     expect(await pending.execute()).toEqual([]);
   });
 
-  test('repeats a purge if a space deleted meanwhile prevents the refresh of the dictionary', async () => {
+  test('repeats a purge, after a pause, if a space deleted meanwhile prevents the refresh of the dictionary', async () => {
     await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
-    await insertUser(engine.db, 'ada');
-    await insertSpace(engine.db);
     await transact(engine, (trx) => engine.requestPurge(trx));
     const pending = engine.db.selectFrom('pending_purges').select('id');
-    const deleted = { space_pk: 1, key: 1 };
-    let refreshes = 0;
+    let isPrevented = true;
     const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
       async refreshDictionary() {
-        refreshes += 1;
-        if (refreshes === 1) await engine.db.insertInto('erased_spaces').values(deleted).execute();
+        await sleep(100);
+        return !isPrevented;
       },
+      eraseDeletedRows: async () => true,
+    });
+    await maintenance.runRound();
+    expect(await pending.execute()).toHaveLength(1);
+    isPrevented = false;
+    await maintenance.runRound();
+    expect(await pending.execute()).toHaveLength(1);
+    const runRound = async () => {
+      await maintenance.runRound();
+      return pending.execute();
+    };
+    await expect.poll(runRound, { timeout: 10_000 }).toEqual([]);
+  });
+
+  test('does not refresh the dictionary for a purge while the service stops', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+    await transact(engine, (trx) => engine.requestPurge(trx));
+    const stopping = new AbortController();
+    const refreshDictionary = vi.fn(async () => true);
+    const maintenance = new SqliteMaintenance(engine.db, file, stopping.signal, {
+      refreshDictionary,
       async eraseDeletedRows() {
-        await engine.db.deleteFrom('erased_spaces').execute();
+        stopping.abort();
         return true;
       },
     });
     await maintenance.runRound();
-    expect(await pending.execute()).toHaveLength(1);
-    await maintenance.runRound();
-    expect(await pending.execute()).toEqual([]);
+    expect(refreshDictionary).not.toHaveBeenCalled();
   });
 
   test('performs more pending purges than a statement has parameters', async () => {

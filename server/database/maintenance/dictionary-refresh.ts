@@ -3,10 +3,10 @@ const PAUSE_FACTOR = 20;
 
 /** Refreshes the search dictionary, with pauses. */
 export class DictionaryRefresh {
-  readonly #refreshDictionary: () => Promise<void>;
+  readonly #refreshDictionary: () => Promise<boolean>;
   #pausesUntil = 0;
 
-  constructor(refreshDictionary: () => Promise<void>) {
+  constructor(refreshDictionary: () => Promise<boolean>) {
     this.#refreshDictionary = refreshDictionary;
   }
 

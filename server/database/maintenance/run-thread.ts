@@ -9,7 +9,8 @@ const MAINTENANCE_INTERVAL_MS = 250;
 
 /** The domain functions that maintenance calls. */
 export interface MaintenanceTasks {
-  refreshDictionary(): Promise<void>;
+  /** Returns false if words of deleted spaces in the word index have prevented it. */
+  refreshDictionary(): Promise<boolean>;
   /** Returns whether no rows are left to erase. */
   eraseDeletedRows(): Promise<boolean>;
 }
@@ -49,7 +50,7 @@ export async function runThread(work: ThreadWork): Promise<void> {
   port.on('message', receive);
 
   const maintenanceTasks = {
-    refreshDictionary: async () => tasks.refreshDictionary?.(engine),
+    refreshDictionary: async () => (await tasks.refreshDictionary?.(engine)) ?? true,
     eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopping.signal)) ?? true,
   };
   const maintenance = work.createMaintenance(maintenanceTasks, stopping.signal);

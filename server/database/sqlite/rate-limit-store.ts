@@ -107,7 +107,17 @@ class CounterFile {
     // Another process may have replaced the file.
     if (this.#sqlite && this.#inode === inodeOf(this.#file)) return this.#sqlite;
     this.close();
-    let sqlite = this.#connect();
+    try {
+      return this.#prepare(this.#connect());
+    } catch (error) {
+      // Otherwise, the next call would use a file without tables, for example after this one was locked.
+      this.close();
+      throw error;
+    }
+  }
+
+  #prepare(connected: Sqlite.Database): Sqlite.Database {
+    let sqlite = connected;
     if (hasOlderFormat(sqlite)) {
       this.#remove();
       sqlite = this.#connect();

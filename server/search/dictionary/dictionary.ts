@@ -49,20 +49,21 @@ export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictio
 }
 
 /**
- * Replaces the dictionary if the search revision has changed since it was built. Does nothing while the word index has
- * words of deleted spaces, because their removal does not change the revision again.
+ * Replaces the dictionary if the search revision has changed since it was built. Not while the word index has words of
+ * deleted spaces, because their removal does not change the revision again.
+ * @returns false if such words have prevented it
  */
-export async function refreshDictionary(engine: Engine): Promise<void> {
+export async function refreshDictionary(engine: Engine): Promise<boolean> {
   const built = await readSnapshot(engine.db, async (snapshot) => {
     const { value, built_revision } = await snapshot
       .selectFrom(['search_revision', 'dictionary'])
       .select(['value', 'built_revision'])
       .executeTakeFirstOrThrow();
-    return value > built_revision && !(await hasDeletedWords(snapshot))
-      ? { revision: value, ...(await build(engine, snapshot)) }
-      : undefined;
+    if (value <= built_revision) return 'current';
+    if (await hasDeletedWords(snapshot)) return 'prevented';
+    return { revision: value, ...(await build(engine, snapshot)) };
   });
-  if (!built) return;
+  if (typeof built === 'string') return built === 'current';
   const { revision, spaces, minDocuments, trie } = built;
   await transact(engine, async (trx) => {
     const current = await trx.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
@@ -82,6 +83,7 @@ export async function refreshDictionary(engine: Engine): Promise<void> {
       }))
       .execute();
   });
+  return true;
 }
 
 async function hasDeletedWords(snapshot: Database): Promise<boolean> {

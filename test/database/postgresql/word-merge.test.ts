@@ -118,7 +118,7 @@ async function interrupt(
 }
 
 /** Creates maintenance that does not merge because of a quiet period. */
-function createMaintenance(refreshDictionary = async () => {}): PostgresqlMaintenance {
+function createMaintenance(refreshDictionary = async () => true): PostgresqlMaintenance {
   const tasks = { refreshDictionary, eraseDeletedRows: async () => true };
   return new PostgresqlMaintenance(engine, tasks, Infinity);
 }
@@ -135,13 +135,13 @@ describe('Maintenance', () => {
   });
 
   test('merges changes while it refreshes the dictionary', async () => {
-    const refresh = Promise.withResolvers<void>();
+    const refresh = Promise.withResolvers<boolean>();
     const round = createMaintenance(() => refresh.promise).runRound();
     await addOneByOne(documentsOf(1, MANY, 'rye'));
     try {
       await expect.poll(() => countRows('word_changes'), { timeout: 3_000 }).toBe(0);
     } finally {
-      refresh.resolve();
+      refresh.resolve(true);
     }
     await round;
   });

@@ -2,17 +2,57 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Engine } from '../../../server/database/engine.ts';
 import { openDatabase } from '../../../server/database/open.ts';
 import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
+import { insertUser } from '../../database/users.ts';
+
+let dataDir: string;
+let engine: Engine;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'dictionary-'));
+  engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+});
+afterEach(async () => {
+  await engine.close();
+  await rm(dataDir, { recursive: true });
+});
 
 test('A refresh without changes does not read the words of the dictionary', async () => {
-  await using cleanup = new AsyncDisposableStack();
-  const dataDir = await mkdtemp(join(tmpdir(), 'dictionary-'));
-  cleanup.defer(() => rm(dataDir, { recursive: true }));
-  const engine = cleanup.use(await openDatabase({ dataDir }, { runsMaintenance: false }));
   await refreshDictionary(engine);
   // Maintenance calls it several times per second, and the words of a million spaces take some megabytes.
   await sql`ALTER TABLE dictionary RENAME COLUMN trie TO words`.execute(engine.db);
-  await expect(refreshDictionary(engine)).resolves.toBeUndefined();
+  await expect(refreshDictionary(engine)).resolves.toBe(true);
+});
+
+test('A refresh reports that words of a deleted space in the word index have prevented it', async () => {
+  const { db } = engine;
+  await insertUser(db, 'ada');
+  const [space] = await db
+    .insertInto('spaces')
+    .values({
+      space_id: 'erased:1',
+      creator_pk: 1,
+      title: 'Tea',
+      description: '',
+      visibility: 'public',
+      invitation_code: null,
+      participant_count: 0,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    .returning('pk')
+    .execute();
+  await db
+    .insertInto('erased_spaces')
+    .values({ space_pk: space?.pk as number, key: 1 })
+    .execute();
+  await sql`UPDATE search_revision SET value = value + 1`.execute(db);
+  const built = db.selectFrom('dictionary').select('built_revision');
+  const before = await built.execute();
+  expect(await refreshDictionary(engine)).toBe(false);
+  expect(await built.execute()).toEqual(before);
+  await db.updateTable('erased_spaces').set({ key: null }).execute();
+  expect(await refreshDictionary(engine)).toBe(true);
+  expect(await built.execute()).not.toEqual(before);
 });

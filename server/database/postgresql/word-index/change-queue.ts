@@ -1,4 +1,5 @@
 import { countPostings, type ListChange } from './list-changes.ts';
+import { mergeKeys } from './merge-keys.ts';
 import { keyAt, type Position, positionOf, termAt } from './positions.ts';
 
 /** A queue of changes in the order of their positions. */
@@ -73,19 +74,4 @@ function divide(
     return change.added.length + change.removed.length > 0 ? change : undefined;
   };
   return [part((key) => key <= upper), part((key) => key > upper)];
-}
-
-/** Returns the keys of both lists in ascending order, each once. */
-function mergeKeys(a: readonly number[], b: readonly number[]): readonly number[] {
-  if (a.length === 0) return b;
-  if (b.length === 0) return a;
-  const merged: number[] = [];
-  let [i, j] = [0, 0];
-  while (i < a.length || j < b.length) {
-    const [x, y] = [a[i] ?? Infinity, b[j] ?? Infinity];
-    merged.push(Math.min(x, y));
-    if (x <= y) i += 1;
-    if (y <= x) j += 1;
-  }
-  return merged;
 }

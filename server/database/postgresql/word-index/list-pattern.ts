@@ -1,4 +1,5 @@
 import { KeyList } from './key-list.ts';
+import { mergeKeys } from './merge-keys.ts';
 
 /** A `WordPattern` in which each term is replaced by its posting list. */
 export type ListPattern = KeyList | { allOf: ListPattern[] } | { anyOf: ListPattern[] };
@@ -25,7 +26,7 @@ export function unionOf(
   before: number,
   limit: number,
 ): readonly number[] {
-  return mergeKeys(lists.map((list) => list.keysBetween(from, before, limit))).slice(0, limit);
+  return mergeLists(lists.map((list) => list.keysBetween(from, before, limit))).slice(0, limit);
 }
 
 /**
@@ -36,27 +37,13 @@ export function selectMatches(pattern: ListPattern, keys: readonly number[]): re
   if (pattern instanceof KeyList) return pattern.intersect(keys);
   if ('allOf' in pattern)
     return pattern.allOf.reduce((kept, part) => selectMatches(part, kept), keys);
-  return mergeKeys(pattern.anyOf.map((part) => selectMatches(part, keys)));
+  return mergeLists(pattern.anyOf.map((part) => selectMatches(part, keys)));
 }
 
 /** Returns the keys that are in any of the lists. Each list is in ascending order, and so is the result. */
-function mergeKeys(lists: readonly (readonly number[])[]): readonly number[] {
+function mergeLists(lists: readonly (readonly number[])[]): readonly number[] {
   const [first = [], ...others] = lists;
   if (others.length === 0) return first;
   const middle = lists.length >>> 1;
-  return mergeTwo(mergeKeys(lists.slice(0, middle)), mergeKeys(lists.slice(middle)));
-}
-
-function mergeTwo(a: readonly number[], b: readonly number[]): readonly number[] {
-  if (a.length === 0) return b;
-  if (b.length === 0) return a;
-  const merged: number[] = [];
-  let [i, j] = [0, 0];
-  while (i < a.length || j < b.length) {
-    const [left, right] = [a[i] ?? Infinity, b[j] ?? Infinity];
-    merged.push(Math.min(left, right));
-    if (left <= right) i += 1;
-    if (right <= left) j += 1;
-  }
-  return merged;
+  return mergeKeys(mergeLists(lists.slice(0, middle)), mergeLists(lists.slice(middle)));
 }

@@ -49,16 +49,16 @@ export class SqliteMaintenance implements Maintenance {
       .limit(1)
       .executeTakeFirst();
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
-    const isPurgePostponed = lastRequest !== undefined && (!hasErasedAll || this.#purger.isPausing);
-    if (lastRequest && !isPurgePostponed) {
-      await this.#purger.purge(lastRequest.id);
+    let hasPurgedAll = lastRequest === undefined;
+    if (lastRequest && hasErasedAll && !this.#purger.isPausing) {
+      hasPurgedAll = await this.#purger.purge(lastRequest.id);
     } else {
       await mergeWordIndex(this.#db, this.#stopping);
     }
     const isDictionaryPostponed = this.#dictionaryRefresh.isPausing;
     if (!isDictionaryPostponed && !this.#stopping.aborted) await this.#dictionaryRefresh.run();
     await checkpointWal(this.#db);
-    const isPostponed = !hasErasedAll || isPurgePostponed || isDictionaryPostponed;
+    const isPostponed = !hasErasedAll || !hasPurgedAll || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
 }

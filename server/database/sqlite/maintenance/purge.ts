@@ -7,8 +7,8 @@ import { rewriteWordIndex } from './word-index-merge.ts';
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
- * Pause after a purge, as a multiple of the purge's duration. Otherwise, a client that repeatedly creates and deletes
- * accounts could keep maintenance from all other work.
+ * Pause after a purge, as a multiple of the purge's duration. Otherwise, clients that repeatedly delete accounts or
+ * spaces could keep maintenance from all other work.
  */
 const PAUSE_FACTOR = 3;
 
@@ -21,14 +21,14 @@ const AVATAR_POLL_INTERVAL_MS = 5;
 export class Purger {
   readonly #db: Database;
   readonly #file: string;
-  readonly #refreshDictionary: () => Promise<void>;
+  readonly #refreshDictionary: () => Promise<boolean>;
   readonly #stopping: AbortSignal;
   #pausesUntil = 0;
 
   constructor(
     db: Database,
     file: string,
-    refreshDictionary: () => Promise<void>,
+    refreshDictionary: () => Promise<boolean>,
     stopping: AbortSignal,
   ) {
     this.#db = db;
@@ -43,36 +43,30 @@ export class Purger {
   }
 
   /**
-   * Performs all purges that were requested up to this request. They stay pending if a space is deleted meanwhile whose
-   * words are still in the word index.
+   * Performs all purges that were requested up to this request.
+   * @returns false if they stay pending, because the service stops, or because the words of a space that was deleted
+   *   meanwhile have prevented the refresh of the dictionary
    */
-  async purge(lastRequestId: number): Promise<void> {
+  async purge(lastRequestId: number): Promise<boolean> {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
     const startedAt = performance.now();
     await rewriteWordIndex(this.#db, this.#stopping);
+    if (this.#stopping.aborted) return false;
     // After the word index, because the dictionary is built from it.
-    await this.#refreshDictionary();
-    if (this.#stopping.aborted || (await this.#hasDeletedWords())) return;
-    // In case the next step throws. After a success, it is replaced below.
-    this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
-    // After the steps above, because they also delete rows and can leave copies of them in unused space.
-    await runScrubProcess(this.#file, this.#stopping);
-    if (this.#stopping.aborted) return;
-    await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequestId).execute();
+    const isRefreshed = await this.#refreshDictionary();
+    if (this.#stopping.aborted) return false;
+    if (isRefreshed) {
+      // In case the next step throws. After a success, it is replaced below.
+      this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
+      // After the steps above, because they also delete rows and can leave copies of them in unused space.
+      await runScrubProcess(this.#file, this.#stopping);
+      if (this.#stopping.aborted) return false;
+      await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequestId).execute();
+    }
     const endedAt = performance.now();
     this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
-  }
-
-  /** Whether the word index has words of deleted spaces. Until they are erased, the dictionary is not refreshed. */
-  async #hasDeletedWords(): Promise<boolean> {
-    const spaces = await this.#db
-      .selectFrom('erased_spaces')
-      .select('space_pk')
-      .where('key', 'is not', null)
-      .limit(1)
-      .execute();
-    return spaces.length > 0;
+    return isRefreshed;
   }
 
   /** Waits until housekeeping has deleted the rows of discarded avatars, which contain the names of their files. */
