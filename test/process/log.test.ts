@@ -11,8 +11,8 @@ test.each([
   [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://spaces.example.org' }, false],
   [{ PORT: '80' }, false],
 ])('warns about a public URL that clients cannot reach: %o %s', (settings, isWarned) => {
-  let lines = '';
-  const log = pino({}, { write: (line) => void (lines += line) });
+  const lines: string[] = [];
+  const log = pino({}, { write: (line) => void lines.push(line) });
   logStart(readConfig({ ...settings, DATA_DIR: '/missing' }), log);
-  expect(lines.includes('PUBLIC_URL is not set')).toBe(isWarned);
+  expect(lines.join('').includes('PUBLIC_URL is not set')).toBe(isWarned);
 });
