@@ -131,6 +131,22 @@ describe('importRecords', () => {
     ).toMatchObject([{ line: 2 }, { line: 3 }]);
   });
 
+  test('rejects a username that looks like an old one, even after the other user of that name has left', async () => {
+    await using engine = await databases.open();
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+    ];
+    await importRecords(engine, toLines(users));
+    await engine.db.deleteFrom('users').where('user_id', '=', 'ada').execute();
+    const alike = { type: 'user', user_id: 'cy', username: 'modem', email: 'cy@x.org' };
+    await expect(importRecords(engine, toLines([alike]))).rejects.toMatchObject({
+      report: { bad: [{ line: 1, reason: expect.stringContaining('username') }] },
+    });
+    const old = { ...alike, has_old_username: true };
+    expect(await importRecords(engine, toLines([old]))).toMatchObject({ added: 1, bad: [] });
+  });
+
   // The migration of skeletons changes only those that the rules of a new version change.
   test('imports an export with look-alike usernames, whichever user is older', async () => {
     await using first = await databases.open();
