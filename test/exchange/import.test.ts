@@ -286,6 +286,11 @@ describe('importRecords', () => {
       /created_at/,
     ],
     [
+      'a timestamp on a day that does not exist',
+      { ...hello, message_id: 'm', created_at: '2026-02-29T00:00:00Z' },
+      /RFC 3339/,
+    ],
+    [
       'a timestamp after the year 9999 in UTC',
       { ...hello, message_id: 'm', created_at: '9999-12-31T23:59:59-01:00' },
       /created_at must be an RFC 3339 time from year 0000 to 9999 in UTC/,
