@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
+import { OperatorError } from '../errors.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, resolvePort } from '../process/port.ts';
 import { runProgram } from '../process/program.ts';
@@ -63,11 +64,14 @@ async function configForDemo(): Promise<Config> {
   return configFromEnvironment({ ...overrides, PORT: String(port) });
 }
 
-function isFree(address: Address): Promise<boolean> {
-  return resolvePort(address).then(
-    () => true,
-    () => false,
-  );
+async function isFree(address: Address): Promise<boolean> {
+  try {
+    await resolvePort(address);
+    return true;
+  } catch (error) {
+    if (error instanceof OperatorError) return false;
+    throw error;
+  }
 }
 
 /** The comments contain no apostrophes: zsh does not ignore pasted comments, and would wait for a closing quote. */

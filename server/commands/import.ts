@@ -8,6 +8,9 @@ import { readLines } from '../exchange/lines.ts';
 import { runWithConfig } from '../process/run-on-database.ts';
 import { plural, quantity } from '../text/quantity.ts';
 
+/** Erases the current line of a terminal, and moves to its beginning. */
+const ERASE_LINE = '\r\u001b[K';
+
 const { argument: file, flags } = readArguments('import');
 
 // Without a listener, a closed pipe would end the process.
@@ -18,19 +21,27 @@ await runWithConfig(async (config) => {
   await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   let skipped = 0;
+  let showsProgress = process.stderr.isTTY;
+  const eraseProgress = () => {
+    if (showsProgress) process.stderr.write(ERASE_LINE);
+  };
   try {
     const report = await importRecords(engine, readLines(explainReadErrors(input)), {
       skipBad: flags.includes('skip-bad'),
       onSkip: (lines) => {
         skipped += lines.length;
+        eraseProgress();
         return listBadLines(lines);
       },
       onLine: (count) => {
-        if (process.stderr.isTTY) process.stderr.write(`\r${quantity(count, 'line')}`);
+        if (showsProgress) process.stderr.write(`\r${quantity(count, 'line')}`);
       },
+    }).finally(() => {
+      eraseProgress();
+      // A failed import may still be reading lines.
+      showsProgress = false;
     });
     const seconds = (performance.now() - startedAt) / 1000;
-    if (process.stderr.isTTY) process.stderr.write('\r');
     console.log(
       [
         `${report.added} ${plural(report.added, 'record')} added`,

@@ -31,7 +31,19 @@ export async function exportRecords(
   });
 }
 
+/**
+ * Users with a skeleton of `distinctSkeleton` come last. The import makes a skeleton distinct only if it is taken, so it
+ * would reject the other user of a look-alike name after them.
+ */
 async function* readUsers(db: DatabaseTransaction): AsyncIterable<UserRecord> {
+  yield* readUsersWhere(db, 'not like');
+  yield* readUsersWhere(db, 'like');
+}
+
+async function* readUsersWhere(
+  db: DatabaseTransaction,
+  operator: 'like' | 'not like',
+): AsyncIterable<UserRecord> {
   const rows = db
     .selectFrom('users')
     .select([
@@ -48,6 +60,7 @@ async function* readUsers(db: DatabaseTransaction): AsyncIterable<UserRecord> {
       'suspended_at',
     ])
     .where(isLiveUser('pk'))
+    .where('username_skeleton', operator, '%#%')
     .orderBy('pk')
     .stream();
   for await (const row of rows) {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
@@ -34,6 +35,11 @@ const selectConflicting = prepareReadMany(
           isIn('username_skeleton'),
           isIn('email_key'),
           isIn('avatar'),
+          // See `distinctSkeleton`.
+          ...rows.map(
+            ({ username_skeleton: skeleton }) =>
+              sql<boolean>`(username_skeleton > ${skeleton} || '#' AND username_skeleton < ${skeleton} || '$')`,
+          ),
         ]);
       }),
 );
@@ -139,6 +145,8 @@ class ExistingUsers {
     this.#ids.add(user_id);
     this.#usernameKeys.add(username_key);
     this.#skeletons.add(username_skeleton);
+    // A skeleton with a user id still takes the skeleton itself, see `distinctSkeleton`.
+    this.#skeletons.add(username_skeleton.replace(/#.*/, ''));
     this.#emailKeys.add(email_key);
     if (avatar !== null) this.#avatars.add(avatar);
   }

@@ -179,7 +179,10 @@ const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } })
 function isTime(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text)) return false;
   const time = new Date(text);
-  return !Number.isNaN(time.getTime()) && /^\d/.test(time.toISOString());
+  if (Number.isNaN(time.getTime()) || !/^\d/.test(time.toISOString())) return false;
+  // JavaScript reads February 30 as March 1.
+  const [date = ''] = text.split('T');
+  return new Date(date).toISOString().startsWith(date);
 }
 
 const validators = Object.fromEntries(

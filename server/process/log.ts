@@ -18,7 +18,7 @@ export function logStart(config: Config, log: FastifyBaseLogger): void {
   const { dataDir, publicUrl, host, port } = config;
   const database = hasDatabase(config) ? 'found' : 'new';
   log.info({ version, node: process.version, dataDir, database }, 'starting');
-  const isUnreachable = /^http:\/\/(0\.0\.0\.0|\[::\])[:/]|:0$/.test(publicUrl);
+  const isUnreachable = /^http:\/\/(0\.0\.0\.0|\[::\])(?:[:/]|$)|:0$/.test(publicUrl);
   if (isUnreachable) {
     log.warn(
       { host, port, publicUrl },

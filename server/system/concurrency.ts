@@ -1,17 +1,17 @@
 import { DomainError } from '../errors.ts';
 
-/** Maximum time in the queue. Clients that have waited longer have probably given up. */
+/** A task that has waited longer fails when its turn comes, because its client has probably given up. */
 const MAX_WAIT_MS = 2_000;
 
 /** Runs tasks in the order of the calls, and returns their results. */
 export interface Limiter {
-  /** @throws DomainError `unavailable` if too many tasks wait, or if the task has waited too long */
+  /** @throws DomainError `unavailable` if too many tasks wait, or if the task has waited for more than 2 seconds */
   <T>(task: () => Promise<T>): Promise<T>;
   /** Returns the number of tasks that have not begun. */
   countWaiting(): number;
 }
 
-/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait for up to 2 seconds. */
+/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait. */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   const queue: (() => void)[] = [];
   let running = 0;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startCommand } from '../support/commands.ts';
+import { runCommand, startCommand } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 
@@ -20,6 +20,16 @@ describe('npm run demo', () => {
     const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
     expect((await fetch(contractUrl)).status).toBe(200);
   }, 20_000);
+
+  test('names the reason if it cannot listen on HOST, instead of a port in use', async () => {
+    const { code, stdout, stderr } = await runCommand('commands/demo', [], {
+      TMPDIR: folder,
+      HOST: 'nowhere.invalid',
+    });
+    expect(code).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('nowhere.invalid');
+  });
 
   test('prints commands that succeed when pasted, and deletes its files', async () => {
     await using demo = startCommand('commands/demo', [], {

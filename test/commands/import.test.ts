@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ada } from '../exchange/records.ts';
 import { runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
-import { startProcess } from '../support/processes.ts';
+import { preload, startProcess } from '../support/processes.ts';
 
 const bread = { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' };
 const hello = {
@@ -99,6 +99,17 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
     expect(stderr).not.toMatch(/[^\P{C}\n]/u);
     expect(stderr.length).toBeLessThan(300);
   });
+});
+
+test.each([
+  ['rejects', []],
+  ['skips', ['--skip-bad']],
+])('An import in a terminal erases its progress when it %s bad lines', async (_, flags) => {
+  const file = join(folder, 'data.ndjson');
+  await writeFile(file, `${toNdjson([ada])}{`);
+  const settings = { DATA_DIR, ...preload('process.stderr.isTTY = true') };
+  const { stderr } = await runCommand('commands/import', [file, ...flags], settings);
+  expect(stderr).toContain('\r2 lines\r\u001b[Kline 2: is not JSON\n');
 });
 
 test('An import names a file that cannot be read', async () => {

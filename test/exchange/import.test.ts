@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { restoreAccount } from '../../server/account-lifecycle/suspension.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import { distinctSkeleton, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp } from '../support/app.ts';
 import { toLines } from '../support/ndjson.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
@@ -112,11 +113,11 @@ describe('importRecords', () => {
     const lines = await exportLines(first);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       { username: 'modem' },
-      { username: 'modern', has_old_username: true },
       { username: 'cy_', has_old_username: true },
       { username: 'di' },
+      { username: 'modern', has_old_username: true },
     ]);
-    expect(JSON.parse(lines[3] as string)).not.toHaveProperty('has_old_username');
+    expect(JSON.parse(lines[2] as string)).not.toHaveProperty('has_old_username');
     await using second = await databases.open();
     await importRecords(second, toLines(lines));
     expect(await exportLines(second)).toEqual(lines);
@@ -128,6 +129,48 @@ describe('importRecords', () => {
     expect(
       (await rejectImport(users.map((each) => ({ ...each, has_old_username: false })))).bad,
     ).toMatchObject([{ line: 2 }, { line: 3 }]);
+  });
+
+  test('rejects a username that looks like an old one, even after the other user of that name has left', async () => {
+    await using engine = await databases.open();
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+    ];
+    await importRecords(engine, toLines(users));
+    await engine.db.deleteFrom('users').where('user_id', '=', 'ada').execute();
+    const alike = { type: 'user', user_id: 'cy', username: 'modem', email: 'cy@x.org' };
+    await expect(importRecords(engine, toLines([alike]))).rejects.toMatchObject({
+      report: { bad: [{ line: 1, reason: expect.stringContaining('username') }] },
+    });
+    const old = { ...alike, has_old_username: true };
+    expect(await importRecords(engine, toLines([old]))).toMatchObject({ added: 1, bad: [] });
+  });
+
+  // The migration of skeletons changes only those that the rules of a new version change.
+  test('imports an export with look-alike usernames, whichever user is older', async () => {
+    await using first = await databases.open();
+    const users = [
+      { ...ada, username: 'modem' },
+      { ...bob, username: 'modern', has_old_username: true },
+    ];
+    await importRecords(first, toLines(users));
+    const skeleton = usernameSkeleton('modem');
+    for (const [user_id, username_skeleton] of [
+      ['bob', 'free for a moment'],
+      ['ada', distinctSkeleton(skeleton, 'ada')],
+      ['bob', skeleton],
+    ] as const) {
+      await first.db
+        .updateTable('users')
+        .set({ username_skeleton })
+        .where('user_id', '=', user_id)
+        .execute();
+    }
+    const lines = await exportLines(first);
+    await using second = await databases.open();
+    expect(await importRecords(second, toLines(lines))).toMatchObject({ added: 2, bad: [] });
+    expect(await exportLines(second)).toEqual(lines);
   });
 
   test('accepts Windows line endings and empty lines', async () => {
@@ -241,6 +284,11 @@ describe('importRecords', () => {
       'a timestamp with an invalid month',
       { ...hello, message_id: 'm', created_at: '2026-13-01T00:00:00Z' },
       /created_at/,
+    ],
+    [
+      'a timestamp on a day that does not exist',
+      { ...hello, message_id: 'm', created_at: '2026-02-29T00:00:00Z' },
+      /RFC 3339/,
     ],
     [
       'a timestamp after the year 9999 in UTC',
