@@ -167,7 +167,7 @@ describe('listParticipations', () => {
     await leaveSpace(dora, spaces[1] as Space);
     await leaveSpace(dora, spaces[5] as Space);
     await joinSpace(dora, spaces[1] as Space);
-    // Sets the same timestamp for the participations in all but the last two listed spaces.
+    // Sets the same timestamp for all participations except the first two of the list.
     const { joined_at } = (await listParticipations(dora)).at(-1) as Participation;
     await app.context.engine.db
       .updateTable('participations')

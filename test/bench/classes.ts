@@ -10,11 +10,11 @@ import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } fro
 import type { TsRank } from './references/postgres.ts';
 import { type Comparison, type Figure, formatNumber, formatSpaces } from './report.ts';
 
-/** Classes for which PostgreSQL finds fewer results, with the reason. */
+/** Classes for which the `ts_rank` reference finds fewer results, with the reason. */
 export const INCOMPARABLE: { [Name in QueryClass]?: string } = {
-  'other scripts': 'PostgreSQL finds parts of a run without spaces only at its beginning',
-  'typing error': 'PostgreSQL does not correct typing errors',
-  'typing error among words': 'PostgreSQL does not correct typing errors',
+  'other scripts': 'ts_rank finds parts of a run without spaces only at its beginning',
+  'typing error': 'ts_rank does not correct typing errors',
+  'typing error among words': 'ts_rank does not correct typing errors',
 };
 
 /** Compares every class of query with PostgreSQL's `ts_rank` on the same rows, one query at a time. */
@@ -73,8 +73,6 @@ export async function measureGrowth(
   databases: readonly { engine: Engine; spaces: number }[],
   { queries }: Effort,
 ): Promise<Comparison[]> {
-  const [smallest] = databases;
-  if (!smallest) return [];
   const medians = new Map<string, number[]>();
   const tails = new Map<string, number[]>();
   for (const { engine, spaces } of databases) {

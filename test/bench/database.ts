@@ -51,6 +51,12 @@ export function keepInMemory(file: string): void {
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
 }
 
+/** Closes the handle of a file, which would keep the disk space of a deleted file. */
+function release(file: string): void {
+  handles.get(file)?.close();
+  handles.delete(file);
+}
+
 /** A value for the service on each database. */
 export interface PerDatabase<T> {
   sqlite: T;
@@ -72,7 +78,9 @@ export async function copyData(dataDir: string): Promise<DataCopy> {
       if (error.code !== 'ENOENT') throw error;
     });
   }
-  keepInMemory(join(copy, 'space-service.sqlite'));
+  const database = join(copy, 'space-service.sqlite');
+  keepInMemory(database);
+  cleanup.defer(() => release(database));
   const owned = cleanup.move();
   return { dataDir: copy, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

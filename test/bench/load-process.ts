@@ -27,8 +27,8 @@ async function send({
       {
         url,
         connections: paths.length,
-        // Longer than any run. The response handler stops it earlier.
-        duration: 600,
+        // The response handler stops the run earlier, unless the server has stopped responding.
+        duration: warmUp + duration + 10,
         sampleInt: 50,
         setupClient(client) {
           const list = paths[connection++ % paths.length] as string[];

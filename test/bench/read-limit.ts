@@ -27,7 +27,7 @@ export function measureReadLimit(): Figure {
 /** Returns the microseconds per request of each round. */
 function measure(addresses: string[]): number[] {
   const limits = createReadLimits(1_000_000_000);
-  // From now on, it also counts for other workers.
+  // After the first call, reads are also counted for other workers.
   limits.takeCounts();
   const socket = { remoteAddress: '127.0.0.1' } as never;
   const run = () => {

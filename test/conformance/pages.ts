@@ -13,7 +13,7 @@ export interface Page {
 type Response = Awaited<ReturnType<TestApp['app']['inject']>>;
 
 /** Requests all pages of a list from one service. For another operation, requests its only response. */
-export async function readPages(
+async function readPages(
   { app }: TestApp,
   path: string,
   headers: Record<string, string> = {},

@@ -124,7 +124,7 @@ export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: 
 }
 
 /**
- * Returns the queries of `test/finding`, without its spaces, which are not in the repository, and of
+ * Returns the queries of `test/finding`, whose spaces are not in the repository, and those of
  * `test/search/example-queries`.
  */
 export function handwrittenQueries(): string[] {

@@ -16,25 +16,22 @@ const SETTINGS = { PUBLIC_URL: 'https://spaces.example' };
 
 /** Starts both services, and imports the records into both. */
 export async function startServices(records: readonly ExchangeRecord[]): Promise<Services> {
-  const sqlite = await startApp({ ...SETTINGS, DATABASE_URL: '' });
-  const postgresql = await startApp(SETTINGS);
+  await using started = new AsyncDisposableStack();
+  const sqlite = started.use(await startApp({ ...SETTINGS, DATABASE_URL: '' }));
+  const postgresql = started.use(await startApp(SETTINGS));
   if (!postgresql.context.config.databaseUrl) throw new Error('This test needs PostgreSQL.');
   for (const { context } of [sqlite, postgresql]) {
     await importRecords(context.engine, toLines(records));
   }
-  const services = {
-    sqlite,
-    postgresql,
-    async [Symbol.asyncDispose]() {
-      await sqlite[Symbol.asyncDispose]();
-      await postgresql[Symbol.asyncDispose]();
-    },
-  };
-  await waitForDictionaries(services);
-  return services;
+  await waitForDictionaries({ sqlite, postgresql });
+  const owned = started.move();
+  return { sqlite, postgresql, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-export async function waitForDictionaries({ sqlite, postgresql }: Services): Promise<void> {
+export async function waitForDictionaries({
+  sqlite,
+  postgresql,
+}: Pick<Services, 'sqlite' | 'postgresql'>): Promise<void> {
   await waitForDictionary(sqlite);
   await waitForDictionary(postgresql);
 }

@@ -22,7 +22,10 @@ const readUsernames = async () => {
 const contractCheck = (...args: string[]) =>
   startProcess(process.execPath, ['verification/main.ts', ...args]);
 
-/** Sends each response to `change`, with the number of earlier ones to the same kind of request. */
+/**
+ * Passes each response to `change`.
+ * @param change gets method and path as `request`, and as `n` 1 for the first response to it, 2 for the second
+ */
 function startCountingProxy(
   change: (exchange: ProxiedExchange, request: string, n: number) => void,
 ) {

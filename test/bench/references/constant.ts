@@ -12,16 +12,13 @@ export interface CachedResponse {
 
 /** Starts the service with one more route, `/constant/{number}`, which returns these responses from memory. */
 export async function startConstantRoute(responses: readonly CachedResponse[]): Promise<Server> {
+  await using started = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'space-service-constant-'));
+  started.defer(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'responses.json');
   await writeFile(file, JSON.stringify(responses));
   const script = fileURLToPath(new URL('constant-process.ts', import.meta.url));
-  const server = await startServer({ DATA_DIR: folder, RESPONSES: file }, [], script);
-  return {
-    ...server,
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+  const server = started.use(await startServer({ DATA_DIR: folder, RESPONSES: file }, [], script));
+  const owned = started.move();
+  return { ...server, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -97,7 +97,7 @@ async function buildIndex(name: EngineName, spaces: number): Promise<string> {
     if (!child.stdin.write(chunk.join(''))) {
       await Promise.race([once(child.stdin, 'drain'), exited]);
     }
-    if (child.exitCode !== null) break;
+    if (hasEnded(child)) break;
   }
   child.stdin.end();
   progress(`  ${name}: building the index`);
@@ -127,6 +127,12 @@ function run(name: EngineName, ...command: string[]) {
 }
 
 async function ended(name: EngineName, child: ChildProcess): Promise<void> {
-  if (child.exitCode === null) await once(child, 'exit');
-  if (child.exitCode !== 0) throw new Error(`${name}-reference ended with ${child.exitCode}.`);
+  if (!hasEnded(child)) await once(child, 'exit');
+  if (child.exitCode === 0) return;
+  throw new Error(`${name}-reference ended with ${child.exitCode ?? child.signalCode}.`);
+}
+
+/** Returns whether a program has exited, or a signal has ended it. */
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
