@@ -127,7 +127,7 @@ export async function useExistingAccount(
   const session = await dataOf(api.login({ client: client(), body: { email, password } }));
   const own = client(session.access_token);
   const { username, bio } = await dataOf(api.getProfile({ client: own }));
-  const earlierSpaces = idsOf(await dataOf(listParticipations(own)));
+  const earlier = await dataOf(listParticipations(own));
   return {
     account: { username, email, password, userId: session.user_id, token: session.access_token },
     async restore(openedTokens) {
@@ -160,8 +160,14 @@ export async function useExistingAccount(
         'Delete the spaces that it has created during the check.',
         isMissing,
       );
-      const created = idsOf(participations ?? []).filter((id) => !earlierSpaces.includes(id));
-      for (const space_id of created) {
+      const earlierIds = earlier.map(({ space }) => space.space_id);
+      const lastJoinedAt = earlier[0]?.joined_at ?? '';
+      // Older spaces can have moved up in the list, if the account has left others during the check.
+      const created = (participations ?? []).filter(
+        ({ space, joined_at }) => joined_at >= lastJoinedAt && !earlierIds.includes(space.space_id),
+      );
+      for (const { space } of created) {
+        const { space_id } = space;
         await attempt(
           api.deleteSpace({ client: own, path: { space_id } }),
           `Delete its space ${space_id}.`,
@@ -195,8 +201,4 @@ export async function useExistingAccount(
 /** Lists the 100 spaces joined last. A run creates fewer. */
 function listParticipations(client: Client): Promise<Exchange<Participation[]>> {
   return api.listParticipations({ client, query: { limit: 100 } });
-}
-
-function idsOf(participations: readonly Participation[]): string[] {
-  return participations.map(({ space }) => space.space_id);
 }

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { createClient, createConfig } from '../../generated/client/index.ts';
-import { TemporaryAccounts } from '../../verification/accounts.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import { TemporaryAccounts, useExistingAccount } from '../../verification/accounts.ts';
+import { startApp } from '../support/app.ts';
+import { createSpace } from '../support/spaces.ts';
 
 /** Registers an account and deletes it, on a server that responds to the deletions with these statuses in turn. */
 async function deleteWith({ deletions, login }: { deletions: number[]; login: number }) {
@@ -25,4 +28,21 @@ test('an account remains if its deletion fails, and a request under test has cha
 test('an account does not remain if the response to its deletion has the wrong status', async () => {
   const { remaining } = await deleteWith({ deletions: [202, 401], login: 401 });
   expect(remaining).toEqual([]);
+});
+
+test('an existing account keeps all earlier spaces, however many it has, and no later one', async () => {
+  await using app = await startApp();
+  const user = await app.register();
+  const paths = [];
+  for (let i = 0; i < 102; i += 1) paths.push(await createSpace(user, { title: `Space ${i}` }));
+  const { restore } = await useExistingAccount((token) => app.client(token), user);
+  await createSpace(user, { title: 'Created by the check' });
+  // Moves the first spaces into the first page.
+  for (const path of paths.splice(90)) {
+    await api.deleteSpace({ client: user.client, path, throwOnError: true });
+  }
+  expect(await restore([])).toEqual([]);
+  const remaining = await app.context.engine.db.selectFrom('spaces').select('space_id').execute();
+  const ids = (spaces: { space_id: string }[]) => spaces.map(({ space_id }) => space_id).sort();
+  expect(ids(remaining)).toEqual(ids(paths));
 });
