@@ -274,6 +274,23 @@ describe('The deletion of an account in several transactions', () => {
     });
     expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
   });
+
+  test('is finished before an import, even if it begins while the import waits for its input', async () => {
+    const { engine } = app.context;
+    const records: object[] = [];
+    await exportRecords(engine, async (record) => void records.push(record));
+    async function* slowLines() {
+      await beginErasure(gone);
+      yield* toLines(records);
+    }
+    await importRecords(engine, slowLines());
+    const { data } = await api.listMessages({
+      client: other.client,
+      query: { space_id: foreign.space_id },
+    });
+    expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
+    await assertConsistent(engine);
+  });
 });
 
 describe('The deletion of a space in several transactions', () => {
