@@ -3,6 +3,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
+import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { type Caller, findCaller } from '../../server/auth/sessions.ts';
@@ -260,6 +261,17 @@ describe('The deletion of an account in several transactions', () => {
       body: { username, email, password },
     });
     expect(again.response?.status).toBe(201);
+  });
+
+  test('ends the account for a command that is setting its password', async () => {
+    const { engine } = app.context;
+    const { pk } = await keysOf(gone);
+    let erasure: Promise<void> | undefined;
+    const db = withCallbackAfterQuery(engine.db, () => (erasure ??= beginErasure(gone)));
+    expect(await setPassword({ ...engine, db }, gone.email, 'another good password')).toBe(false);
+    const stored = engine.db.selectFrom('users').select('password_hash').where('pk', '=', pk);
+    expect(await stored.execute()).toEqual([{ password_hash: null }]);
+    await eraseAll();
   });
 
   test('is finished before an import, which can restore the account', async () => {
