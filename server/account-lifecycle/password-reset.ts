@@ -2,6 +2,7 @@ import { emailKey } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
 import type { Engine } from '../database/engine.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 
 /**
@@ -28,6 +29,8 @@ export async function setPassword(
       .updateTable('users')
       .set({ password_hash })
       .where('pk', '=', account.pk)
+      // The account may have been deleted concurrently.
+      .where(isLiveUser('pk'))
       .executeTakeFirst();
     await trx.deleteFrom('sessions').where('user_pk', '=', account.pk).execute();
     return numUpdatedRows === 1n;

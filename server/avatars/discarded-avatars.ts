@@ -19,9 +19,13 @@ export async function discardAvatar(
   avatar: string,
   removeAfter = new Date(),
 ): Promise<void> {
+  const remove_after = removeAfter.toISOString();
   await db
     .insertInto('discarded_avatars')
-    .values({ avatar, remove_after: removeAfter.toISOString() })
+    .values({ avatar, remove_after })
+    // A concurrent transaction may discard the avatar, too. Without this clause, a database could report a violated key
+    // instead of a conflict, after which the transaction runs again.
+    .onConflict((conflict) => conflict.column('avatar').doUpdateSet({ remove_after }))
     .execute();
 }
 

@@ -63,6 +63,14 @@ const insertUsers = prepareWriteMany(
   ({ db }, rows) => db.insertInto('users').values(rows),
 );
 
+const deleteDiscardedAvatars = prepareWriteMany({ avatar: 'text' }, ({ db }, rows) =>
+  db.deleteFrom('discarded_avatars').where(
+    'avatar',
+    'in',
+    rows.map(({ avatar }) => avatar),
+  ),
+);
+
 export async function addUsers(
   run: ImportRun,
   records: readonly Line<UserRecord>[],
@@ -87,6 +95,9 @@ export async function addUsers(
   });
   const added = valid.flatMap(({ content }) => content ?? []);
   await insertUsers(engine, added, trx);
+  // An avatar is discarded if the user was deleted after the export. Housekeeping must not remove its file any more.
+  const avatars = added.flatMap(({ avatar }) => (avatar === null ? [] : { avatar }));
+  await deleteDiscardedAvatars(engine, avatars, trx);
   countRecords(report, valid.length, added.length);
 }
 

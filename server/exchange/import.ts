@@ -1,4 +1,4 @@
-import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
+import { eraseBatch, eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
@@ -60,6 +60,8 @@ export async function importRecords(
   // first line only after it has read its whole database.
   const first = await batches.next();
   await transactAlone(engine, async (trx) => {
+    // The rows of accounts and spaces that were deleted while the import waited for its first line.
+    while (await eraseBatch(engine, trx));
     await addBatches({ engine, trx, report }, first, batches, options);
     await updateParticipantCounts(trx);
     const spaces = await indexQueuedSpaces(engine, trx);

@@ -3,6 +3,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
+import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { type Caller, findCaller } from '../../server/auth/sessions.ts';
@@ -262,6 +263,17 @@ describe('The deletion of an account in several transactions', () => {
     expect(again.response?.status).toBe(201);
   });
 
+  test('ends the account for a command that is setting its password', async () => {
+    const { engine } = app.context;
+    const { pk } = await keysOf(gone);
+    let erasure: Promise<void> | undefined;
+    const db = withCallbackAfterQuery(engine.db, () => (erasure ??= beginErasure(gone)));
+    expect(await setPassword({ ...engine, db }, gone.email, 'another good password')).toBe(false);
+    const stored = engine.db.selectFrom('users').select('password_hash').where('pk', '=', pk);
+    expect(await stored.execute()).toEqual([{ password_hash: null }]);
+    await eraseAll();
+  });
+
   test('is finished before an import, which can restore the account', async () => {
     const { engine } = app.context;
     const records: object[] = [];
@@ -273,6 +285,23 @@ describe('The deletion of an account in several transactions', () => {
       query: { space_id: foreign.space_id },
     });
     expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
+  });
+
+  test('is finished before an import, even if it begins while the import waits for its input', async () => {
+    const { engine } = app.context;
+    const records: object[] = [];
+    await exportRecords(engine, async (record) => void records.push(record));
+    async function* slowLines() {
+      await beginErasure(gone);
+      yield* toLines(records);
+    }
+    await importRecords(engine, slowLines());
+    const { data } = await api.listMessages({
+      client: other.client,
+      query: { space_id: foreign.space_id },
+    });
+    expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
+    await assertConsistent(engine);
   });
 });
 

@@ -344,6 +344,17 @@ describe('removeProfilePicture', () => {
     expect(await listAvatarFiles()).toEqual(before);
   });
 
+  test('succeeds for each of several concurrent requests', async () => {
+    const { client } = user;
+    for (let round = 1; round <= 5; round += 1) {
+      expect((await upload(jpeg)).response?.status).toBe(200);
+      const requests = Array.from({ length: 4 }, () => api.removeProfilePicture({ client }));
+      const statuses = (await Promise.all(requests)).map(({ response }) => response?.status);
+      expect(statuses).toEqual([200, 200, 200, 200]);
+    }
+    expect(await getAvatarUrl()).toBe(defaultAvatarUrl());
+  });
+
   test('changes nothing without an avatar', async () => {
     const before = await api.getProfile({ client: user.client });
     for (const type of ['application/json', 'multipart/form-data', undefined]) {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { restoreAccount } from '../../server/account-lifecycle/suspension.ts';
+import { discardAvatar, removeDiscardedAvatars } from '../../server/avatars/discarded-avatars.ts';
+import type { AvatarStore } from '../../server/avatars/store.ts';
 import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import { removeAvatarOf } from '../../server/profile/avatar.ts';
 import { distinctSkeleton, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp } from '../support/app.ts';
 import { toLines } from '../support/ndjson.ts';
@@ -35,6 +38,25 @@ describe('importRecords', () => {
       { ...bob, picture },
     ]);
     expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
+  });
+
+  test('keeps the file of an imported avatar that was discarded before and not yet removed', async () => {
+    const picture = `${'A'.repeat(22)}.webp`;
+    await using engine = await databases.open();
+    await discardAvatar(engine.db, picture);
+    await importRecords(engine, toLines([{ ...ada, picture }]));
+    const removed: string[] = [];
+    const avatars: Pick<AvatarStore, 'remove'> = {
+      async remove(name) {
+        removed.push(name);
+      },
+    };
+    await removeDiscardedAvatars(engine, avatars as AvatarStore);
+    expect(removed).toEqual([]);
+    // The account can discard it again.
+    expect(await removeAvatarOf(engine, 'ada')).toBe(true);
+    await removeDiscardedAvatars(engine, avatars as AvatarStore);
+    expect(removed).toEqual([picture]);
   });
 
   test('keeps suspensions: a suspended account and its spaces stay hidden', async () => {
