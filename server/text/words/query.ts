@@ -46,13 +46,16 @@ export function queryWords(query: string, limit = MAX_QUERY_WORDS): QueryWord[] 
 }
 
 const HANGUL = /\p{sc=Hang}/v;
+/** Letters outside the Basic Multilingual Plane, such as those of Adlam, have two UTF-16 code units each. */
+const TWO_LETTERS = /^\p{L}{2}$/v;
 
 /**
  * Returns whether a word is the prefix of too many others. `queryWords` exempts the last word, which may be incomplete.
  */
 function isShort({ word, isUnspaced }: QueryWord): boolean {
   // A Hangul syllable is several letters, and particles are appended: 서울 must also match 서울에서.
-  return !isUnspaced && word.length <= 2 && !HANGUL.test(word);
+  const hasFewLetters = word.length <= 2 || TWO_LETTERS.test(word);
+  return !isUnspaced && hasFewLetters && !HANGUL.test(word);
 }
 
 function wholeWord(word: QueryWord): QueryWord {
