@@ -34,6 +34,9 @@ export interface Examples {
   ): Promise<MockResponse>;
 }
 
+/** The path and query of a request. */
+type Target = Pick<URL, 'pathname' | 'searchParams'>;
+
 /** The base URL in the contract's examples. */
 const EXAMPLE_BASE_URL = copyContract().servers[0]?.url ?? '';
 
@@ -74,8 +77,11 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     return adapt(operation, incoming, response);
   }
 
-  function urlOf({ url = '' }: IncomingMessage): URL {
-    return new URL(baseUrl + url);
+  /** Does not parse the path as a URL, which would resolve the tag `..` and turn `\` into a slash. */
+  function urlOf({ url = '' }: IncomingMessage): Target {
+    const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url) ?? [];
+    const segments = path.split('/').map((each) => encodeURIComponent(decodeURIComponent(each)));
+    return { pathname: segments.join('/'), searchParams: new URLSearchParams(query) };
   }
 
   /**
@@ -128,7 +134,7 @@ function isAuthorized({ authentication }: Operation, { headers }: IncomingMessag
 }
 
 /** Whether the cursor of a request differs from the one that the example of its list links to. */
-function hasUnknownCursor({ searchParams }: URL, { headers }: ExampleResponse): boolean {
+function hasUnknownCursor({ searchParams }: Target, { headers }: ExampleResponse): boolean {
   const known = cursorIn(new Headers(headers).get('link'));
   return known !== undefined && ![known, null].includes(searchParams.get('cursor'));
 }

@@ -53,7 +53,7 @@ export async function openPrism() {
 
   return async (
     { method, operationId }: Operation,
-    url: URL,
+    url: Pick<URL, 'pathname' | 'searchParams'>,
     { body, selection }: { body?: unknown; selection?: Selection },
   ): Promise<ExampleResponse> => {
     if (selection) assertExists(selection, operationId);

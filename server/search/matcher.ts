@@ -1,12 +1,12 @@
 import type { WordPattern } from '../database/word-index.ts';
-import { matches, type QueryWord, queryWords } from '../text/words/query.ts';
+import { matches, type QueryWord, queryWords, type SplitText } from '../text/words/query.ts';
 
 /** A condition on the text of a space: as a pattern for the word index, and as a test of the text itself. */
 export interface Matcher {
   pattern: WordPattern;
   /** Whether the index can return false positives, because it stores only bigrams for scripts without spaces. */
   mustVerify: boolean;
-  matches(text: string): boolean;
+  matches(text: string | SplitText): boolean;
 }
 
 /** Texts that count as the query as typed, besides the text itself. */

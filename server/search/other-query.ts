@@ -1,4 +1,4 @@
-import type { QueryWord } from '../text/words/query.ts';
+import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { isCorrectable, segmentUnspaced } from '../text/words/tokenize.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 import { similarWords } from './dictionary/similar-words.ts';
@@ -182,9 +182,15 @@ function splitWord(dictionary: Dictionary, { word, anyOf }: QueryWord): string[]
   return best ? [best.parts] : [];
 }
 
+/**
+ * Splits a run of a script written without spaces into words, separated by spaces. Returns an empty list for a single
+ * word. Omits words that `queryWords` would ignore, because users and proxies receive this text in a header.
+ */
 function segmentWord({ word }: QueryWord): string[] {
   const parts = segmentUnspaced(word);
-  return parts.length > 1 ? [parts.join(' ')] : [];
+  if (parts.length === 1) return [];
+  const searched = queryWords(parts.join(' '));
+  return [searched.map((part) => part.word).join(' ')];
 }
 
 /**

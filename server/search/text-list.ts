@@ -1,5 +1,6 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { WordScope } from '../database/word-index.ts';
+import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { spacePkOf } from './keys.ts';
 import { type Alternatives, alternativesMatcher, type Matcher } from './matcher.ts';
@@ -188,8 +189,8 @@ async function readMatches(
 function isMatch(row: FoundRow, matcher: Matcher, scope: WordScope): boolean {
   if (!matcher.mustVerify) return true;
   const { title, description } = JSON.parse(row.result) as SearchResult;
-  const isTitleMatch = matcher.matches(title);
+  const isTitleMatch = matcher.matches(new SplitText(title));
   return scope === 'title'
     ? isTitleMatch
-    : !isTitleMatch && matcher.matches(`${title}\n${description}`);
+    : !isTitleMatch && matcher.matches(new SplitText(`${title}\n${description}`));
 }

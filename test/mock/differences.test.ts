@@ -496,6 +496,21 @@ describe('The mock responds like the server to', async () => {
     expect(ofMock?.headers.get('content-type')).toBe(ofServer?.headers.get('content-type'));
   });
 
+  // HTTP clients that do not parse URLs like browsers send these paths unchanged.
+  test.each(['a\\b', '..', '.', '%2e%2E', '<"a">'])(
+    'a search for the tag in the path: %s',
+    async (tag) => {
+      const bytes = head('GET', `/api/spaces/tag/${tag}?limit=1`, { connection: 'close' });
+      const [ofServer, ofMock] = await Promise.all(
+        [servers.world.url, mock.url].map((url) => sendRaw(url, bytes)),
+      );
+      expect(ofServer?.status).toBe(200);
+      expect(ofMock?.status).toBe(200);
+      const path = `/api/spaces/tag/${encodeURIComponent(decodeURIComponent(tag))}`;
+      expect(ofMock?.headers.get('link')).toContain(`<${path}?`);
+    },
+  );
+
   test('a path that is not valid UTF-8', async () => {
     const urls = [servers.world.url, mock.url];
     const [ofServer, ofMock] = await Promise.all(

@@ -209,6 +209,15 @@ describe('findOtherQuery', () => {
     expect(other(dictionary, '公園')).toBeUndefined();
   });
 
+  test('has only the words of a divided run that are searched for: the first twelve distinct ones', async () => {
+    const words = '面包 烘焙 天气 学校 电脑 音乐 电影 老师 学生 朋友 医院 飞机 银行 超市'.split(
+      ' ',
+    );
+    const dictionary = await dictionaryOf({});
+    const [texts] = other(dictionary, `面包${words.join('')}`) ?? [];
+    expect(texts).toEqual([words.slice(0, 12).join(' '), `面包${words.join('')}`]);
+  });
+
   test('does not separate the parts of a compound word', async () => {
     const dictionary = await dictionaryOf({ crumb: 100 });
     expect(other(dictionary, 'wi-fi curmb')).toEqual([['wi-fi'], ['crumb', 'curmb']]);

@@ -326,6 +326,12 @@ describe('queryWords', () => {
     expect(terms('go c ab')).toEqual([[['go']], [['c']], [['ab*']]]);
     expect(terms('d&d dice')).toEqual([[['dd']], [['dice*']]]);
     expect(terms('go fast')).toEqual([[['go']], [['fast*']]]);
+    const [adlam, otherAdlam] = ['𞤢𞤣', '𞤢𞤣𞤤'];
+    expect(terms(`${adlam} ${otherAdlam} go`)).toEqual([
+      [[adlam]],
+      [[`${otherAdlam}*`]],
+      [['go*']],
+    ]);
   });
 
   test('searches for short Korean words as prefixes, because particles follow them', () => {

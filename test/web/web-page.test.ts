@@ -120,6 +120,15 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     expect(new Set(titles).size).toBe(40);
   });
 
+  test('lists all results of a query that is longer than the service accepts', async () => {
+    await using page = await open('#/');
+    await page.getByRole('searchbox').fill('chess '.repeat(40));
+    await page.locator('#by-text').getByRole('link', { name: 'Show all' }).click();
+    const list = page.locator('#spaces .card');
+    await appears(list.getByRole('link', { name: 'Chess', exact: true }).first());
+    await expectHidden(page.getByRole('alert'));
+  });
+
   describe('explains errors', () => {
     test('next to the fields that they are about', async () => {
       await using page = await open('#/sign-up');

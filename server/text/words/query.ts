@@ -46,13 +46,16 @@ export function queryWords(query: string, limit = MAX_QUERY_WORDS): QueryWord[] 
 }
 
 const HANGUL = /\p{sc=Hang}/v;
+/** Letters outside the Basic Multilingual Plane, such as those of Adlam, have two UTF-16 code units each. */
+const TWO_LETTERS = /^\p{L}{2}$/v;
 
 /**
  * Returns whether a word is the prefix of too many others. `queryWords` exempts the last word, which may be incomplete.
  */
 function isShort({ word, isUnspaced }: QueryWord): boolean {
   // A Hangul syllable is several letters, and particles are appended: 서울 must also match 서울에서.
-  return !isUnspaced && word.length <= 2 && !HANGUL.test(word);
+  const hasFewLetters = word.length <= 2 || TWO_LETTERS.test(word);
+  return !isUnspaced && hasFewLetters && !HANGUL.test(word);
 }
 
 function wholeWord(word: QueryWord): QueryWord {
@@ -84,16 +87,40 @@ function spacedWord(token: string, limit: number): QueryWord {
   return { word, anyOf, mustVerify: false, isUnspaced: false };
 }
 
+/** A text to compare with many words. It is split into words only once, because this takes long. */
+export class SplitText {
+  readonly #text: string;
+  #indexed: readonly string[] | undefined;
+  #runs: readonly string[] | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** See `indexWords`. */
+  get indexed(): readonly string[] {
+    this.#indexed ??= indexWords(this.#text);
+    return this.#indexed;
+  }
+
+  /** The runs of scripts written without spaces. */
+  get runs(): readonly string[] {
+    this.#runs ??= tokenize(this.#text)
+      .filter((token) => isUnspacedToken(token))
+      .map(joinedToken);
+    return this.#runs;
+  }
+}
+
 /** Returns whether a text has all of the words. Exact, unlike the index. */
-export function matches(words: readonly QueryWord[], text: string): boolean {
-  const indexed = indexWords(text);
-  const runs = tokenize(text)
-    .filter((token) => isUnspacedToken(token))
-    .map(joinedToken);
+export function matches(words: readonly QueryWord[], text: string | SplitText): boolean {
+  const split = typeof text === 'string' ? new SplitText(text) : text;
   const has = ({ text, isPrefix }: Term) =>
-    indexed.some((word) => (isPrefix ? word.startsWith(text) : word === text));
+    split.indexed.some((word) => (isPrefix ? word.startsWith(text) : word === text));
   return words.every(({ word, anyOf, mustVerify }) =>
-    mustVerify ? runs.some((run) => run.includes(word)) : anyOf.some((terms) => terms.every(has)),
+    mustVerify
+      ? split.runs.some((run) => run.includes(word))
+      : anyOf.some((terms) => terms.every(has)),
   );
 }
 
