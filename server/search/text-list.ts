@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { WordScope } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
@@ -181,6 +182,8 @@ async function readMatches(
     if (budget.rejectedRows <= 0 && hits.length < maxHits) {
       return { hits, resumeAt: { section, after: reached } };
     }
+    // Splitting the texts of all rejected rows takes up to 50 ms.
+    if (matcher.mustVerify) await yieldToEventLoop();
   }
   return { hits, resumeAt: null };
 }
