@@ -137,8 +137,8 @@ export const changes: Record<string, Change> = {
 };
 
 /**
- * Functions that read the items that a response must list, although its request does not name them. They throw
- * MissingOperation if these items could not be created.
+ * Reads the items of a list, by the id of its response. Throws MissingOperation if they could not be created. Otherwise
+ * the check would run and fail, because the request for a list names none of its items.
  */
 export const requiredItems: Record<string, (world: World) => unknown> = {
   'searchSpaces 200': ({ space }) => space,

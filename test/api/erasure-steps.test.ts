@@ -263,7 +263,7 @@ describe('The deletion of an account in several transactions', () => {
     expect(again.response?.status).toBe(201);
   });
 
-  test('ends the account for a command that is setting its password', async () => {
+  test('makes a set-password command in progress report that there is no account', async () => {
     const { engine } = app.context;
     const { pk } = await keysOf(gone);
     let erasure: Promise<void> | undefined;

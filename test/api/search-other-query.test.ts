@@ -146,7 +146,7 @@ describe('Another query', () => {
     });
   });
 
-  test('uses the correction in most spaces among those with equally many edits', async () => {
+  test('prefers the more frequent of two corrections with equally many edits', async () => {
     expect((await search('boets')).found).toEqual(['Boats', 'Boats of the world']);
     await create('Boots again', 3);
     await waitForDictionary(app);

@@ -225,7 +225,7 @@ describe('limit', () => {
 });
 
 describe('The order', () => {
-  test('is titles equal to the query first, then by popularity, where a match in the title adds six steps', async () => {
+  test('puts titles equal to the query first, then sorts by popularity plus six steps for a title match', async () => {
     const spaces: Record<string, Space> = {};
     for (const [title, description] of [
       ['Tea ceremony', ''],

@@ -16,7 +16,7 @@ export interface Load {
 }
 
 export interface LoadResult {
-  /** Requests that the server shed with 503. The other fields exclude them. */
+  /** Requests that the server shed with 503. Throughput and latencies exclude them. */
   shed: number;
   requestsPerSecond: number;
   /** Milliseconds from a request to its complete response, ascending. */

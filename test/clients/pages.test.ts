@@ -62,7 +62,7 @@ describe('pages', () => {
     expect(textsOf(all)).toEqual([['five', 'four'], ['three', 'two'], ['one']]);
   });
 
-  test('works with every list operation', async () => {
+  test('works with both searches and the list of participations', async () => {
     const { client } = user;
     for (const title of ['Oats', 'More oats']) await createSpace(user, { title, tags: ['oats'] });
     const byText = pages((cursor) =>

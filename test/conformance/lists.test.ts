@@ -73,7 +73,7 @@ const resources: Record<string, string[]> = {
   getUser: userIds.map((id) => `/api/users/${id}`),
 };
 
-test('The lists are the operations with cursors', () => {
+test('Every GET operation with a cursor is compared as a list, and every other one as a single response', () => {
   const hasCursor = (operation: (typeof operations)[number]) =>
     parametersOf(operation).some(({ name }) => name === 'cursor');
   const reads = operations.filter(({ method }) => method === 'GET');

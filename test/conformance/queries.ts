@@ -49,7 +49,7 @@ const NONSENSE = [
   '00',
 ];
 
-/** Returns text queries from the words of spaces: words, prefixes, typos, joined and split words, and runs of letters. */
+/** Returns queries from the words of spaces: words, prefixes, typos, joined and split words, and runs of letters. */
 export function fuzzedQueries(
   spaces: readonly SpaceRecord[],
   count: number,

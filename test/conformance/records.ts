@@ -9,7 +9,10 @@ const MINUTE_MS = 60_000;
 /** Number of users of the generated spaces. */
 const USERS = 400;
 
-/** Returns spaces with participants, without messages: generated ones, the sample, and those of `test/search/example-queries`. */
+/**
+ * Returns spaces with participants, without messages: generated ones, the sample, and those of
+ * `test/search/example-queries`.
+ */
 export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
   const time = (number: number) =>
     new Date(now.getTime() - (count - number) * MINUTE_MS).toISOString();
