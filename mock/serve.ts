@@ -22,7 +22,7 @@ Headers of requests, in both modes:
   Prefer: code=409, example=email   Respond with one of several examples of this status
   Prefer: delay-ms=1500             Wait before the response, at most 20,000 ms`;
 
-// Without a listener, a signal would end the process before the exit handler of stateful.ts deletes its data.
+// Without a listener, a signal would end the process without its exit handlers, which delete the data of --stateful.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
 
 const options = readArguments();

@@ -10,7 +10,7 @@ import { openLog } from '../server/process/log.ts';
 import { importSample } from '../server/sample/import-sample.ts';
 import { createTemporaryFolder } from '../server/system/temporary-folder.ts';
 
-/** The server with sample data in a temporary folder. Disposing of it deletes the data. */
+/** The server with sample data in a temporary folder, which is deleted when the process exits. Disposing stops it. */
 export interface Application extends AsyncDisposable {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** Replaces all data with the sample data. */

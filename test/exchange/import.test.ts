@@ -169,7 +169,7 @@ describe('importRecords', () => {
     expect(await importRecords(engine, toLines([old]))).toMatchObject({ added: 1, bad: [] });
   });
 
-  // The migration of skeletons changes only those that the rules of a new version change.
+  // A migration changes only skeletons to which new rules apply. So the older user can have the one with the suffix.
   test('imports an export with look-alike usernames, whichever user is older', async () => {
     await using first = await databases.open();
     const users = [

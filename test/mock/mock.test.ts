@@ -199,7 +199,7 @@ describe('With --stateful, the mock server', () => {
     expect(await statusOf('GET', '/api/profile/me', await signIn())).toBe(200);
   });
 
-  test('still answers requests during a reset, and concurrent resets', async () => {
+  test('responds to other requests and to another reset during a reset', async () => {
     let isDone = false;
     const resets = Promise.all([statusOf('POST', '/__reset'), statusOf('POST', '/__reset')]);
     const finished = resets.then((statuses) => {

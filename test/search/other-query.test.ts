@@ -293,7 +293,7 @@ describe('findOtherQuery', () => {
 describe('dropWords', () => {
   const texts = (...words: string[]) => words.map((word) => [[word], []] as const);
 
-  test('drops words without spaces first', () => {
+  test('first drops the words that no space contains', () => {
     expect(dropWords(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
       texts('bread', 'oven'),
       texts('oven'),
@@ -311,7 +311,7 @@ describe('dropWords', () => {
     expect(dropWords(texts('boats', 'boots'), [1, 1])).toEqual([texts('boats')]);
   });
 
-  test('returns an empty list for a single word, and for words without spaces', () => {
+  test('returns an empty list for a single word, and for words that no space contains', () => {
     expect(dropWords(texts('bread'), [90])).toEqual([]);
     expect(dropWords(texts('bread', 'oven'), [0, 0])).toEqual([]);
   });

@@ -30,7 +30,10 @@ export async function assertConsistent(engine: Engine): Promise<void> {
 
 class RolledBack extends Error {}
 
-/** Compares counters with the rows that they count. The participants of deleted spaces are not counted any more. */
+/**
+ * Compares counters with the rows that they count, except for deleted spaces. Also checks that each tag has a space.
+ * @throws AssertionError
+ */
 export async function assertCounted(db: Database): Promise<void> {
   const miscounted = await db
     .selectFrom('spaces')

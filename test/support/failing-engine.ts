@@ -10,8 +10,8 @@ export interface Failure {
 
 /**
  * Wraps an engine so that its queries can fail.
- * @param failure returns the current failure, if any; called before each query, except that it is called after each
- *   later run of a prepared query
+ * @param failure returns the current failure, if any; called before each query, but after the second and later runs of
+ *   a prepared query
  */
 export function failingEngine(real: Engine, failure: () => Failure | undefined): Engine {
   let queries = 0;

@@ -7,9 +7,9 @@ import { commands } from '../../server/command-line/commands.ts';
 const IMPORT_COMMAND = fileURLToPath(new URL('../../server/commands/import.ts', import.meta.url));
 
 /**
- * Runs `npm run import`, which reads its input while it is generated. The command prints its errors.
+ * Runs `npm run import`, and generates its input while the command reads it. The command prints its errors.
  * @param settings environment variables that locate the database
- * @param chunks parts of the input, each much longer than a line
+ * @param chunks parts of the input; for speed, each much longer than a line
  * @throws Error if the command fails
  */
 export async function pipeToImport(

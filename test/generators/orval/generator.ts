@@ -9,7 +9,7 @@ export const orval: Generator = {
   command: 'npx orval --config orval.config.ts',
   async compile({ run }) {
     await run('tsc');
-    // The imports in the client have no file extensions, so that Node.js cannot run it directly.
+    // The imports in the client have no file extensions, so Node.js cannot run it directly.
     await run('esbuild journey.ts --bundle --platform=node --format=esm --outfile=journey.js');
   },
   journey: 'node journey.js',
