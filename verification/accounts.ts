@@ -126,8 +126,14 @@ export async function useExistingAccount(
 ): Promise<ExistingAccount> {
   const session = await dataOf(api.login({ client: client(), body: { email, password } }));
   const own = client(session.access_token);
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(async () => {
+    await api.logout({ client: own });
+  });
   const { username, bio } = await dataOf(api.getProfile({ client: own }));
   const earlier = await dataOf(listParticipations(own));
+  // From here on, `restore` ends the session.
+  cleanup.move();
   return {
     account: { username, email, password, userId: session.user_id, token: session.access_token },
     async restore(openedTokens) {

@@ -22,6 +22,9 @@ const SAME_SIGNAL_MS = 1_000;
 
 const EXIT_CODES = { passed: 0, failed: 1, notVerified: 2 };
 
+/** Valid JUnit XML, which remains if the server cannot be verified. */
+const NO_RESULTS = '<testsuites/>\n';
+
 /** Verifies a server and prints the results. Resolves to the exit code. */
 export async function runCommand(program: Program, args: string[]): Promise<number> {
   try {
@@ -32,7 +35,7 @@ export async function runCommand(program: Program, args: string[]): Promise<numb
     }
     const startServers = chooseServers(program, positionals, values);
     // An unwritable file is reported before the verification, not after it.
-    if (values.junit !== undefined) writeJunit(values.junit, '');
+    if (values.junit !== undefined) writeJunit(values.junit, NO_RESULTS);
     const verification = await verifyServers(startServers, selectOperations(values.only));
     if (values.junit !== undefined) writeJunit(values.junit, formatJunit(verification));
     console.log(formatReport(verification, values.verbose ?? false));

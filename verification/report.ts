@@ -84,7 +84,9 @@ function formatBlocked(blocked: Map<string, string>, isVerbose: boolean): string
 function formatOmitted(omitted: Map<string, string>, isVerbose: boolean): string[] {
   if (omitted.size === 0) return [];
   if (!isVerbose) {
-    return [`${omitted.size} declared responses were not checked; --verbose explains why.`];
+    const subject =
+      omitted.size === 1 ? '1 declared response was' : `${omitted.size} declared responses were`;
+    return [`${subject} not checked; --verbose explains why.`];
   }
   return [...Map.groupBy(omitted, ([, reason]) => reason)].flatMap(([reason, entries]) => [
     ...wrap(`Not checked because ${reason}:`, '  '),

@@ -22,6 +22,7 @@ const INPUT_FILES = [
   'server/sample/random.ts',
   'server/search',
   'server/database/sqlite/migrations',
+  'server/database/sqlite/word-index.ts',
 ];
 
 /**

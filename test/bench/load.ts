@@ -36,12 +36,17 @@ export async function startLoadGenerator(): Promise<LoadGenerator> {
   const child = fork(fileURLToPath(new URL('load-process.ts', import.meta.url)), {
     serialization: 'advanced',
   });
-  await once(child, 'message');
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`The load generator has exited with ${code ?? signal}.`);
+  });
+  // Awaited while a load is sent. It also rejects when the process is stopped as intended.
+  ended.catch(() => {});
+  await Promise.race([once(child, 'message'), ended]);
   return {
     async send(load) {
       const [cpuBefore, before] = [cpuSeconds(child.pid as number), performance.now()];
       child.send(load);
-      const [result] = (await once(child, 'message')) as [
+      const [result] = (await Promise.race([once(child, 'message'), ended])) as [
         { error: string } | Omit<LoadResult, 'generatorLoad'>,
       ];
       if ('error' in result) throw new Error(result.error);

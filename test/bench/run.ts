@@ -31,13 +31,13 @@ import { measureWriting } from './writing.ts';
 
 const USAGE = `Measures the service and its references.
 
-  npm run bench                  at a million spaces: half an hour, and longer at the first run, which builds databases
+  npm run bench                  at a million spaces: half an hour, at the first run more
   npm run bench -- --quick       at 10,000 spaces: less than two minutes
-  npm run bench -- --growth      only growth of each class of query from 10,000 to a million spaces, and search during writes
+  npm run bench -- --growth      only growth from 10,000 to a million spaces, and search during writes
   npm run bench -- --spaces N    the figures at N spaces
-  npm run bench -- --limits      with the limit of public reads, which none of the requests exceeds
-  npm run bench -- --postgres    only the service on PostgreSQL, compared with SQLite and with PostgreSQL's own search
-  npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo, to compare with them
+  npm run bench -- --limits      with the limit of public reads, which is not exceeded
+  npm run bench -- --postgres    only the service on PostgreSQL, against SQLite and ts_rank
+  npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo
 `;
 
 const { values } = parseArgs({

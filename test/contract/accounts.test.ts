@@ -30,6 +30,22 @@ test('an account does not remain if the response to its deletion has the wrong s
   expect(remaining).toEqual([]);
 });
 
+test('an existing account keeps no session if its profile cannot be read', async () => {
+  const requests: string[] = [];
+  const fetch = async (request: RequestInfo | URL) => {
+    const { method, url, headers } = request as Request;
+    const { pathname } = new URL(url);
+    requests.push(`${method} ${pathname} ${headers.get('authorization')}`);
+    if (pathname.endsWith('/login')) return Response.json({ user_id: 'u1', access_token: 'token' });
+    return Response.json({}, { status: pathname.endsWith('/logout') ? 200 : 500 });
+  };
+  const connect = (token = '') =>
+    createClient(createConfig({ baseUrl: 'http://127.0.0.1:3000', auth: token, fetch }));
+  const using = useExistingAccount(connect, { email: 'ada@example.com', password: 'rye bread' });
+  await expect(using).rejects.toThrow('500');
+  expect(requests.at(-1)).toBe('POST /api/auth/logout Bearer token');
+});
+
 test('an existing account keeps all earlier spaces, however many it has, and no later one', async () => {
   await using app = await startApp();
   const user = await app.register();

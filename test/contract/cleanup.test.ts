@@ -244,21 +244,21 @@ describe('After a check with an existing account', () => {
   );
 
   test('everything that remains is reported if the server fails at the end', async () => {
-    let hasLeft = false;
+    let isRestoring = false;
     const outcome = await checkAs((exchange) => {
       // The first request after the checks.
       if (
         exchange.path === '/api/participations?limit=100' &&
         exchange.body.includes('Sourdough')
       ) {
-        hasLeft = true;
+        isRestoring = true;
       }
-      if (hasLeft) fail(exchange);
+      if (isRestoring) fail(exchange);
     });
-    expect(hasLeft).toBe(true);
+    expect(isRestoring).toBe(true);
     expect(outcome.code).toBe(1);
-    for (const left of ['to "ada"', 'to "I bake."', 'Delete the spaces', 'Log out of']) {
-      expect(outcome.report).toContain(left);
+    for (const remedy of ['to "ada"', 'to "I bake."', 'Delete the spaces', 'Log out of']) {
+      expect(outcome.report).toContain(remedy);
     }
     const others = (await readUsernames()).filter((each) => each !== 'ada');
     for (const each of others) expect(outcome.report).toContain(`${each}@example.com`);

@@ -68,6 +68,16 @@ test('explains an unreachable server in one line', async () => {
   await expectNotVerified([url], `Cannot reach ${url}: connection refused.`);
 });
 
+test('writes JUnit XML without results if the server cannot be reached', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'space-service-contract-'));
+  const junit = join(folder, 'results.xml');
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const { code } = await contractCheck(url, '--junit', junit);
+  const xml = await readFile(junit, 'utf8');
+  await rm(folder, { recursive: true });
+  expect({ code, xml }).toEqual({ code: 2, xml: '<testsuites/>\n' });
+});
+
 test('explains in one line that a port does not use HTTPS', async () => {
   await using server = await startHttpServer((_request, response) => response.end());
   const url = server.url.replace('http:', 'https:');

@@ -21,6 +21,14 @@ test('reports a passed verification in two lines', () => {
   ).toBe('2 declared responses were not checked; --verbose explains why.\n1 passed, 0 failed');
 });
 
+test('reports a single response that was not checked in the singular', () => {
+  const [first] = omitted;
+  const report = { checks: [], omitted: new Map(first && [first]), blocked: new Map() };
+  expect(formatReport(report, false)).toBe(
+    '1 declared response was not checked; --verbose explains why.\n0 passed, 0 failed',
+  );
+});
+
 test('lists the omitted responses of a verbose report with their reason', () => {
   expect(
     formatReport({ checks: [passed('getUser 200')], omitted, blocked: new Map() }, true).split(

@@ -97,6 +97,9 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(page.getByText('The service cannot be reached.'));
       await appears(page.locator('#by-text').getByRole('link', { name: 'Chess', exact: true }));
       await expectHidden(page.locator('#by-tag'));
+      expect(await page.locator('#search-status').textContent()).toMatch(
+        /^Spaces shown: \d+ by text\.$/,
+      );
 
       await page.unroute(/api\/spaces\/tag/);
       await page.getByRole('button', { name: 'Try again' }).click();
@@ -171,10 +174,32 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(await page.evaluate(() => sessionStorage.getItem('access-token'))).toBeNull();
     });
 
-    test('of a profile without a session by asking to sign in', async () => {
-      await using page = await open('#/profile');
+    test('of an earlier session without ending the current one', async () => {
+      await using page = await openSignedIn();
+      const { promise: isNextSession, resolve: startNextSession } = Promise.withResolvers<void>();
+      await page.route(/api\/profile\/bio/, async (route) => {
+        const headers = { ...route.request().headers(), authorization: 'Bearer sps_ended' };
+        const response = await route.fetch({ headers });
+        expect(response.status()).toBe(401);
+        await isNextSession;
+        await route.fulfill({ response });
+      });
+      const form = page.locator('form', { has: page.getByRole('button', { name: 'Save bio' }) });
+      await page.getByRole('button', { name: 'Save bio' }).click();
+      await expect.poll(() => form.getAttribute('aria-busy')).toBe('true');
+      await page.evaluate(() => sessionStorage.setItem('access-token', 'sps_next'));
+      startNextSession();
+      await expect.poll(() => form.getAttribute('aria-busy')).toBe('false');
+      expect(await page.evaluate(() => sessionStorage.getItem('access-token'))).toBe('sps_next');
+    });
+
+    test('of a profile without a session by asking to sign in, which Back leaves', async () => {
+      await using page = await open('#/');
+      await page.goto(`${site.url}#/profile`);
       await appears(page.getByRole('heading', { name: 'Sign in' }));
       expect(await page.locator('#notice').textContent()).toBe('');
+      await page.goBack();
+      expect(new URL(page.url()).hash).toBe('#/');
     });
   });
 

@@ -1,7 +1,7 @@
 import { ApiError } from 'space-service';
 import { find } from './dom.ts';
 import { explain, isSignInRequired } from './errors.ts';
-import { askToSignIn } from './session.ts';
+import { accessToken, askToSignIn } from './session.ts';
 
 /**
  * Runs an action when a form is submitted, and shows the message that it returns. If a request fails, shows why, next to
@@ -19,12 +19,14 @@ export function onSubmit(
     if (form.ariaBusy === 'true') return;
     form.ariaBusy = 'true';
     clearMessages(form);
+    const token = accessToken();
     try {
       find('.form-message', form).textContent =
         (await action(new FormData(form, event.submitter))) ?? '';
     } catch (error) {
-      if (isSignInRequired(error)) askToSignIn();
-      else showError(form, error);
+      if (!isSignInRequired(error)) showError(form, error);
+      // Otherwise, the response concerns an earlier session.
+      else if (accessToken() === token) askToSignIn();
     } finally {
       form.ariaBusy = 'false';
     }

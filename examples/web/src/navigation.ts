@@ -13,7 +13,17 @@ export interface View {
 /** Opens a view, with a short message above it, which screen readers announce. */
 export function openView(address: string, message = ''): void {
   history.pushState(null, '', address);
-  // `pushState` does not dispatch it.
+  showView(message);
+}
+
+/** Opens a view instead of the current one, to which the Back button does not return. */
+export function replaceView(address: string, message: string): void {
+  history.replaceState(null, '', address);
+  showView(message);
+}
+
+function showView(message: string): void {
+  // Changes of the history do not dispatch it.
   window.dispatchEvent(new Event('hashchange'));
   find('#notice').textContent = message;
 }

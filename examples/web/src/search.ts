@@ -106,9 +106,12 @@ function announcementOf(
   answeredQuery: string,
 ): string {
   const prefix = answeredQuery ? `Results for ${answeredQuery}. ` : '';
-  const byText = generalSearchResults?.length ?? 0;
-  const byTag = tagSearchResults?.length ?? 0;
-  return `${prefix}Spaces shown: ${byText} by text, ${byTag} by tag.`;
+  // Of a failed search, the page shows the error.
+  const counts = [
+    ...(generalSearchResults ? [`${generalSearchResults.length} by text`] : []),
+    ...(tagSearchResults ? [`${tagSearchResults.length} by tag`] : []),
+  ];
+  return counts.length === 0 ? '' : `${prefix}Spaces shown: ${counts.join(', ')}.`;
 }
 
 function textAddress(path: string, query: string, isAsTyped = false): string {

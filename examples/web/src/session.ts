@@ -1,4 +1,4 @@
-import { openView } from './navigation.ts';
+import { replaceView } from './navigation.ts';
 
 const STORAGE_KEY = 'access-token';
 
@@ -27,9 +27,9 @@ export function showSession(): void {
   document.body.dataset.session = isSignedIn() ? 'signed-in' : 'signed-out';
 }
 
-/** Opens the sign-in, because a request needs a session. */
+/** Opens the sign-in instead of the current view, because a request needs a session. */
 export function askToSignIn(): void {
   const message = isSignedIn() ? 'Your session has ended. Sign in again.' : '';
   endSession();
-  openView('#/sign-in', message);
+  replaceView('#/sign-in', message);
 }

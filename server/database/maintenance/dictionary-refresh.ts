@@ -1,4 +1,4 @@
-/** Pause after a refresh, as a multiple of the refresh's duration. Leaves time for other work. */
+/** Pause after a refresh, also after a failed one, as a multiple of its duration. Leaves time for other work. */
 const PAUSE_FACTOR = 20;
 
 /** Refreshes the search dictionary, with pauses. */
@@ -17,8 +17,11 @@ export class DictionaryRefresh {
 
   async run(): Promise<void> {
     const startedAt = performance.now();
-    await this.#refreshDictionary();
-    const endedAt = performance.now();
-    this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
+    try {
+      await this.#refreshDictionary();
+    } finally {
+      const endedAt = performance.now();
+      this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
+    }
   }
 }

@@ -96,9 +96,12 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   rollback(): void {
-    // After some errors, such as a full disk, SQLite has already rolled back.
-    if (this.#transaction?.isInTransaction) this.#transaction.exec('ROLLBACK');
-    this.#endTransaction();
+    try {
+      // After some errors, such as a full disk, SQLite has already rolled back.
+      if (this.#transaction?.isInTransaction) this.#transaction.exec('ROLLBACK');
+    } finally {
+      this.#endTransaction();
+    }
   }
 
   #endTransaction(): void {

@@ -67,13 +67,13 @@ test('An import that loses the database does not report that its file cannot be 
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
   const server = cleanup.use(await startPostgresql());
   const DATABASE_URL = await server.createDatabase('stopped');
-  const started = join(DATA_DIR, 'started');
+  const stopped = join(DATA_DIR, 'stopped');
   const records = join(DATA_DIR, 'records.ndjson');
   await writeFile(records, toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]));
   // The file appears when the server has stopped.
   const script = `{ until [ -e "$0" ]; do sleep 0.1; done; cat "$1"; } |
     node --import ./server/process/preload.js server/commands/import.ts -`;
-  await using running = startProcess('bash', ['-c', script, started, records], {
+  await using running = startProcess('bash', ['-c', script, stopped, records], {
     DATA_DIR,
     DATABASE_URL,
   });
@@ -86,7 +86,7 @@ test('An import that loses the database does not report that its file cannot be 
     return queries.length > 0;
   });
   await server.stop();
-  await writeFile(started, '');
+  await writeFile(stopped, '');
   const { code, stderr } = await running.result;
   expect(stderr.trim().split('\n').at(-1)).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
   expect(code).toBe(1);

@@ -61,14 +61,6 @@ test('Another process takes over maintenance as soon as the one that runs it sto
   expect(rounds).toEqual(['first', 'second']);
 });
 
-test('A write merges the changes of the word index if there are too many', async () => {
-  for (let key = 1; key <= 200; key += 1) {
-    await engine.wordIndex.add(engine.db, [documentOf(key, `word${key}`)]);
-  }
-  expect(await countRows('word_changes')).toBeLessThan(100);
-  expect(await countRows('word_blocks')).toBeGreaterThan(1);
-});
-
 test('Removing an unmerged document leaves no trace of it', async () => {
   await engine.wordIndex.add(engine.db, [documentOf(1, 'rye')]);
   await engine.wordIndex.remove(engine.db, [documentOf(1, 'rye')]);

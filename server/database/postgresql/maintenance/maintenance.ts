@@ -8,7 +8,7 @@ import { transactOnSnapshot } from '../../transaction.ts';
 import { isUnavailable } from '../errors.ts';
 import { MAX_CHANGES } from '../word-index/changes.ts';
 
-/** If a killed process no longer renews its lease, another one takes over after this time. Longer than a round. */
+/** If a killed process no longer renews its lease, another one takes over after this time. */
 const LEASE_SECONDS = 120;
 
 /**
@@ -63,7 +63,7 @@ export class PostgresqlMaintenance implements Maintenance {
     }
   }
 
-  /** Refreshes the dictionary, and merges changes meanwhile. */
+  /** Refreshes the dictionary. Meanwhile, renews the lease and merges changes. */
   async #refreshDictionary(): Promise<void> {
     const ended = new AbortController();
     const refreshing = this.#dictionaryRefresh.run().finally(() => ended.abort());
@@ -76,7 +76,7 @@ export class PostgresqlMaintenance implements Maintenance {
   async #mergeUntil(ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       await sleep(MERGE_INTERVAL_MS, undefined, { signal: ended }).catch(() => {});
-      if (!ended.aborted) await this.#mergeChanges();
+      if (!ended.aborted && (await this.#acquireLease())) await this.#mergeChanges();
     }
   }
 
