@@ -14,11 +14,18 @@ export interface Services extends AsyncDisposable {
 /** The same for both services, because otherwise the URLs of avatars would contain their ports. */
 const SETTINGS = { PUBLIC_URL: 'https://spaces.example' };
 
-/** Starts both services, and imports the records into both. */
-export async function startServices(records: readonly ExchangeRecord[]): Promise<Services> {
+/**
+ * Starts both services, and imports the records into both.
+ * @param postgresqlSettings environment variables of the service on PostgreSQL; by default, it uses the server of
+ *   `npm run test:postgresql`
+ */
+export async function startServices(
+  records: readonly ExchangeRecord[],
+  postgresqlSettings: Record<string, string> = {},
+): Promise<Services> {
   await using started = new AsyncDisposableStack();
   const sqlite = started.use(await startApp({ ...SETTINGS, DATABASE_URL: '' }));
-  const postgresql = started.use(await startApp(SETTINGS));
+  const postgresql = started.use(await startApp({ ...SETTINGS, ...postgresqlSettings }));
   if (!postgresql.context.config.databaseUrl) throw new Error('This test needs PostgreSQL.');
   for (const { context } of [sqlite, postgresql]) {
     await importRecords(context.engine, toLines(records));
