@@ -118,6 +118,22 @@ describe('a private space', () => {
   });
 });
 
+const page = { limit: 10 };
+
+const NOTHING = { items: [], next: null };
+
+/** Runs `read` on a new space. The caller loses access after the first query. */
+type During = <T>(read: (context: Context, spaceId: string) => Promise<T>) => Promise<T>;
+
+async function expectNoContent(caller: Caller, during: During): Promise<void> {
+  await expect(during((context, id) => readSpace(context, caller, id))).rejects.toMatchObject({
+    code: 'space_not_found',
+  });
+  const messages = await during((context, id) => listMessages(context, caller, id, page));
+  const participants = await during((context, id) => listParticipants(context, caller, id, page));
+  expect({ messages, participants }).toEqual({ messages: NOTHING, participants: NOTHING });
+}
+
 describe('a caller who loses access during a request', () => {
   /** Returns the context with a database that calls `change` after the first query. */
   const changingAfterFirstQuery = (change: () => Promise<unknown>): Context => {
@@ -130,7 +146,6 @@ describe('a caller who loses access during a request', () => {
     const { engine, config } = app.context;
     return (await findCaller(engine, token, config.sessions)) as Caller;
   };
-  const page = { limit: 10 };
 
   test('does not see content written after the space has become private', async () => {
     const makePrivate = async (path: Pick<Space, 'space_id'>) => {
@@ -138,7 +153,7 @@ describe('a caller who loses access during a request', () => {
       await api.updateSpace({ client: ann.client, path, body, throwOnError: true });
       await sendMessage(ann, path, 'A secret');
     };
-    const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
+    const during: During = async (read) => {
       const space = await createSpace(ann, { title: 'Open' });
       return read(
         changingAfterFirstQuery(() => makePrivate(space)),
@@ -158,7 +173,7 @@ describe('a caller who loses access during a request', () => {
   test('does not see content written after their removal', async () => {
     const cay = await app.register();
     const caller = await callerOf(cay);
-    const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
+    const during: During = async (read) => {
       const space = await createSpace(ann, { visibility: 'private' });
       await joinSpace(cay, space);
       const context = changingAfterFirstQuery(async () => {
@@ -168,20 +183,13 @@ describe('a caller who loses access during a request', () => {
       });
       return read(context, space.space_id);
     };
-    await expect(during((context, id) => readSpace(context, caller, id))).rejects.toMatchObject({
-      code: 'space_not_found',
-    });
-    const nothing = { items: [], next: null };
-    expect(await during((context, id) => listMessages(context, caller, id, page))).toEqual(nothing);
-    expect(await during((context, id) => listParticipants(context, caller, id, page))).toEqual(
-      nothing,
-    );
-    expect(await during((context) => listParticipations(context, caller, page))).toEqual(nothing);
+    await expectNoContent(caller, during);
+    expect(await during((context) => listParticipations(context, caller, page))).toEqual(NOTHING);
   });
 
   test('does not see the content of a creator who has been suspended', async () => {
     const caller = await callerOf(ben);
-    const during = async <T>(read: (context: Context, spaceId: string) => Promise<T>) => {
+    const during: During = async (read) => {
       const creator = await app.register();
       const space = await createSpace(creator, { title: 'Spam' });
       await sendMessage(creator, space, 'Spam');
@@ -190,13 +198,6 @@ describe('a caller who loses access during a request', () => {
       );
       return read(context, space.space_id);
     };
-    await expect(during((context, id) => readSpace(context, caller, id))).rejects.toMatchObject({
-      code: 'space_not_found',
-    });
-    const nothing = { items: [], next: null };
-    expect(await during((context, id) => listMessages(context, caller, id, page))).toEqual(nothing);
-    expect(await during((context, id) => listParticipants(context, caller, id, page))).toEqual(
-      nothing,
-    );
+    await expectNoContent(caller, during);
   });
 });

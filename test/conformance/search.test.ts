@@ -15,7 +15,7 @@ import { openSessions, type Services, startServices, waitForDictionaries } from 
 
 const SPACES = 3_000;
 const QUERIES_PER_CLASS = 25;
-const FUZZED_QUERIES = 500;
+const FUZZED_QUERIES = 1_000;
 
 const now = new Date();
 const records = spacesToSearch(SPACES, now);
