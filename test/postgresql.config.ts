@@ -13,5 +13,7 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // The default of one second is too short on a busy machine.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

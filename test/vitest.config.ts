@@ -13,5 +13,7 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // The default of one second is too short on a busy machine.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

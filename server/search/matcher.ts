@@ -26,20 +26,31 @@ export function typedMatcher(
   const formMatchers = words.map((word, i) =>
     anyOf([wordMatcher(word), ...(inflections[i] ?? []).map(formMatcher)]),
   );
-  const variants = [formMatchers];
-  for (const first of joins) {
-    for (const last of [first + 1, first + 2]) {
-      // Three words are joined if both of their pairs are.
-      if (last === first + 2 && !joins.includes(first + 1)) continue;
-      const joined = texts.slice(first, last + 1).join('');
-      variants.push([
-        ...formMatchers.slice(0, first),
-        textMatcher(joined),
-        ...formMatchers.slice(last + 1),
-      ]);
-    }
-  }
+  const variants = wordGroups(words.length, joins).map((groups) =>
+    groups.map((group) =>
+      group.length === 1
+        ? (formMatchers[group[0] as number] as Matcher)
+        : textMatcher(group.map((i) => texts[i]).join('')),
+    ),
+  );
   return anyOf(variants.map(allOf));
+}
+
+/**
+ * Returns every way to join some of the pairs: lists of groups, where a group has the indexes of words to join to one.
+ * The first way joins no words.
+ */
+export function wordGroups(words: number, joins: Variants['joins']): number[][][] {
+  let ways: number[][][] = [[]];
+  for (let i = 0; i < words; i += 1) {
+    ways = ways.flatMap((groups) => {
+      const apart = [...groups, [i]];
+      if (!joins.includes(i - 1)) return [apart];
+      const joined = [...groups.slice(0, -1), [...(groups.at(-1) as number[]), i]];
+      return [apart, joined];
+    });
+  }
+  return ways;
 }
 
 /** A query with alternatives in place of each word. A space must match at least one text or form of each. */

@@ -5,7 +5,7 @@ import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
-import { type Alternatives, typedMatcher, type Variants } from './matcher.ts';
+import { type Alternatives, typedMatcher, type Variants, wordGroups } from './matcher.ts';
 import { findInflections, findJoins } from './other-query.ts';
 import { tryOtherQueries } from './query-attempts.ts';
 import type { SearchResultJson } from './results.ts';
@@ -104,14 +104,16 @@ export async function searchText(
   return toPage(search, read, limit);
 }
 
-/** Returns the keys of titles that equal a query, or the query with its joined words. */
+/** Returns the keys of titles that equal a query, or the query with some of its pairs joined. */
 function exactTitleKeys(
   query: string,
   words: readonly QueryWord[],
   joins: Variants['joins'],
 ): string[] {
-  const joined = words.map(({ word }, i) => (joins.includes(i - 1) ? word : ` ${word}`)).join('');
-  return joins.length === 0 ? [titleKey(query)] : [...new Set([query, joined].map(titleKey))];
+  const [, ...joined] = wordGroups(words.length, joins).map((groups) =>
+    groups.map((group) => group.map((i) => words[i]?.word).join('')).join(' '),
+  );
+  return [...new Set([query, ...joined].map(titleKey))];
 }
 
 /** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */

@@ -54,7 +54,7 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
       const bytes = await readDataFiles(app);
       return texts.filter((text) => !bytes.includes(text));
     };
-    await expect.poll(missing, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(missing).toEqual([]);
     const trie = await waitForTrie(app);
     expect(contains(trie, CANARIES.title)).toBe(true);
     expect(contains(trie, CANARIES.description)).toBe(true);

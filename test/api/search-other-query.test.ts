@@ -77,6 +77,16 @@ describe('Inflected forms of a word', () => {
   });
 });
 
+describe('Adjacent words that are a known word when joined', () => {
+  test('are also found joined, and a title that then equals the query comes first', async () => {
+    await create('Moonlight keyboards');
+    await create('Keyboards in the moonlight');
+    await waitForDictionary(app);
+    const found = ['Moonlight keyboards', 'Keyboards in the moonlight'];
+    expect(await search('moon light key boards')).toEqual({ found, answered: null });
+  });
+});
+
 describe('Another query', () => {
   test.each([
     ['a missing letter', 'astronmy', 'astronomy', astronomy],

@@ -56,16 +56,16 @@ describe('An import', () => {
     await importLines();
     const go = join(folder, 'go');
     await using importing = startProcess('bash', ['-c', WAITING_IMPORT, go], { DATA_DIR });
-    await expect.poll(() => readdir(DATA_DIR), { timeout: 15_000 }).toContain(OPEN_DATABASE);
+    await expect.poll(() => readdir(DATA_DIR)).toContain(OPEN_DATABASE);
     const PORT = String(await freePort());
     await using server = startCommand('main', [], { DATA_DIR, PORT });
     await expect
-      .poll(server.stdout, { timeout: 15_000 })
+      .poll(server.stdout)
       .toContain('an import uses DATA_DIR, waiting until it has stopped');
-    await expect.poll(() => statusOf(PORT, '/readyz'), { timeout: 5_000 }).toBe(503);
+    await expect.poll(() => statusOf(PORT, '/readyz')).toBe(503);
     await writeFile(go, '');
     expect(await importing.exited).toBe(0);
-    await expect.poll(() => statusOf(PORT, '/readyz'), { timeout: 15_000 }).toBe(200);
+    await expect.poll(() => statusOf(PORT, '/readyz')).toBe(200);
   }, 40_000);
 });
 
@@ -91,11 +91,11 @@ describe('A second server', () => {
     await using first = await startServer({ DATA_DIR });
     const PORT = String(await freePort());
     await using second = startCommand('main', [], { DATA_DIR, PORT });
-    await expect.poll(second.stdout, { timeout: 15_000 }).toContain('waiting until it has stopped');
-    await expect.poll(() => statusOf(PORT, '/healthz'), { timeout: 5_000 }).toBe(200);
+    await expect.poll(second.stdout).toContain('waiting until it has stopped');
+    await expect.poll(() => statusOf(PORT, '/healthz')).toBe(200);
     expect(await statusOf(PORT, '/readyz')).toBe(503);
     await first.stop();
-    await expect.poll(() => statusOf(PORT, '/readyz'), { timeout: 15_000 }).toBe(200);
+    await expect.poll(() => statusOf(PORT, '/readyz')).toBe(200);
   }, 40_000);
 
   test('with the same DATA_DIR is refused with one line if the first one does not stop', async () => {

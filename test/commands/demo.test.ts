@@ -16,7 +16,7 @@ afterAll(() => rm(folder, { recursive: true }));
 describe('npm run demo', () => {
   test('uses a free port with PORT=0, and prints its links', async () => {
     await using demo = startCommand('commands/demo', [], { TMPDIR: folder, PORT: '0' });
-    await expect.poll(demo.stdout, { timeout: 15_000 }).toContain('person30@example.com');
+    await expect.poll(demo.stdout).toContain('person30@example.com');
     const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
     expect((await fetch(contractUrl)).status).toBe(200);
   }, 20_000);
@@ -36,7 +36,7 @@ describe('npm run demo', () => {
       TMPDIR: folder,
       PORT: String(await freePort()),
     });
-    await expect.poll(demo.stdout, { timeout: 15_000 }).toContain('person30@example.com');
+    await expect.poll(demo.stdout).toContain('person30@example.com');
     // Without the five lines of links and the sign-in above the commands.
     const pasted = demo
       .stdout()

@@ -46,7 +46,7 @@ test('An export to a pipe that nobody reads does not hold a snapshot of the data
     sqlite.exec("UPDATE users SET bio = 'changed'");
     return sqlite.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
   };
-  await expect.poll(truncateLog, { timeout: 10_000 }).toMatchObject([{ busy: 0 }]);
+  await expect.poll(truncateLog).toMatchObject([{ busy: 0 }]);
   // The temporary file of the export has no name, so that nothing can remain of it.
   const names = await readdir(DATA_DIR);
   expect(names.filter((name) => !/-(wal|shm)$/.test(name))).toEqual(before);

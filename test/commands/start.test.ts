@@ -129,9 +129,7 @@ describe('npm start', () => {
     const DATA_DIR = join(folder, 'logged');
     const PORT = String(await freePort());
     await using server = startMain({ DATA_DIR, PORT, HOST: '0.0.0.0' });
-    await expect
-      .poll(() => succeeds(`http://127.0.0.1:${PORT}/readyz`), { timeout: 15_000 })
-      .toBe(true);
+    await expect.poll(() => succeeds(`http://127.0.0.1:${PORT}/readyz`)).toBe(true);
     server.child.kill('SIGTERM');
     await server.result;
     const log = server
@@ -153,9 +151,7 @@ describe('npm start', () => {
     const search = `${server.url}/api/spaces/search?q=bread`;
     /** Waits until this many workers have responded since the start. */
     const waitForWorkers = (count: number) =>
-      expect
-        .poll(async () => (await succeeds(search)) && workers().size, { timeout: 15_000 })
-        .toBe(count);
+      expect.poll(async () => (await succeeds(search)) && workers().size).toBe(count);
     const workers = () =>
       new Set(
         [...server.output().matchAll(/"pid":(\d+),[^\n]*request answered/g)].map(([, pid]) =>
@@ -166,9 +162,7 @@ describe('npm start', () => {
 
     const [killed] = workers();
     process.kill(killed as number, 'SIGKILL');
-    await expect
-      .poll(server.output, { timeout: 15_000 })
-      .toContain('worker exited, starting another one');
+    await expect.poll(server.output).toContain('worker exited, starting another one');
     await waitForWorkers(3);
     expect(await server.stop()).toBe(0);
     expect(await succeeds(search)).toBe(false);

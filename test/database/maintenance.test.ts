@@ -37,14 +37,14 @@ describe('Maintenance', () => {
       const [result] = sqlite.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[];
       return result?.checkpointed;
     };
-    await expect.poll(checkpointedPages, { timeout: 10_000 }).toBeGreaterThan(1_000);
+    await expect.poll(checkpointedPages).toBeGreaterThan(1_000);
     sqlite.close();
   });
 
   test('merges the segments of the word index after many small writes', async () => {
     await addSegments();
     await using engine = await openDatabase({ dataDir });
-    await expect.poll(() => countSegments(engine), { timeout: 15_000 }).toBeLessThanOrEqual(4);
+    await expect.poll(() => countSegments(engine)).toBeLessThanOrEqual(4);
   });
 
   test('lets tasks begin while it reads the terms of the word index', async () => {
@@ -76,7 +76,7 @@ describe('Maintenance', () => {
     }
     await using engine = await openDatabase({ dataDir });
     const pending = engine.db.selectFrom('pending_purges').select('id');
-    await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => pending.execute()).toEqual([]);
     expect(await countSegments(engine)).toBeLessThanOrEqual(4);
   });
 
@@ -120,7 +120,7 @@ describe('Maintenance', () => {
       await maintenance.runRound();
       return pending.execute();
     };
-    await expect.poll(runRound, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(runRound).toEqual([]);
   });
 
   test('does not refresh the dictionary for a purge while the service stops', async () => {
@@ -149,7 +149,7 @@ describe('Maintenance', () => {
     }
     await using engine = await openDatabase({ dataDir });
     const pending = engine.db.selectFrom('pending_purges').select('id');
-    await expect.poll(() => pending.execute(), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => pending.execute()).toEqual([]);
   });
 });
 
@@ -160,7 +160,7 @@ describe('runTask', () => {
     const sessionPk = await insertSession(engine.db, 1);
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     await sql`DROP TABLE pending_purges`.execute(engine.db);
-    await expect.poll(() => emitWarning.mock.calls.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => emitWarning.mock.calls.length).toBeGreaterThan(0);
     await insertSpace(engine.db);
     await engine.runTask('eraseSpace', { pk: 1, sessionPk });
     expect(await engine.db.selectFrom('spaces').select('space_id').execute()).toEqual([]);

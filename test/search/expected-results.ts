@@ -36,10 +36,14 @@ export function expectedResults(
   if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
   const joins = findJoins(dictionary, words);
-  const joined = words.map(({ word }, i) => (joins.includes(i - 1) ? word : ` ${word}`)).join('');
-  const exactTitles = spaces.filter(({ title }) =>
-    [titleKey(query), joins.length > 0 && titleKey(joined)].includes(titleKey(title)),
-  );
+  let joined = [''];
+  for (const [i, { word }] of words.entries()) {
+    joined = joined.flatMap((text) =>
+      joins.includes(i - 1) ? [`${text} ${word}`, `${text}${word}`] : `${text} ${word}`,
+    );
+  }
+  const exactKeys = [query, ...joined.slice(1)].map(titleKey);
+  const exactTitles = spaces.filter(({ title }) => exactKeys.includes(titleKey(title)));
   const inflections = asTyped ? [] : findInflections(dictionary, words);
   const typedQuery = typedMatcher(words, { joins, inflections });
   const matched = spaces.filter((space) => typedQuery.matches(textOf(space)));

@@ -74,12 +74,10 @@ describe('If the primary is killed under load and the standby is promoted,', () 
     const promotedAt = performance.now();
     for (const { url } of servers) {
       const readStatus = async () => (await fetch(`${url}/readyz`)).status;
-      await expect.poll(readStatus, { timeout: 10_000 }).toBe(200);
+      await expect.poll(readStatus).toBe(200);
     }
     await expect
-      .poll(() => writers.every(({ acknowledgedAt }) => acknowledgedAt() > promotedAt), {
-        timeout: 10_000,
-      })
+      .poll(() => writers.every(({ acknowledgedAt }) => acknowledgedAt() > promotedAt))
       .toBe(true);
     await sleep(1_000);
     const histories = await Promise.all(writers.map((writer) => writer.stop()));

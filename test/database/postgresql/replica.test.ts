@@ -111,9 +111,7 @@ const newWord = () => `unheard${String(++lastWord).padStart(6, '0')}`;
 
 /** Waits until a search reads from the replica. */
 async function waitForReplica(): Promise<void> {
-  await expect
-    .poll(async () => (await countReads(() => search(newWord()))).replica, { timeout: 15_000 })
-    .toBe(1);
+  await expect.poll(async () => (await countReads(() => search(newWord()))).replica).toBe(1);
 }
 
 /** Returns the duration in milliseconds. */
@@ -374,7 +372,7 @@ describe('A service with DATABASE_READ_URL', () => {
     expect(await opened.readOnReplica(0, isStandby)).toBe(false);
     expect(problems).toHaveLength(1);
     await standby.start();
-    await expect.poll(() => opened.readOnReplica(0, isStandby), { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => opened.readOnReplica(0, isStandby)).toBe(true);
     expect(problems).toHaveLength(1);
   });
 
@@ -405,7 +403,7 @@ describe('A service with DATABASE_READ_URL', () => {
     expect(problems).toHaveLength(1);
     expect(uses).toHaveLength(0);
     proxy.switchTo(standby.port);
-    await expect.poll(() => uses.length, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => uses.length).toBe(1);
     expect(await opened.readOnReplica(0, isStandby)).toBe(true);
     expect(problems).toHaveLength(1);
   });
@@ -423,11 +421,11 @@ describe('A service with DATABASE_READ_URL', () => {
       await opened.readOnReplica(0, async () => {});
       return readsOf(opened).failed;
     };
-    await expect.poll(countFailures, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(countFailures).toBeGreaterThan(0);
     await sleep(2_500);
     expect(problems).toEqual([]);
     proxy.switchTo(cluster.primary.port);
-    await expect.poll(readStandby, { timeout: 10_000 }).toBe(true);
+    await expect.poll(readStandby).toBe(true);
     expect(problems).toEqual([]);
     expect(uses).toEqual([]);
   }, 30_000);

@@ -3,7 +3,7 @@ import type { Database } from '../../engine.ts';
 import { runScrubProcess } from './scrub-process.ts';
 import { rewriteWordIndex } from './word-index-merge.ts';
 
-/** Minimum time between a failed scrub and the next purge. */
+/** Minimum time between the start of a purge that fails and the next purge. */
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
@@ -51,14 +51,14 @@ export class Purger {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
     const startedAt = performance.now();
+    // In case a step throws. After a success, it is replaced below.
+    this.#pausesUntil = startedAt + RETRY_INTERVAL_MS;
     await rewriteWordIndex(this.#db, this.#stopping);
     if (this.#stopping.aborted) return false;
     // After the word index, because the dictionary is built from it.
     const isRefreshed = await this.#refreshDictionary();
     if (this.#stopping.aborted) return false;
     if (isRefreshed) {
-      // In case the next step throws. After a success, it is replaced below.
-      this.#pausesUntil = performance.now() + RETRY_INTERVAL_MS;
       // After the steps above, because they also delete rows and can leave copies of them in unused space.
       await runScrubProcess(this.#file, this.#stopping);
       if (this.#stopping.aborted) return false;
