@@ -125,7 +125,7 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     }
   });
 
-  test('respond with 304 and with ranges to the ETag of the response', async () => {
+  test('support conditional and range requests with the ETag and Last-Modified of the response', async () => {
     const url = `/avatars/${await upload(await app.register())}`;
     const { headers } = await app.fetch(url);
     const etag = headers.get('etag') as string;

@@ -46,7 +46,7 @@ describe('login', () => {
     }
   });
 
-  test('and a concurrent password change succeed although the login replaces the stored hash', async () => {
+  test('does not make a concurrent password change fail by replacing the stored hash', async () => {
     const { userId, email, password, client } = await app.register();
     const { db } = app.context.engine;
     let current = password;

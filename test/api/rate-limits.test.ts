@@ -272,7 +272,7 @@ describe('Changing the avatar', () => {
     const avatar = await avatarFile();
     expect(countByStatus(await repeat(65, () => change(user, new Blob([]))))).toEqual({ 400: 65 });
     expect(remaining(await change(user, avatar))).toBe('59 of 60');
-    // Files that cannot be decoded count, because the attempt is expensive.
+    // Unlike an invalid form (400), a file of an unsupported type (415) counts.
     const results = await repeat(60, (i) => change(user, i % 4 ? new Blob(['no avatar']) : avatar));
     expect(countByStatus(results)).toMatchObject({ 429: 1 });
     expectRateLimited(await change(user, avatar), 1800);

@@ -178,7 +178,7 @@ describe('The pages of a search', () => {
     expect(ids((await readPages<SearchResult>(app, path)).flat())).toEqual(before);
   });
 
-  test('may be short or empty if many spaces have all adjacent characters of a word, but not the word', async () => {
+  test('may be short or empty if many spaces have all pairs of adjacent characters of a word, but not it', async () => {
     await using other = await startApp();
     const user = await other.register();
     await createSpace(user, { title: '山川町の声' });

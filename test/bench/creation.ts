@@ -10,7 +10,7 @@ import { createSpace, NO_QUOTAS } from './writing.ts';
 /** Numbers of clients that create spaces at the same time, each with its own account. */
 const WRITERS = [1, 4, 8];
 
-/** Longer than PostgreSQL waits before it looks for a deadlock, which is one second. */
+/** PostgreSQL needs a second to detect a deadlock, which could otherwise last for a whole round. */
 const MIN_SECONDS = 3;
 
 /** Compares how many spaces per second clients create over HTTP. Each client sends one request after another. */

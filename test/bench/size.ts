@@ -3,7 +3,7 @@ import type { Database, Engine } from '../../server/database/engine.ts';
 import type { PerDatabase } from './database.ts';
 import { type Comparison, formatSpaces } from './report.ts';
 
-/** The tables of each part of the database. */
+/** The tables of each part of the database. Each database has its own tables for the word index. */
 const PARTS = {
   'word index': ['word_index', 'word_blocks', 'word_changes'],
   'spaces and tags': ['spaces', 'space_tags', 'tags', 'public_spaces', 'tag_hits'],

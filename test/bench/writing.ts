@@ -33,7 +33,7 @@ export async function measureWriting(
   let written = 0;
   for (let i = 0; i < rounds; i += 1) {
     for (const kind of ['alone', 'writing'] as const) {
-      // More than one connection sends, so that no query repeats and no response is cached.
+      // More queries than one connection can send, so that none repeats and no response is cached.
       const paths = Array.from({ length: 8_000 * (warmUp + duration) }, () =>
         searchPath(queries.next().value),
       );

@@ -20,12 +20,12 @@ async function deleteWith({ deletions, login }: { deletions: number[]; login: nu
   return { email, remaining: await accounts.deleteAll() };
 }
 
-test('an account remains if its deletion fails, and a request under test has changed its password', async () => {
+test('reports a remaining account if its deletion fails and its password no longer works', async () => {
   const { email, remaining } = await deleteWith({ deletions: [500, 500], login: 401 });
   expect(remaining).toEqual([email]);
 });
 
-test('an account does not remain if the response to its deletion has the wrong status', async () => {
+test('reports no remaining account if only the status of the response to its deletion is wrong', async () => {
   const { remaining } = await deleteWith({ deletions: [202, 401], login: 401 });
   expect(remaining).toEqual([]);
 });

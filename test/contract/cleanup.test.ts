@@ -24,7 +24,7 @@ const contractCheck = (...args: string[]) =>
 
 /**
  * Passes each response to `change`.
- * @param change gets method and path as `request`, and as `n` 1 for the first response to it, 2 for the second
+ * @param change also receives `request`, its method and path, and `n`: this is the nth response to that request
  */
 function startCountingProxy(
   change: (exchange: ProxiedExchange, request: string, n: number) => void,
@@ -109,7 +109,7 @@ test('The contract check deletes its accounts if Ctrl+C interrupts it while it d
   await using proxy = await startProxy(app.url, ({ method, status, path }) => {
     if (method !== 'DELETE' || path !== '/api/profile/account' || status !== 200) return;
     deletions += 1;
-    // Two checks delete an account.
+    // The checks cause the first two deletions, the clean-up all others.
     if (deletions !== 3) return;
     // The terminal and npm can both send a signal. Two equal ones could merge into one.
     check?.child.kill('SIGINT');

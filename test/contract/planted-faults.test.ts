@@ -125,8 +125,8 @@ const faultsOfResponses: Fault[] = [
 ];
 
 /**
- * Returns a fault that repeats the last successful response with the same key instead of a response that shows an
- * effect of a later request.
+ * Returns the `change` of a fault that hides an effect: each response that shows the effect gets the body of the last
+ * one with the same key that did not show it.
  */
 function repeatInsteadOf(
   showsEffect: (exchange: ProxiedExchange) => boolean,

@@ -209,7 +209,7 @@ describe('findOtherQuery', () => {
     expect(other(dictionary, '公園')).toBeUndefined();
   });
 
-  test('has only the words of a divided run that are searched for: the first twelve distinct ones', async () => {
+  test('divides a run into the words that are searched for: the first twelve distinct ones', async () => {
     const words = '面包 烘焙 天气 学校 电脑 音乐 电影 老师 学生 朋友 医院 飞机 银行 超市'.split(
       ' ',
     );

@@ -38,5 +38,6 @@ test.each([
   const growth = heapMiB() - before;
   // Also keeps the cache alive until the heap has been measured.
   expect(responses.size).toBeGreaterThan(0);
+  // `MAX_CACHE_BYTES` in MiB.
   expect(growth).toBeLessThan(24);
 });

@@ -4,14 +4,14 @@ import type { Engine } from '../../server/database/engine.ts';
 
 export interface Failure {
   error: Error;
-  /** The number of queries that succeed before the first one fails. */
+  /** The number of queries and tasks that succeed before the first one fails. */
   after: number;
 }
 
 /**
- * Wraps an engine so that its queries can fail.
- * @param failure returns the current failure, if any; called before each query, but after the second and later runs of
- *   a prepared query
+ * Wraps an engine so that its queries and tasks can fail.
+ * @param failure returns the current failure, if any; called before each query and task, but after the second and later
+ *   runs of a prepared query
  */
 export function failingEngine(real: Engine, failure: () => Failure | undefined): Engine {
   let queries = 0;

@@ -26,7 +26,7 @@ test('A refresh without changes does not read the words of the dictionary', asyn
   await expect(refreshDictionary(engine)).resolves.toBe(true);
 });
 
-test('A refresh reports that words of a deleted space in the word index have prevented it', async () => {
+test('A refresh does nothing and returns false while the word index has words of a deleted space', async () => {
   const { db } = engine;
   await insertUser(db, 'ada');
   const [space] = await db
