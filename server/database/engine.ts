@@ -11,8 +11,8 @@ export interface Engine {
   db: Database;
   wordIndex: WordIndex;
   /**
-   * Runs `read` on a snapshot of the read replica, if its `search_revision` has reached `minRevision`. Otherwise runs it
-   * on `db`.
+   * Runs `read` on a snapshot of the read replica, if its `search_revision` has reached `minRevision`. Otherwise runs
+   * it on `db`.
    * @param read must query only its parameter. Runs again on `db` if the replica fails.
    */
   readOnReplica<T>(minRevision: number, read: (db: Database) => Promise<T>): Promise<T>;

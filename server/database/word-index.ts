@@ -26,8 +26,9 @@ export interface WordRange {
 }
 
 /**
- * The documents with keys up to `lastKey`. After `WordRange.after`, these are exactly the documents with a slice term
- * that begins with one of `prefixes`: see `search/slices.ts`. An index uses either of the two conditions.
+ * The documents with keys up to `lastKey`. Among the keys greater than `WordRange.after`, these are exactly the
+ * documents with a slice term that begins with one of `prefixes`: see `search/slices.ts`. So an index needs only one of
+ * the two conditions.
  */
 export interface KeyRange {
   prefixes: readonly string[];
@@ -68,8 +69,8 @@ export interface WordIndex {
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the index in one step, for fast searches after many additions. On SQLite, this also deletes the words of
-   * removed documents. Maintenance merges in small steps instead. On PostgreSQL, this merges only recent changes.
-   * Maintenance calls it, and other transactions can change the index meanwhile.
+   * removed documents, and maintenance merges in small steps instead. On PostgreSQL, this merges only recent changes,
+   * and maintenance calls it. There, other transactions can change the index meanwhile.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

@@ -53,18 +53,18 @@ function keysOf({ operation, status }: DeclaredResponse): [string, string] {
   return [`${operation.operationId} ${status}`, status];
 }
 
-/** Headers that the mock does not have. */
+/** Headers that are not compared. */
 const IGNORED_HEADERS = [
   // Of the connection.
   'connection',
   'content-length',
   'date',
   'keep-alive',
-  // Counters of requests.
+  // Counters of requests. The mock has none.
   'ratelimit-limit',
   'ratelimit-remaining',
   'ratelimit-reset',
-  // Instructions for browsers about documents. They have no effect on `fetch`.
+  // Instructions for browsers about documents, which have no effect on `fetch`. The examples have none.
   'content-security-policy',
   'cross-origin-opener-policy',
   'cross-origin-resource-policy',

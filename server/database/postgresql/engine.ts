@@ -6,8 +6,8 @@ import { reportWait } from './lock-wait.ts';
 import { wordIndex } from './word-index/word-index.ts';
 
 /**
- * Modes of LOCK TABLE. None blocks readers. Every change of the search index updates the row of `search_revision`, which
- * conflicts with the mode of `index`, but not with that of `shared`.
+ * Modes of LOCK TABLE. None blocks readers. Every change of the search index updates the row of `search_revision`,
+ * which conflicts with the mode of `index`, but not with that of `shared`.
  */
 const LOCK_MODES: Readonly<Record<WriteLockMode, string>> = {
   shared: 'ROW SHARE',
@@ -67,8 +67,8 @@ export function createEngine(
 }
 
 /**
- * See `Engine.lockForWriting`. All writers lock this table, whichever tables they write. LOCK TABLE takes no snapshot, so
- * the transaction sees everything that was committed before it acquired the lock.
+ * See `Engine.lockForWriting`. All writers lock this table, whichever tables they write. LOCK TABLE takes no snapshot,
+ * so the transaction sees everything that was committed before it acquired the lock.
  */
 async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
   await sql`LOCK TABLE search_revision IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
@@ -76,8 +76,8 @@ async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Pr
 }
 
 /**
- * An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the tables grow,
- * and with joins that read whole indexes. Before version 18, disabling these scans makes unavoidable ones seem so
+ * An import fills empty tables. PostgreSQL would cache plans with sequential scans, which become slow as the tables
+ * grow, and with joins that read whole indexes. Before version 18, disabling these scans makes unavoidable ones seem so
  * expensive that JIT compiles them.
  */
 async function avoidSequentialScans(trx: DatabaseTransaction): Promise<void> {

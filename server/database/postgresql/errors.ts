@@ -98,7 +98,10 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
 const REJECTED_PARAMETER =
   'is a PgBouncer that rejects timeouts. Add statement_timeout, lock_timeout and idle_in_transaction_session_timeout to its ignore_startup_parameters.';
 
-/** Returns whether PgBouncer rejects a setting of the connection. Compares the message, because all its errors have one code. */
+/**
+ * Returns whether PgBouncer rejects a setting of the connection. Compares the message, because all its errors have one
+ * code.
+ */
 function isRejectedParameter(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('unsupported startup parameter');
 }

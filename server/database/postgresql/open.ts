@@ -106,8 +106,8 @@ async function openReplica(options: ReplicaOptions): Promise<Replica> {
 }
 
 /**
- * Migrates the database, or checks that it is migrated, and prepares it, without the timeouts of requests. Another server
- * may do the same for a long time.
+ * Migrates the database, or checks that it is migrated, and prepares it, without the timeouts of requests. Another
+ * server may do the same for a long time.
  */
 async function prepareDatabase(
   url: string,

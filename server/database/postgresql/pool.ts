@@ -88,9 +88,9 @@ export function openPool(
   pool.on('error', () => {});
   pool.on('connect', (client) => {
     client.on('error', () => {});
-    // Fails the query of this connection and closes it. The `query_timeout` of pg would return the
-    // connection to the pool while it still waits for the response. Does not affect idle connections, which the pool
-    // closes much earlier.
+    // The timeout closes the connection, which fails its query. The `query_timeout` of pg would return the connection
+    // to the pool while it still waits for the response. Idle connections are not affected, because the pool closes
+    // them much earlier.
     const socket = client.connection.stream as Socket;
     socket.setTimeout(responseTimeoutMs, () => socket.destroy());
     client.connection.prependListener('errorMessage', (error) => {

@@ -28,7 +28,9 @@ export class ChangeQueue {
     return positions;
   }
 
-  /** Returns the first and the last of at least `count` next positions, if there are as many. Does not divide a term. */
+  /**
+   * Returns the first and the last of at least `count` next positions, if there are as many. Does not divide a term.
+   */
   peekRange(count: number): [first: Position, last: Position] {
     let rest = count;
     let i = this.#rest.length;

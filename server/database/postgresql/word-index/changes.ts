@@ -13,7 +13,10 @@ import { isTitleWord, type MarkedWord, type Term, wordTerm } from './terms.ts';
 // If it then updates or deletes the row, it fails and runs again. If it inserts a new row, it continues: the row is
 // correct, because the blocks contain the words that the merged row added.
 
-/** If there are more changes, maintenance merges them. A higher number makes searches slower. */
+/**
+ * If there are more changes, maintenance merges them. A higher number makes searches slower. A call with more documents
+ * changes the blocks directly.
+ */
 export const MAX_CHANGES = 16;
 
 /**

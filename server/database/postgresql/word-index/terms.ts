@@ -69,7 +69,9 @@ export function termsOfMarkedWord(word: MarkedWord): Term[] {
   return terms;
 }
 
-/** Whether the word is a slice term, see `search/slices.ts`. Searches use its range of keys, so it needs no prefixes. */
+/**
+ * Whether the word is a slice term, see `search/slices.ts`. Searches use its range of keys, so it needs no prefixes.
+ */
 function isSliceTerm(word: MarkedWord): boolean {
   return word.startsWith('#');
 }

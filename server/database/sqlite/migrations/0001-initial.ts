@@ -123,8 +123,8 @@ const statements = [
     ['pgsz', 500],
     // Disabled, because merging a large index in a request could take seconds. Maintenance merges it in small steps.
     ['automerge', 0],
-    // Without maintenance, a writer merges 256 segments of one level, because every transaction adds a segment and 2,000
-    // are the maximum.
+    // Without maintenance, a writer merges 256 segments of one level, because every transaction adds a segment and
+    // 2,000 are the maximum.
     ['crisismerge', 256],
     ['deletemerge', 0],
   ].map(
