@@ -112,59 +112,34 @@ function createRegistration(): Registration {
 export interface ExistingAccount {
   account: Account;
   /**
-   * Restores username and bio, deletes new spaces, and ends the sessions with these access tokens and the one of this
-   * check. A failed step does not prevent the others.
+   * Restores username and bio, and deletes new spaces. A failed step does not prevent the others.
    * @returns a sentence for each step that failed, with its remedy
    */
-  restore(openedTokens: readonly string[]): Promise<string[]>;
+  restore(): Promise<string[]>;
 }
 
-/** Logs in to an existing account. */
+/**
+ * Reads the state of an existing account.
+ * @param token of the session in which the check uses it
+ * @throws MissingOperation if the server does not implement the operations that read what `restore` restores
+ */
 export async function useExistingAccount(
   client: CreateClient,
   { email, password }: Credentials,
+  token: string,
 ): Promise<ExistingAccount> {
-  const session = await dataOf(api.login({ client: client(), body: { email, password } }));
-  const own = client(session.access_token);
-  await using cleanup = new AsyncDisposableStack();
-  cleanup.defer(async () => {
-    await api.logout({ client: own });
-  });
-  const { username, bio } = await dataOf(api.getProfile({ client: own }));
+  const own = client(token);
+  const { user_id, username, bio } = await dataOf(api.getProfile({ client: own }));
   const earlier = await dataOf(listParticipations(own));
-  // From here on, `restore` ends the session.
-  cleanup.move();
   return {
-    account: { username, email, password, userId: session.user_id, token: session.access_token },
-    async restore(openedTokens) {
+    account: { username, email, password, userId: user_id, token },
+    async restore() {
       const problems: string[] = [];
-      /** Adds a problem if the request fails, unless nothing remains to be done. */
-      const attempt = async <T>(
-        request: Promise<Exchange<T>>,
-        remedy: string,
-        isDone: (error: unknown) => boolean,
-      ): Promise<T | undefined> => {
-        try {
-          return await dataOf(request);
-        } catch (error) {
-          if (!isDone(error)) {
-            const { message } = error as Error;
-            problems.push(`Restoring the account ${email} failed: ${message}. ${remedy}`);
-          }
-          return undefined;
-        }
-      };
-      // The check did not use the operation, either.
-      const isMissing = (error: unknown) => error instanceof MissingOperation;
-      const hasStatus =
-        (...statuses: (number | undefined)[]) =>
-        (error: unknown) =>
-          error instanceof UnexpectedResponse && statuses.includes(error.status);
-
+      const attempt = restorer(email, problems);
       const participations = await attempt(
         listParticipations(own),
         'Delete the spaces that it has created during the check.',
-        isMissing,
+        () => false,
       );
       const earlierIds = earlier.map(({ space }) => space.space_id);
       const lastJoinedAt = earlier[0]?.joined_at ?? '';
@@ -178,7 +153,7 @@ export async function useExistingAccount(
           api.deleteSpace({ client: own, path: { space_id } }),
           `Delete its space ${space_id}.`,
           // The space belongs to a temporary account, or a request under test deleted it.
-          (error) => hasStatus(403, 404)(error) && !isMissing(error),
+          (error) => hasStatus(error, 403, 404) && !isMissing(error),
         );
       }
       await attempt(
@@ -191,17 +166,61 @@ export async function useExistingAccount(
         `Change its bio to ${JSON.stringify(bio)}.`,
         isMissing,
       );
-      // Last, because the other requests need the session of this check.
-      for (const token of [...openedTokens, session.access_token]) {
-        await attempt(
-          api.logout({ client: client(token) }),
-          'Log out of all its sessions.',
-          (error) => isMissing(error) || hasStatus(401)(error),
-        );
-      }
-      return [...new Set(problems)];
+      return problems;
     },
   };
+}
+
+/**
+ * Ends the sessions with these access tokens. A failure does not prevent the others.
+ * @returns a sentence for each failure, with its remedy
+ */
+export async function endSessions(
+  client: CreateClient,
+  { email }: Credentials,
+  tokens: readonly string[],
+): Promise<string[]> {
+  const problems: string[] = [];
+  const attempt = restorer(email, problems);
+  for (const token of tokens) {
+    await attempt(
+      api.logout({ client: client(token) }),
+      'Log out of all its sessions.',
+      (error) => isMissing(error) || hasStatus(error, 401),
+    );
+  }
+  return [...new Set(problems)];
+}
+
+/**
+ * Returns a function that resolves to the response to a request. If the request fails, it resolves to undefined and
+ * adds a sentence to `problems`, unless nothing remains to be done.
+ */
+function restorer(email: string, problems: string[]) {
+  return async <T>(
+    request: Promise<Exchange<T>>,
+    remedy: string,
+    isDone: (error: unknown) => boolean,
+  ): Promise<T | undefined> => {
+    try {
+      return await dataOf(request);
+    } catch (error) {
+      if (!isDone(error)) {
+        const { message } = error as Error;
+        problems.push(`Restoring the account ${email} failed: ${message}. ${remedy}`);
+      }
+      return undefined;
+    }
+  };
+}
+
+/** Whether the server does not implement the operation. Then, the check did not use it, either. */
+function isMissing(error: unknown): boolean {
+  return error instanceof MissingOperation;
+}
+
+function hasStatus(error: unknown, ...statuses: number[]): boolean {
+  return error instanceof UnexpectedResponse && statuses.includes(error.status as number);
 }
 
 /** Lists the 100 spaces joined last. A run creates fewer. */

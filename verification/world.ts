@@ -6,6 +6,7 @@ import {
   type CreateClient,
   type Credentials,
   type ExistingAccount,
+  endSessions,
   logIn,
   TemporaryAccounts,
   useExistingAccount,
@@ -45,7 +46,7 @@ export interface World {
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
   /** Opens a session. Resolves to its access token. `close` ends it. */
-  logIn(account: Registration): Promise<string>;
+  logIn(credentials: Credentials): Promise<string>;
   /** Opens a session of `creator`. Resolves to its id. */
   openSession(): Promise<string>;
   /** Registers an account that has as many open reports as possible. */
@@ -113,8 +114,8 @@ export async function openWorld(
     client,
     register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
-    async logIn(account) {
-      const token = await logIn(client, account);
+    async logIn(credentials) {
+      const token = await logIn(client, credentials);
       openedTokens.push(token);
       return token;
     },
@@ -124,7 +125,9 @@ export async function openWorld(
     sendMessage: () => sendMessage(world, world.creator, world.space),
     async close() {
       isClosing = true;
-      const problems = (await existing?.restore(openedTokens)) ?? [];
+      const problems = (await existing?.restore()) ?? [];
+      // Last, because the restoration needs a session.
+      if (credentials) problems.push(...(await endSessions(client, credentials, openedTokens)));
       const remaining = await accounts.deleteAll();
       if (remaining.length > 0) {
         problems.push(
@@ -139,7 +142,7 @@ export async function openWorld(
   cleanup.defer(() => world.close());
   await provide(world, 'creator', async () => {
     if (!credentials) return world.register();
-    existing = await useExistingAccount(client, credentials);
+    existing = await useExistingAccount(client, credentials, await world.logIn(credentials));
     return existing.account;
   });
   await provide(world, 'other', world.register);

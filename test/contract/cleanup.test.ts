@@ -83,6 +83,19 @@ describe('The contract check deletes its accounts and exits with code 2 after', 
     60_000,
   );
 
+  test('SIGINT during the login to an existing account, which keeps no new session', async () => {
+    const { client, email, password } = await app.register('ada');
+    let check: RunningProcess | undefined;
+    await using proxy = await startCountingProxy((_exchange, request, n) => {
+      if (request === 'POST /api/auth/login' && n === 1) check?.child.kill('SIGINT');
+    });
+    check = contractCheck(proxy.url, '--email', email, '--password', password);
+    expect((await check.result).code).toBe(2);
+    const { data: sessions } = await api.listSessions({ client });
+    expect(sessions).toMatchObject([{ is_current: true }]);
+    expect(await readUsernames()).toEqual(['ada']);
+  }, 60_000);
+
   test.each([
     { failure: 'a lost response to a registration', request: 'POST /api/auth/register', n: 2 },
     { failure: 'an error while it creates a space', request: 'POST /api/spaces', n: 2 },
