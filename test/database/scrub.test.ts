@@ -12,7 +12,7 @@ import { runScrubProcess } from '../../server/database/sqlite/maintenance/scrub-
 import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { readDataFolder } from '../support/data-files.ts';
 
-/** Not a hexadecimal digit, so no random name contains it. */
+/** Without hexadecimal digits, so no random name contains it. */
 const CANARY = 'zyxwvzyxwv';
 
 const ROWS = 10_000;

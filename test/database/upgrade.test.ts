@@ -11,8 +11,9 @@ import { waitForDictionary } from '../support/dictionary.ts';
 import { assertIndexed, assertIntact, databaseFile, withDatabase } from '../support/integrity.ts';
 import { migrate } from './migrate.ts';
 
-// For each released version, upgrades/ contains a dump of a database with the migrations of that version, and the export
-// of the same database. Both are named after the last migration. To add a version, see upgrades/write-dump.ts.
+// For each released version and some states before a release, upgrades/ contains a dump of a database with the
+// migrations of that version, and the export of the same database. Both are named after the last migration. To add a
+// version, see upgrades/write-dump.ts.
 const upgrades = join(import.meta.dirname, 'upgrades');
 const names = Object.keys(migrations);
 const dumps = names.filter((name) => existsSync(join(upgrades, `${name}.sql`)));

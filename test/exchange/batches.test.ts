@@ -276,14 +276,14 @@ describe('A batch', () => {
   });
 
   test.each([-1, 0, 1])(
-    'is divided correctly if the records of a type exceed its maximum size by %i',
+    'is imported correctly if the records of a type exceed the maximum rows of a statement by %i',
     async (difference) => {
       const count = MAX_ROWS_PER_STATEMENT + difference;
       const numbers = Array.from({ length: count }, (_, i) => i);
       await using engine = await databases.open();
       const records = [
         ...numbers.map(user),
-        // The first of the next batch or the last of this one.
+        // Repeats a record at the end of a statement or at the beginning of the next one.
         user(count - 1),
         { ...user(count), email: user(count - 1).email },
         ...numbers.map((i) => space(i, [`tag ${i}`])),

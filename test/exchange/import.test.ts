@@ -153,7 +153,7 @@ describe('importRecords', () => {
     ).toMatchObject([{ line: 2 }, { line: 3 }]);
   });
 
-  test('rejects a username that looks like an old one, even after the other user of that name has left', async () => {
+  test('rejects a username that looks like an old one, even after the other look-alike is deleted', async () => {
     await using engine = await databases.open();
     const users = [
       { ...ada, username: 'modem' },

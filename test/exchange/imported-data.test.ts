@@ -36,13 +36,13 @@ describe('imported data', () => {
     }
   });
 
-  test('is indexed even if it is larger than the caches and batches of the import', async () => {
+  test('is indexed even if it is larger than the batches of the import and of the search index', async () => {
     const spaces = 100_050;
     function* records() {
       yield ada;
       yield bob;
       for (let i = 0; i < spaces; i += 1) yield { ...bread, space_id: `s${i}`, tags: [] };
-      // The import no longer caches this space. The record also changes its rank.
+      // In a later batch than the space, whose rank it changes.
       yield { ...joined, space_id: 's0' };
     }
     await using engine = await databases.open();

@@ -29,6 +29,6 @@ test('docs/clients.md downloads OpenAPI Generator from where npm run clients doe
   expect(jarUrl).toContain(`-${openapiGeneratorVersion}.jar`);
 });
 
-test('the short set names generators', () => {
+test('the short set contains only existing generators', () => {
   for (const name of shortSet) expect(generators).toHaveProperty(name);
 });
