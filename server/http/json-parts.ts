@@ -22,6 +22,11 @@ export async function sendJsonParts(
     if (done) return reply.send(text);
     text += value;
   }
+  if (reply.request.method === 'HEAD') {
+    // Fastify would read the stream to its end, although it sends nothing of it.
+    await parts.return?.();
+    return reply.send(Readable.from([]));
+  }
   const stream = Readable.from(concatenate(text, parts), {
     objectMode: false,
     highWaterMark: BUFFER_BYTES,

@@ -42,6 +42,11 @@ export function createRateLimit(
   const reset = async (hash: string) => {
     for (const each of counters) await each.delete(hash);
   };
+  /** Takes back an attempt. */
+  const forget = async (hash: string, { consumedPoints }: RateLimiterRes) => {
+    await counter.reward(hash);
+    if (consumedPoints > counter.points) await overflowCounter?.reward(hash);
+  };
   const addPending = (hash: string, change: number) => {
     const pending = (pendingAttempts.get(hash) ?? 0) + change;
     if (pending > 0) pendingAttempts.set(hash, pending);
@@ -75,7 +80,7 @@ export function createRateLimit(
             (outcome === 'failure' && counts === 'successes');
           try {
             if (outcome === 'success' && isResetBySuccess) await reset(hash);
-            else if (isUncounted) await counter.reward(hash);
+            else if (isUncounted) await forget(hash, result);
           } finally {
             addPending(hash, -1);
           }

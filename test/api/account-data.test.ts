@@ -200,6 +200,26 @@ describe('downloadAccountData', () => {
     }
   });
 
+  test('reads only the beginning for a HEAD request', async () => {
+    const user = await app.register();
+    await insertMessages(
+      user,
+      await createSpace(user),
+      20_000,
+      (i) => `${i} ${'Lorem '.repeat(160)}`,
+    );
+    const busySeconds = () => app.context.engine.activity().busySeconds;
+    const start = busySeconds();
+    await download(user);
+    const ofDownload = busySeconds() - start;
+    const { headers } = user;
+    const response = await fetch(`${app.url}/api/profile/data`, { method: 'HEAD', headers });
+    expect(response.status).toBe(200);
+    // A download would take about as long as the first one.
+    await sleep(ofDownload * 2_000);
+    expect(busySeconds() - start - ofDownload).toBeLessThan(ofDownload / 5);
+  });
+
   test('stops reading when the client disconnects', async () => {
     const user = await app.register();
     const space = await createSpace(user);

@@ -299,6 +299,13 @@ describe('Changing the password', () => {
     expect((await change(client, newPassword, password)).response?.status).toBe(200);
   });
 
+  test('does not count an invalid new password, even after 100 wrong current ones', async () => {
+    const { client, password } = await app.register();
+    await repeat(100, () => change(client, 'a wrong one'));
+    expect((await change(client, password, 'password')).response?.status).toBe(400);
+    expect((await change(client, password)).response?.status).toBe(200);
+  });
+
   test('allows one wrong password every 5 seconds after 100, without locking the account', async () => {
     const { client, email, password } = await app.register();
     const invalid = await repeat(105, () => change(client, 'a wrong one', 'password'));

@@ -1,6 +1,9 @@
 /** Pause after a refresh, also after a failed one, as a multiple of its duration. Leaves time for other work. */
 const PAUSE_FACTOR = 20;
 
+/** A refresh can also be long because it waits for a lock. */
+const MAX_PAUSE_MS = 100_000;
+
 /** Refreshes the search dictionary, with pauses. */
 export class DictionaryRefresh {
   readonly #refreshDictionary: () => Promise<boolean>;
@@ -21,7 +24,8 @@ export class DictionaryRefresh {
       await this.#refreshDictionary();
     } finally {
       const endedAt = performance.now();
-      this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
+      const pauseMs = Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * (endedAt - startedAt));
+      this.#pausesUntil = endedAt + pauseMs;
     }
   }
 }

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { deserializeError, type SerializedError } from '../serialized-error.ts';
 import { markAsCopy } from './copy-mark.ts';
-import { explainFailure, isWriteFailure } from './errors.ts';
+import { explainFailure } from './errors.ts';
 
 /** How long to wait for locks of other processes. */
 const LOCK_TIMEOUT_MS = 30_000;
@@ -14,12 +14,8 @@ const LOCK_TIMEOUT_MS = 30_000;
  * @throws OperatorError if the database or the copy cannot be read or written
  */
 export async function copyFile(file: string, target: string): Promise<void> {
-  try {
-    await runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
-  } catch (error) {
-    // A write failure concerns the copy, because nothing else is written. Other failures concern the database.
-    throw explainFailure(error, isWriteFailure(error) ? target : file);
-  }
+  const failure = await runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  if (failure) throw explainFailure(deserializeError(failure.error), failure.file);
   try {
     markFile(target);
   } catch (error) {
@@ -34,18 +30,25 @@ export interface CopySettings {
   lockTimeoutMs: number;
 }
 
+/** What the thread posts if the copy fails. */
+export interface CopyFailure {
+  /** An error of SQLite. */
+  error: SerializedError;
+  /** The file that the error concerns: the database or the copy. */
+  file: string;
+}
+
 /**
  * Copies a database on a thread, because the copy blocks its thread and a signal must still be able to end the process.
- * @throws the error of SQLite
  */
-async function runCopyThread(settings: CopySettings): Promise<void> {
+async function runCopyThread(settings: CopySettings): Promise<CopyFailure | undefined> {
   const worker = new Worker(new URL('./copy-entry.ts', import.meta.url), { workerData: settings });
-  let failure: SerializedError | undefined;
-  worker.on('message', (error: SerializedError) => {
-    failure = error;
+  let failure: CopyFailure | undefined;
+  worker.on('message', (message: CopyFailure) => {
+    failure ??= message;
   });
   await once(worker, 'exit');
-  if (failure) throw deserializeError(failure);
+  return failure;
 }
 
 function markFile(file: string): void {

@@ -30,24 +30,12 @@ export const sqlite: DatabaseKind = {
       tasksModule,
       lockTimeoutMs = LOCK_TIMEOUT_MS,
       onLockWait = () => {},
-      prepare = async () => {},
+      prepare,
     },
   ) {
     await mkdir(location.dataDir, { recursive: true });
-    const open = async () => {
-      await using opened = new AsyncDisposableStack();
-      const engine = opened.use(
-        await openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule }),
-      );
-      try {
-        await prepare(engine);
-      } catch (error) {
-        throw explainFailure(error, databaseFile(location));
-      }
-      // Keeps the engine open for the caller.
-      opened.move();
-      return engine;
-    };
+    const open = () =>
+      openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule, prepare });
     // The process that runs the maintenance for this one has locked the folder.
     if (!runsMaintenance) return open();
     const lock = await acquireFileLock(lockFile(location), {

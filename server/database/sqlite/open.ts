@@ -17,6 +17,8 @@ export interface SqliteOptions {
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
   tasksModule?: URL | undefined;
+  /** Work before the maintenance begins, such as a rebuild of the search index. */
+  prepare?: (engine: Engine) => Promise<void>;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface SqliteOptions {
  */
 export async function openSqlite(
   file: string,
-  { migrate, runsMaintenance, tasksModule }: SqliteOptions,
+  { migrate, runsMaintenance, tasksModule, prepare }: SqliteOptions,
 ): Promise<Engine> {
   const meter = startMeter();
   const db = connect(file, meter);
@@ -34,12 +36,14 @@ export async function openSqlite(
     const isCurrent = isMigrated(file);
     if (migrate) {
       if (existsSync(file)) withPlainConnection(file, removeCopyMark);
-      await migrateToLatest(db);
+      // Even without missing migrations, the migrator would wait for other writers.
+      if (!isCurrent) await migrateToLatest(db);
     } else if (!isCurrent) {
       throw new OperatorError(
         `${file} is empty or was written by an older version. Start the service to migrate it.`,
       );
     }
+    await prepare?.(createEngine(db, { activity: meter.activity }));
   } catch (error) {
     await db.destroy();
     throw explainFailure(error, file);

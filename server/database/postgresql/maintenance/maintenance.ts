@@ -76,7 +76,13 @@ export class PostgresqlMaintenance implements Maintenance {
   async #mergeUntil(ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       await sleep(MERGE_INTERVAL_MS, undefined, { signal: ended }).catch(() => {});
-      if (!ended.aborted && (await this.#acquireLease())) await this.#mergeChanges();
+      if (ended.aborted) return;
+      try {
+        if (await this.#acquireLease()) await this.#mergeChanges();
+      } catch (error) {
+        // Later attempts can succeed, and the lease must be renewed.
+        if (!isUnavailable(error)) throw error;
+      }
     }
   }
 

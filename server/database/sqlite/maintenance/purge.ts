@@ -3,7 +3,7 @@ import type { Database } from '../../engine.ts';
 import { runScrubProcess } from './scrub-process.ts';
 import { rewriteWordIndex } from './word-index-merge.ts';
 
-/** Minimum time between the start of a purge that fails and the next purge. */
+/** Pause after a purge that failed. */
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
@@ -37,7 +37,7 @@ export class Purger {
     this.#stopping = stopping;
   }
 
-  /** Whether the last purge is too recent for another one. */
+  /** Whether the last purge, also a failed one, is too recent for another one. */
   get isPausing(): boolean {
     return performance.now() < this.#pausesUntil;
   }
@@ -46,27 +46,40 @@ export class Purger {
    * Performs all purges that were requested up to this request.
    * @returns false if they stay pending, because the service stops, or because the words of a space that was deleted
    *   meanwhile have prevented the refresh of the dictionary
+   * @throws the error of SQLite, for example if the disk is full
    */
   async purge(lastRequestId: number): Promise<boolean> {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
     const startedAt = performance.now();
-    // In case a step throws. After a success, it is replaced below.
-    this.#pausesUntil = startedAt + RETRY_INTERVAL_MS;
+    try {
+      const isDone = await this.#purgeNow(lastRequestId);
+      this.#pauseFor(PAUSE_FACTOR * (performance.now() - startedAt));
+      return isDone;
+    } catch (error) {
+      this.#pauseFor(RETRY_INTERVAL_MS);
+      process.emitWarning(
+        `Deleted content could not be overwritten. The service will retry later. ${(error as Error).message}`,
+      );
+      throw error;
+    }
+  }
+
+  async #purgeNow(lastRequestId: number): Promise<boolean> {
     await rewriteWordIndex(this.#db, this.#stopping);
     if (this.#stopping.aborted) return false;
     // After the word index, because the dictionary is built from it.
     const isRefreshed = await this.#refreshDictionary();
+    if (this.#stopping.aborted || !isRefreshed) return false;
+    // After the steps above, because they also delete rows and can leave copies of them in unused space.
+    await runScrubProcess(this.#file, this.#stopping);
     if (this.#stopping.aborted) return false;
-    if (isRefreshed) {
-      // After the steps above, because they also delete rows and can leave copies of them in unused space.
-      await runScrubProcess(this.#file, this.#stopping);
-      if (this.#stopping.aborted) return false;
-      await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequestId).execute();
-    }
-    const endedAt = performance.now();
-    this.#pausesUntil = endedAt + PAUSE_FACTOR * (endedAt - startedAt);
-    return isRefreshed;
+    await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequestId).execute();
+    return true;
+  }
+
+  #pauseFor(ms: number): void {
+    this.#pausesUntil = performance.now() + ms;
   }
 
   /** Waits until housekeeping has deleted the rows of discarded avatars, which contain the names of their files. */

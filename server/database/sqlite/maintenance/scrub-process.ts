@@ -30,9 +30,5 @@ export async function runScrubProcess(file: string, signal: AbortSignal): Promis
   } finally {
     signal.removeEventListener('abort', stop);
   }
-  if (!failure) return;
-  process.emitWarning(
-    `Deleted content could not be overwritten. The service will retry later. ${failure.message}`,
-  );
-  throw failure;
+  if (failure) throw failure;
 }
