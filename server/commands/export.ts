@@ -3,7 +3,11 @@ import { readArguments } from '../command-line/arguments.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { assertDatabaseExists, openExistingDatabase } from '../database/open.ts';
+import {
+  assertDatabaseExists,
+  explainDatabaseError,
+  openExistingDatabase,
+} from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { runWithConfig } from '../process/run-on-database.ts';
@@ -26,7 +30,10 @@ async function exportToFile(file: string, config: Config): Promise<number> {
   let count = 0;
   await writeOutputFile(file, { kind: 'export', dataDir: config.dataDir }, async (path) => {
     await using output = await open(path, 'w');
-    count = await writeRecords(engine, output);
+    // Errors of the database are explained here, because `writeOutputFile` would take some of them for failed writes.
+    count = await writeRecords(engine, output, file).catch(async (error) => {
+      throw await explainDatabaseError(config, error);
+    });
   });
   return count;
 }
@@ -39,7 +46,7 @@ async function exportToPipe(config: Config): Promise<number> {
   // With a database on another machine, this one may not have a data folder yet.
   await mkdir(config.dataDir, { recursive: true });
   await using copy = await openTemporaryFile(config.dataDir);
-  const count = await writeTemporaryFile(copy, config);
+  const count = await fillTemporaryFile(copy, config);
   // `writeToStandardOutput` rejects, too. Without a listener, the event would end the process.
   process.stdout.on('error', () => {});
   for await (const chunk of copy.createReadStream({ start: 0, autoClose: false })) {
@@ -48,31 +55,34 @@ async function exportToPipe(config: Config): Promise<number> {
   return count;
 }
 
-async function writeTemporaryFile(copy: FileHandle, config: Config): Promise<number> {
+async function fillTemporaryFile(copy: FileHandle, config: Config): Promise<number> {
   await using engine = await openExistingDatabase(config);
-  try {
-    return await writeRecords(engine, copy);
-  } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw new OperatorError(
-      `The temporary file of the export in ${config.dataDir} cannot be written. ${error.message}`,
-      { cause: error },
-    );
-  }
+  return writeRecords(engine, copy, `The temporary file of the export in ${config.dataDir}`);
 }
 
-/** Writes every record and returns their number. */
-async function writeRecords(engine: Engine, output: FileHandle): Promise<number> {
+/**
+ * Writes every record and returns their number.
+ * @param name of the output, for messages
+ * @throws OperatorError if the output cannot be written
+ */
+async function writeRecords(engine: Engine, output: FileHandle, name: string): Promise<number> {
   let count = 0;
   let text = '';
+  const write = async () => {
+    try {
+      await output.writeFile(text);
+    } catch (error) {
+      const { message } = error as Error;
+      throw new OperatorError(`${name} cannot be written. ${message}`, { cause: error });
+    }
+    text = '';
+  };
   await exportRecords(engine, async (record) => {
     count += 1;
     text += `${JSON.stringify(record)}\n`;
-    if (text.length < MIN_CHUNK_LENGTH) return;
-    await output.writeFile(text);
-    text = '';
+    if (text.length >= MIN_CHUNK_LENGTH) await write();
   });
-  await output.writeFile(text);
+  await write();
   return count;
 }
 

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -90,4 +93,36 @@ test('An import that loses the database does not report that its file cannot be 
   const { code, stderr } = await running.result;
   expect(stderr.trim().split('\n').at(-1)).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
   expect(code).toBe(1);
+}, 60_000);
+
+test('An export whose connection is reset does not report that its file cannot be written', async () => {
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const server = cleanup.use(await startPostgresql());
+  const databaseUrl = new URL(await server.createDatabase('reset'));
+  const direct = { DATA_DIR, DATABASE_URL: databaseUrl.href };
+  const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
+  expect(await runCommand('commands/import', ['-'], direct, records)).toMatchObject({ code: 0 });
+
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(databaseUrl.port), '127.0.0.1');
+    client.on('data', (sent) => {
+      if (sent.includes('from "messages"')) client.resetAndDestroy();
+      else upstream.write(sent);
+    });
+    upstream.pipe(client);
+    client.on('close', () => upstream.destroy());
+  }).listen(0, '127.0.0.1');
+  cleanup.defer(() => void proxy.close());
+  await once(proxy, 'listening');
+  databaseUrl.port = String((proxy.address() as AddressInfo).port);
+  const settings = { DATA_DIR, DATABASE_URL: databaseUrl.href };
+  const file = `${DATA_DIR}.ndjson`;
+  for (const args of [[file], []]) {
+    const { code, stderr } = await runCommand('commands/export', args, settings);
+    expect(stderr).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
+    expect(code).toBe(1);
+  }
+  expect(existsSync(file)).toBe(false);
 }, 60_000);
