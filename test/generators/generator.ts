@@ -105,7 +105,8 @@ export interface Workspace {
   /** In `cache`. Recreated for each run with the files of the generator's folder and `openapi.yaml`. */
   folder: string;
   /**
-   * Runs a program in `folder` with arguments that contain no spaces. Resolves to its output.
+   * Runs a program in `folder`, with arguments separated by spaces. Resolves to its output. Commands name files of the
+   * cache relative to `folder`, because its path can contain spaces.
    * @throws Error with the command and its output
    */
   run(command: string, env?: Record<string, string>): Promise<string>;
@@ -162,9 +163,9 @@ interface ExecutionError {
 export async function installPythonPackages(workspace: Workspace): Promise<void> {
   const environment = join(workspace.cache, 'python');
   await installOnce(workspace, 'requirements.txt', environment, async () => {
-    await workspace.run(`python3 -m venv ${environment}`);
+    await workspace.run('python3 -m venv ../python');
     await workspace.run(
-      `${join(environment, 'bin/python')} -m pip install --quiet --disable-pip-version-check --requirement requirements.txt`,
+      '../python/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt',
     );
   });
   workspace.addToPath(join(environment, 'bin'));
@@ -178,7 +179,7 @@ export async function installNodePackages(workspace: Workspace): Promise<void> {
     for (const file of ['package.json', 'package-lock.json']) {
       await cp(join(workspace.folder, file), join(workspace.cache, file));
     }
-    await workspace.run(`npm ci --prefix ${workspace.cache} --no-audit --no-fund`);
+    await workspace.run('npm ci --prefix .. --no-audit --no-fund');
   });
   workspace.addToPath(join(packages, '.bin'));
 }
@@ -190,7 +191,7 @@ export async function installJars(workspace: Workspace): Promise<void> {
   const target = join(workspace.cache, 'lib');
   await installOnce(workspace, 'pom.xml', target, async () => {
     await workspace.run(
-      `mvn --batch-mode --quiet ${MAVEN_DEPENDENCY_PLUGIN}:copy-dependencies -DoutputDirectory=${target}`,
+      `mvn --batch-mode --quiet ${MAVEN_DEPENDENCY_PLUGIN}:copy-dependencies -DoutputDirectory=../lib`,
     );
   });
 }

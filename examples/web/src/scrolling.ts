@@ -12,7 +12,7 @@ const PRELOAD_MARGIN = '400px';
 export async function fillOnScroll<Item>(
   view: HTMLElement,
   noun: string,
-  pages: AsyncIterable<Item[]>,
+  pages: AsyncIterable<Item[]> | Iterable<Item[]>,
   createItem: (item: Item) => HTMLElement,
   signal: AbortSignal,
 ): Promise<void> {

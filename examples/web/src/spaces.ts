@@ -25,6 +25,8 @@ export const spacesView: View = {
           : searchSpacesByTag({ client, signal, path: { tag }, query: { cursor } }),
       signal,
     );
-    return fillOnScroll(view, 'space', results, spaceCard, signal);
+    // Browsers would resolve these tags as relative path segments.
+    const isUnsearchable = tag === '.' || tag === '..';
+    return fillOnScroll(view, 'space', isUnsearchable ? [] : results, spaceCard, signal);
   },
 };

@@ -13,7 +13,7 @@ export const openapiGeneratorKotlin: Generator = {
   async compile({ run, listFiles }) {
     const libraries = (await listFiles('../lib', '.jar')).join(':');
     const compiler = 'java -cp ../lib/* org.jetbrains.kotlin.cli.jvm.K2JVMCompiler';
-    const options = '-no-stdlib -no-reflect -jvm-target 17 -d classes';
+    const options = '-no-stdlib -no-reflect -jvm-target 11 -d classes';
     await run(`${compiler} ${options} -cp ${libraries} client/src/main/kotlin`);
     await run(`${compiler} ${options} -Wextra -Werror -cp ${libraries}:classes Journey.kt`);
   },
