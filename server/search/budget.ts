@@ -8,7 +8,7 @@ import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionar
 export interface Budget {
   /** Estimated number of entries to read from the word index. */
   entries: number;
-  /** Number of rows to read that do not belong to the page. */
+  /** Number of rows to read that do not belong to the page. A row with a long text to verify counts several times. */
   rejectedRows: number;
 }
 
@@ -18,6 +18,14 @@ const MAX_REJECTED_ROWS = 500;
 
 export function newBudget(): Budget {
   return { entries: MAX_ENTRIES, rejectedRows: MAX_REJECTED_ROWS };
+}
+
+/** Verifying so many characters takes about as long as reading a row. */
+const VERIFIED_CHARACTERS_PER_ROW = 60;
+
+/** @param verifiedCharacters length of the text that had to be verified */
+export function rejectRow(budget: Budget, verifiedCharacters: number): void {
+  budget.rejectedRows -= 1 + verifiedCharacters / VERIFIED_CHARACTERS_PER_ROW;
 }
 
 /** Looking up a document in the posting list of a word costs about as much as reading this many entries. */

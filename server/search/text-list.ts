@@ -3,6 +3,7 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { WordScope } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
+import { rejectRow } from './budget.ts';
 import { spacePkOf } from './keys.ts';
 import { type Alternatives, alternativesMatcher, type Matcher } from './matcher.ts';
 import type { KeySearch } from './matching-keys.ts';
@@ -167,31 +168,35 @@ async function readMatches(
       reached = rank;
       const row = rows.get(key);
       const spacePk = spacePkOf(key);
+      const text = row && matcher.mustVerify ? readText(row) : undefined;
       const isHit =
         row !== undefined &&
         row.revision < firstRevision &&
         !exactTitles.includes(row.title_key) &&
         !omittedSpaces.includes(spacePk) &&
-        isMatch(row, matcher, scope);
-      if (isHit) hits.push({ section, rank, spacePk, result: row.result });
-      else {
-        rejected += 1;
-        budget.rejectedRows -= 1;
+        (text === undefined || isMatch(text, matcher, scope));
+      if (isHit) {
+        hits.push({ section, rank, spacePk, result: row.result });
+        continue;
       }
+      rejected += 1;
+      rejectRow(budget, text ? text.title.length + text.description.length : 0);
+      if (budget.rejectedRows <= 0) return { hits, resumeAt: { section, after: reached } };
     }
-    if (budget.rejectedRows <= 0 && hits.length < maxHits) {
-      return { hits, resumeAt: { section, after: reached } };
-    }
-    // Splitting the texts of all rejected rows takes up to 50 ms.
+    // Verifying the texts of all rejected rows takes several milliseconds.
     if (matcher.mustVerify) await yieldToEventLoop();
   }
   return { hits, resumeAt: null };
 }
 
+type SpaceText = Pick<SearchResult, 'title' | 'description'>;
+
+function readText({ result }: FoundRow): SpaceText {
+  return JSON.parse(result) as SearchResult;
+}
+
 /** Decides from the text of a candidate what the index cannot decide. */
-function isMatch(row: FoundRow, matcher: Matcher, scope: WordScope): boolean {
-  if (!matcher.mustVerify) return true;
-  const { title, description } = JSON.parse(row.result) as SearchResult;
+function isMatch({ title, description }: SpaceText, matcher: Matcher, scope: WordScope): boolean {
   const isTitleMatch = matcher.matches(new SplitText(title));
   return scope === 'title'
     ? isTitleMatch

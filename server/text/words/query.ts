@@ -1,6 +1,5 @@
 import {
   bigramsOf,
-  indexWords,
   isUnspacedToken,
   joinedToken,
   LEADING_ARTICLE,
@@ -8,6 +7,7 @@ import {
   tokenize,
   truncateWord,
   withoutDot,
+  wordsOfTokens,
 } from './tokenize.ts';
 
 /** A word of a query. */
@@ -90,6 +90,7 @@ function spacedWord(token: string, limit: number): QueryWord {
 /** A text to compare with many words. It is split into words only once, because this takes long. */
 export class SplitText {
   readonly #text: string;
+  #tokens: readonly string[] | undefined;
   #indexed: readonly string[] | undefined;
   #runs: readonly string[] | undefined;
 
@@ -97,17 +98,20 @@ export class SplitText {
     this.#text = text;
   }
 
+  get #tokenized(): readonly string[] {
+    this.#tokens ??= tokenize(this.#text);
+    return this.#tokens;
+  }
+
   /** See `indexWords`. */
   get indexed(): readonly string[] {
-    this.#indexed ??= indexWords(this.#text);
+    this.#indexed ??= wordsOfTokens(this.#tokenized);
     return this.#indexed;
   }
 
   /** The runs of scripts written without spaces. */
   get runs(): readonly string[] {
-    this.#runs ??= tokenize(this.#text)
-      .filter((token) => isUnspacedToken(token))
-      .map(joinedToken);
+    this.#runs ??= this.#tokenized.filter(isUnspacedToken).map(joinedToken);
     return this.#runs;
   }
 }

@@ -75,8 +75,13 @@ const CORRECTABLE = new RegExp(
 
 /** Returns the distinct words to index for a text. */
 export function indexWords(text: string): string[] {
+  return wordsOfTokens(tokenize(text));
+}
+
+/** Returns the distinct words to index for the tokens of a text. */
+export function wordsOfTokens(tokens: readonly string[]): string[] {
   const words = new Set<string>();
-  for (const token of tokenize(text)) {
+  for (const token of tokens) {
     if (PLAIN.test(token)) {
       words.add(truncateWord(token));
     } else if (isUnspacedToken(token)) {
