@@ -183,8 +183,8 @@ describe('A suspended account', () => {
     expect(await getError(api.appreciateMessage({ client: third.client, path }))).toBe(
       '404 message_not_found',
     );
-    const sent = await api.deleteMessage({ client: other.client, path });
-    expect(sent.response?.status).toBe(200);
+    const deleted = await api.deleteMessage({ client: other.client, path });
+    expect(deleted.response?.status).toBe(200);
     await restore(mallory.userId);
     inPublicSpace = await sendMessage(other, publicSpace, 'How much is one?');
   });

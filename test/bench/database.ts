@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,9 +13,11 @@ import { recordsOfService } from './data.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Files and folders that determine the content of a database. If one changes, the databases are rebuilt. */
+/** Files and folders that determine the content of a kept database. If one changes, all of them are rebuilt. */
 const INPUT_FILES = [
   'test/bench/data.ts',
+  'test/bench/references/postgres.ts',
+  'test/bench/references/rank.ts',
   'server/text/words',
   'test/bench/random.ts',
   'test/bench/vocabulary.ts',
@@ -39,6 +41,9 @@ export async function buildDatabase(spaces: number): Promise<string> {
 /** The handles that keep files in memory. */
 const handles = new Map<string, Sqlite.Database>();
 
+/** SQLite maps at most this much of a file. */
+const MAX_MAPPED_BYTES = 2 ** 31 - 2 ** 16;
+
 /**
  * Keeps a database file in memory while this process runs, because the benchmark does not measure disks. Some virtual
  * machines reclaim memory after a few idle seconds.
@@ -47,8 +52,11 @@ export function keepInMemory(file: string): void {
   if (handles.has(file)) return;
   const handle = new Sqlite(file, { readonly: true });
   handles.set(file, handle);
+  if (statSync(file).size > MAX_MAPPED_BYTES) {
+    console.warn(`  ${file} is too large to be kept in memory as a whole`);
+  }
   // dbstat reads each page once. Mapped pages stay in memory.
-  handle.pragma(`mmap_size = ${2 ** 31}`);
+  handle.pragma(`mmap_size = ${MAX_MAPPED_BYTES}`);
   handle.prepare('SELECT sum(pgsize) FROM dbstat').get();
 }
 
@@ -137,6 +145,9 @@ export async function waitUntilIdle(child: ChildProcess): Promise<void> {
   }
 }
 
+/** Names of files and folders that a run deletes or renames. */
+const TEMPORARY = /^(written|postgresql|space-service-postgresql)-|\.unfinished$/;
+
 let folderOfRun: Promise<string> | undefined;
 
 /** Returns the folder for databases and indexes that are kept between runs. It does not change during a run. */
@@ -145,7 +156,10 @@ export function cacheFolder(): Promise<string> {
   return folderOfRun;
 }
 
-/** Creates the folder for the current content of the input files, and deletes the folders of earlier ones. */
+/**
+ * Creates the folder for the current content of the input files. Deletes the folders of earlier ones, and what an
+ * interrupted run has left.
+ */
 async function openCacheFolder(): Promise<string> {
   const all = join(root, 'node_modules/.cache/space-service-bench');
   const hash = createHash('sha256');
@@ -156,6 +170,9 @@ async function openCacheFolder(): Promise<string> {
   await mkdir(folder, { recursive: true });
   for (const name of await readdir(all)) {
     if (join(all, name) !== folder) await rm(join(all, name), { recursive: true });
+  }
+  for (const name of await readdir(folder)) {
+    if (TEMPORARY.test(name)) await rm(join(folder, name), { recursive: true });
   }
   return folder;
 }

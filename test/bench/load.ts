@@ -56,6 +56,8 @@ export async function startLoadGenerator(): Promise<LoadGenerator> {
       return { ...result, generatorLoad };
     },
     async [Symbol.asyncDispose]() {
+      // It may have exited because of an error.
+      if (!child.connected) return;
       child.disconnect();
       await once(child, 'exit');
     },

@@ -137,7 +137,7 @@ async function measureFigures(): Promise<void> {
 
 /** Measures growth up to the requested number of spaces, and search during writes. */
 async function measureGrowthAndWriting(): Promise<void> {
-  const sizes = [SMALL, 100_000, MILLION].filter((size) => size <= spaces);
+  const sizes = [...[SMALL, 100_000].filter((size) => size < spaces), spaces];
   await using opened = new AsyncDisposableStack();
   const databases = [];
   for (const size of sizes) {

@@ -155,25 +155,24 @@ export async function measureWorkers(
   await using one = await startServer({ DATA_DIR: copy.dataDir, WORKERS: '1' });
   await using two = await startServer({ DATA_DIR: dataDir, WORKERS: '2' });
   const respelt = respelling();
-  const loads: Omit<Workload, 'minPercent'>[] = [
+  const loads: Pick<Workload, 'name' | 'next'>[] = [
     {
       name: 'expensive queries',
       next: pathsOf(repeatedClass(spaces, 'three words that rarely meet'), (words) =>
         searchPath(respelt.query(words)),
       ),
-      isUnique: true,
     },
     {
       name: 'unique queries',
       next: pathsOf(newQueries(spaces, 9), searchPath),
-      isUnique: true,
     },
   ];
   const figures: Figure[] = [];
-  for (const { name, next, isUnique } of loads) {
+  for (const { name, next } of loads) {
     const send = (server: Server) => () =>
-      saturate(server, next(requestsOfRound(effort, isUnique)), generator, effort);
+      saturate(server, next(requestsOfRound(effort, true)), generator, effort);
     const pairs = await alternate(effort.rounds, send(two), send(one));
+    assertNoRepetition(pairs.flat());
     figures.push({
       name: `two workers against one, ${name}`,
       ...comparison(pairs, 1),

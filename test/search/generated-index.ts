@@ -31,10 +31,12 @@ export interface GeneratedIndex extends AsyncDisposable {
 }
 
 export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<GeneratedIndex> {
+  await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'space-service-index-'));
-  const database = await createTestDatabase();
+  opened.defer(() => rm(folder, { recursive: true }));
+  const database = opened.use(await createTestDatabase());
   const location = { dataDir: folder, ...database.location };
-  const engine = await openDatabase(location, { runsMaintenance: false });
+  const engine = opened.use(await openDatabase(location, { runsMaintenance: false }));
   await engine.db.transaction().execute(async (trx) => {
     const { pk: creator_pk } = await trx
       .insertInto('users')
@@ -59,14 +61,12 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
     await indexQueuedSpaces(engine, trx);
   });
   await refreshDictionary(engine);
+  const dictionary = await readDictionary(engine);
+  const owned = opened.move();
   return {
     resources: { engine, avatars: avatarUrls('http://127.0.0.1/avatars') },
-    dictionary: await readDictionary(engine),
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await database[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true });
-    },
+    dictionary,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 

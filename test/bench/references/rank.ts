@@ -82,7 +82,6 @@ async function buildRanked(dataDir: string): Promise<string> {
   const database = Sqlite(`${file}.unfinished`);
   database.prepare('ATTACH ? AS service').run(join(dataDir, 'space-service.sqlite'));
   database.exec(`
-    PRAGMA journal_mode = OFF;
     CREATE VIRTUAL TABLE ranked USING fts5(title, description);
     INSERT INTO ranked (rowid, title, description)
       SELECT pk, title, description FROM service.spaces WHERE visibility = 'public';
