@@ -46,9 +46,9 @@ export async function runCommand(program: Program, args: string[]): Promise<numb
     const errors = error instanceof SuppressedError ? [error.suppressed, error.error] : [error];
     for (const each of errors) {
       if (each instanceof InterruptedError) continue;
+      const isExpected = each instanceof NotVerifiedError || each instanceof CleanupError;
       // Every other error is a bug, which needs its stack.
-      if (!(each instanceof NotVerifiedError || each instanceof CleanupError)) throw error;
-      console.error(each.message);
+      console.error(isExpected ? each.message : each);
     }
     return EXIT_CODES.notVerified;
   }

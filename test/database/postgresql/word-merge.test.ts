@@ -320,6 +320,13 @@ describe('A change of many documents', () => {
   });
 });
 
+test('Removing an unmerged document leaves no trace of it', async () => {
+  await engine.wordIndex.add(engine.db, [documentOf(1, 'rye')]);
+  await engine.wordIndex.remove(engine.db, [documentOf(1, 'rye')]);
+  expect(await countRows('word_changes')).toBe(0);
+  expect(await countRows('word_blocks')).toBe(0);
+});
+
 test('Of two merges at the same time, one does nothing', async () => {
   const documents = documentsOf(1, MANY, 'rye');
   await addOneByOne(documents);

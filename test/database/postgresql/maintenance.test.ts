@@ -1,22 +1,24 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { PostgresqlMaintenance } from '../../../server/database/postgresql/maintenance/maintenance.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 let server: PostgresqlServer;
+let databases = 0;
 let engine: Engine;
 
-beforeEach(async () => {
+beforeAll(async () => {
   server = await startPostgresql();
-  const url = await server.createDatabase('changes');
+}, 60_000);
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  const url = await server.createDatabase(`maintenance${++databases}`);
   engine = await openPostgresql(url, { migrate: true, runsMaintenance: false });
 });
-afterEach(async () => {
-  await engine.close();
-  await server[Symbol.asyncDispose]();
-});
+afterEach(() => engine.close());
 
 const documentOf = (key: number, word: string) => ({ key, words: { title: [word], all: [word] } });
 
@@ -30,7 +32,7 @@ const countRows = async (table: string) => {
 
 const raiseRevision = () => sql`SELECT raise_search_revision()`.execute(engine.db);
 
-test('Maintenance merges changes of the word index after a time without writes', async () => {
+test('Changes of the word index are merged after a time without writes', async () => {
   const tasks = { refreshDictionary: async () => true, eraseDeletedRows: async () => true };
   const maintenance = new PostgresqlMaintenance(engine, tasks, 0);
   await engine.wordIndex.add(engine.db, [documentOf(1, 'rye'), documentOf(2, 'oats')]);
@@ -43,7 +45,7 @@ test('Maintenance merges changes of the word index after a time without writes',
   expect(await countRows('word_blocks')).toBe(1);
 });
 
-test('Another process takes over maintenance as soon as the one that runs it stops', async () => {
+test('Another process takes over as soon as the one that runs maintenance stops', async () => {
   const rounds: string[] = [];
   const createMaintenance = (name: string) =>
     new PostgresqlMaintenance(engine, {
@@ -61,9 +63,28 @@ test('Another process takes over maintenance as soon as the one that runs it sto
   expect(rounds).toEqual(['first', 'second']);
 });
 
-test('Removing an unmerged document leaves no trace of it', async () => {
+test('Merges continue during a refresh of the dictionary after one has failed', async () => {
+  let merges = 0;
+  const optimize: Engine['wordIndex']['optimize'] = async (trx) => {
+    merges += 1;
+    if (merges === 1) throw Object.assign(new Error('lock timeout'), { code: '55P03' });
+    await engine.wordIndex.optimize(trx);
+  };
+  const maintenance = new PostgresqlMaintenance(
+    { ...engine, wordIndex: { ...engine.wordIndex, optimize } },
+    {
+      async refreshDictionary() {
+        await waitUntil(
+          'The second merge is done',
+          async () => (await countRows('word_changes')) === 0,
+        );
+        return true;
+      },
+      eraseDeletedRows: async () => true,
+    },
+    0,
+  );
   await engine.wordIndex.add(engine.db, [documentOf(1, 'rye')]);
-  await engine.wordIndex.remove(engine.db, [documentOf(1, 'rye')]);
-  expect(await countRows('word_changes')).toBe(0);
-  expect(await countRows('word_blocks')).toBe(0);
+  await maintenance.runRound();
+  expect(merges).toBe(2);
 });
