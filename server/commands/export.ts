@@ -57,7 +57,7 @@ async function exportToPipe(config: Config): Promise<number> {
 
 async function fillTemporaryFile(copy: FileHandle, config: Config): Promise<number> {
   await using engine = await openExistingDatabase(config);
-  return writeRecords(engine, copy, `The temporary file of the export in ${config.dataDir}`);
+  return await writeRecords(engine, copy, `The temporary file of the export in ${config.dataDir}`);
 }
 
 /**
