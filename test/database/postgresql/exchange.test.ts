@@ -105,8 +105,9 @@ test('An export whose connection is reset does not report that its file cannot b
   const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
   expect(await runCommand('commands/import', ['-'], direct, records)).toMatchObject({ code: 0 });
 
+  const port = Number(databaseUrl.port);
   const proxy = createServer((client) => {
-    const upstream = connect(Number(databaseUrl.port), '127.0.0.1');
+    const upstream = connect(port, '127.0.0.1');
     client.on('data', (sent) => {
       if (sent.includes('from "messages"')) client.resetAndDestroy();
       else upstream.write(sent);
