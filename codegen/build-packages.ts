@@ -15,8 +15,8 @@ import { build as buildPage } from 'vite';
 import { bundlePackages } from './packages/bundle.ts';
 import { type Package, packages } from './packages/index.ts';
 
-// Builds the npm packages in a folder, by default dist/, each ready for `npm publish dist/<name>`. More arguments select
-// packages by name.
+// Builds the npm packages in a folder, by default dist/, each ready for `npm publish dist/<name>`. More arguments
+// select packages by name.
 const [folder = 'dist', ...names] = process.argv.slice(2);
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// Generates server/text/confusables.txt, the table confusables.txt of UTS 39, from the Rust crate unicode-security, because
-// no npm package has a current one. Needs cargo. After a change of the table, add a migration that recomputes the
-// skeletons of usernames, like 0008-username-skeletons.ts.
+// Generates server/text/confusables.txt, the table confusables.txt of UTS 39, from the Rust crate unicode-security,
+// because no npm package has a current one. Needs cargo. After a change of the table, add a migration that recomputes
+// the skeletons of usernames, like 0008-username-skeletons.ts.
 //   npm run confusables
 
 const CRATE = 'unicode-security';

@@ -39,8 +39,8 @@ async function exportToFile(file: string, config: Config): Promise<number> {
 }
 
 /**
- * Writes a temporary file first, because the reader of a pipe may pause for hours. During a pause, a snapshot would keep
- * deleted data from being overwritten, and the write-ahead log would grow.
+ * Writes a temporary file first, because the reader of a pipe may pause for hours. During a pause, a snapshot would
+ * keep deleted data from being overwritten, and the write-ahead log would grow.
  */
 async function exportToPipe(config: Config): Promise<number> {
   // With a database on another machine, this one may not have a data folder yet.

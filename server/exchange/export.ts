@@ -32,8 +32,8 @@ export async function exportRecords(
 }
 
 /**
- * Users with a skeleton of `distinctSkeleton` come last. The import makes a skeleton distinct only if it is taken, so it
- * would reject the other user of a look-alike name after them.
+ * Users with a skeleton of `distinctSkeleton` come last. The import makes a skeleton distinct only if it is taken, so
+ * it would reject the other user of a look-alike name after them.
  */
 async function* readUsers(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   yield* readUsersWhere(db, 'not like');

@@ -14,8 +14,8 @@ import { notInFacts, readFacts } from '../torture/ledger.ts';
 import { isRead, neverDrawn, unknownInputsOf } from '../torture/traffic.ts';
 import { writeShares } from '../torture/writes.ts';
 
-// A new operation or column needs entries in several test fixtures. Without these tests, a missing entry would only show
-// in `npm run contract` or in a torture trial.
+// A new operation or column needs entries in several test fixtures. Without these tests, a missing entry would only
+// show in `npm run contract` or in a torture trial.
 
 const schema = new URL('../../server/database/sqlite/schema.sql', import.meta.url);
 const sqlite = new Sqlite(':memory:').exec(readFileSync(schema, 'utf8'));

@@ -48,8 +48,8 @@ const importLargeSpace = async () => {
 };
 
 /**
- * Returns a script that sends a signal to its process once the process has written a part of a temporary file. On a busy
- * machine, the signal of another process could come after the end of the command.
+ * Returns a script that sends a signal to its process once the process has written a part of a temporary file. On a
+ * busy machine, the signal of another process could come after the end of the command.
  */
 const sendSignalHalfWay = (signal: NodeJS.Signals) => `
   import { readdirSync, statSync } from 'node:fs';

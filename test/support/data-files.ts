@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 /**
  * Returns the names and contents of all files in a data folder.
  *
- * Another process reads them. When a process closes a file, it loses all its locks on it, including those of SQLite. The
- * next process that closes the database would then delete the write-ahead log. See
+ * Another process reads them. When a process closes a file, it loses all its locks on it, including those of SQLite.
+ * The next process that closes the database would then delete the write-ahead log. See
  * https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
  */
 export async function readDataFolder(folder: string): Promise<{ name: string; content: Buffer }[]> {

@@ -161,8 +161,8 @@ export async function prepareServer(
 }
 
 /**
- * Sends a signal to the main process of a server and to its child processes. Suspends the main process first, so that it
- * cannot start others.
+ * Sends a signal to the main process of a server and to its child processes. Suspends the main process first, so that
+ * it cannot start others.
  */
 async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<void> {
   const [pid = ''] = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n');

@@ -100,7 +100,9 @@ function isGroupRunning(id: number): boolean {
   }
 }
 
-/** Returns the environment variable with which Node.js runs a script before a program and before each of its threads. */
+/**
+ * Returns the environment variable with which Node.js runs a script before a program and before each of its threads.
+ */
 export function preload(script: string): { NODE_OPTIONS: string } {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
 }

@@ -4,8 +4,8 @@ import { explain, isSignInRequired } from './errors.ts';
 import { accessToken, askToSignIn } from './session.ts';
 
 /**
- * Runs an action when a form is submitted, and shows the message that it returns. If a request fails, shows why, next to
- * the fields that the error is about.
+ * Runs an action when a form is submitted, and shows the message that it returns. If a request fails, shows why, next
+ * to the fields that the error is about.
  *
  * The forms have `novalidate`: the service checks every field, so its rules are not repeated here. The action gets the
  * fields, among them the name and the value of the pressed button.

@@ -1,6 +1,8 @@
 import { find } from './dom.ts';
 
-/** A view of the page. Its address is the part of the URL after `#`, so any server of static files can serve the page. */
+/**
+ * A view of the page. Its address is the part of the URL after `#`, so any server of static files can serve the page.
+ */
 export interface View {
   /**
    * Fills the view.

@@ -104,7 +104,9 @@ async function expectMatches(each: WordQuery, after: number, limit: number, last
   expect(await wordIndex.openReader(db, []).find(each, range)).toEqual(expected);
 }
 
-/** Removes those of the documents from `present` that it has, and adds the others. Returns the changes for the index. */
+/**
+ * Removes those of the documents from `present` that it has, and adds the others. Returns the changes for the index.
+ */
 function toggle(changed: readonly IndexedDocument[]) {
   const removed = changed.filter((document) => present.has(document.key));
   const added = changed.filter((document) => !present.has(document.key));
