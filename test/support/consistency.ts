@@ -7,7 +7,8 @@ import { indexSpace } from '../../server/search/documents.ts';
 
 /**
  * Compares counters with the rows that they count, and the search index with a full rebuild from the same rows. There
- * must be no concurrent writes. On PostgreSQL, searches wait meanwhile.
+ * must be no concurrent writes, and no deletions of spaces or accounts that maintenance has not finished. On
+ * PostgreSQL, searches wait meanwhile.
  * @throws AssertionError
  */
 export async function assertConsistent(engine: Engine): Promise<void> {

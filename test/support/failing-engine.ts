@@ -10,8 +10,8 @@ export interface Failure {
 
 /**
  * Wraps an engine so that its queries and tasks can fail.
- * @param failure returns the current failure, if any; called before each query and task, but after the second and later
- *   runs of a prepared query
+ * @param failure returns the current failure, if any. Another object restarts the count of `after`. Called before each
+ *   query and task. From the second run of a prepared query on, called after the query has run.
  */
 export function failingEngine(real: Engine, failure: () => Failure | undefined): Engine {
   let queries = 0;

@@ -37,9 +37,9 @@ export function assertIntact(dataDir: string): void {
 }
 
 /**
- * Compares counters with the rows that they count, and the search indexes with a full rebuild from the same rows. The
- * dictionary is compared only if it was built after the last change. Reads the files of SQLite; for both kinds of
- * databases, see `assertConsistent`.
+ * Compares counters with the rows that they count, and the search indexes with a full rebuild from the same rows. There
+ * must be no deletions of spaces or accounts that maintenance has not finished. The dictionary is compared only if it
+ * was built after the last change. Reads the files of SQLite; for both kinds of databases, see `assertConsistent`.
  * @returns the number of rows in each rebuilt index
  * @throws AssertionError
  */

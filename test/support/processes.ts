@@ -26,7 +26,7 @@ export interface ProcessResult {
   stderr: string;
 }
 
-/** The processes whose group still has members. */
+/** The processes whose group may still have members. */
 const running = new Set<RunningProcess>();
 
 /**
