@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const NEW_SPACE = spaceCreation();
 
 let addresses = 0;
-/** Returns headers with an IPv4 address of its own for each test, because the accounts in a network share a limit. */
+/** Returns headers with a new IPv4 address. Each test needs its own, because accounts in a network share a limit. */
 const headersFromNewAddress = () => ({ 'x-forwarded-for': `192.0.2.${++addresses}` });
 
 interface Result {

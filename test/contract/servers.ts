@@ -13,7 +13,7 @@ const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_
 
 /**
  * Starts servers with temporary data. Disposing of `cleanup` stops them.
- * @param interruption prevents further starts, after which the returned promise rejects with the reason
+ * @param interruption once aborted, no further server starts, and the returned promise rejects with its reason
  */
 export async function startServers(
   cleanup: AsyncDisposableStack,
