@@ -3,11 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { openExistingDatabase } from '../../server/database/open.ts';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
 import { indexSpace } from '../../server/search/documents.ts';
-import { assertCounted } from './consistency.ts';
+import { assertCounted, finishErasure } from './consistency.ts';
 import { tablesOf } from './tables.ts';
 
 export function databaseFile(dataDir: string): string {
@@ -37,13 +38,17 @@ export function assertIntact(dataDir: string): void {
 }
 
 /**
- * Compares counters with the rows that they count, and the search indexes with a full rebuild from the same rows. There
- * must be no deletions of spaces or accounts that maintenance has not finished. The dictionary is compared only if it
- * was built after the last change. Reads the files of SQLite; for both kinds of databases, see `assertConsistent`.
+ * Compares counters with the rows that they count, and the search indexes with a full rebuild from the same rows.
+ * Finishes deletions of spaces and accounts first. The dictionary is compared only if it was built after the last
+ * change. Reads the files of SQLite; for both kinds of databases, see `assertConsistent`.
  * @returns the number of rows in each rebuilt index
  * @throws AssertionError
  */
 export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
+  {
+    await using original = await openExistingDatabase({ dataDir });
+    await finishErasure(original);
+  }
   const folder = await mkdtemp(join(tmpdir(), 'space-service-rebuilt-'));
   try {
     const file = join(folder, 'rebuilt.sqlite');
