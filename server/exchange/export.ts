@@ -32,8 +32,8 @@ export async function exportRecords(
 }
 
 /**
- * Users with a skeleton of `distinctSkeleton` come last. The import makes a skeleton distinct only if it is taken, so
- * it would reject the other user of a look-alike name after them.
+ * Yields users with a skeleton from `distinctSkeleton` last. Imported first, such a user would get the plain skeleton,
+ * because it is still free. Then the import would reject the user who has the plain skeleton in this database.
  */
 async function* readUsers(db: DatabaseTransaction): AsyncIterable<UserRecord> {
   yield* readUsersWhere(db, 'not like');

@@ -135,7 +135,7 @@ describe('A batch', () => {
     },
   );
 
-  test('adds a user whose id or keys belong only to a bad line before', async () => {
+  test('adds a user whose id or keys belong only to an earlier bad line', async () => {
     await using engine = await databases.open();
     const report = await importAll(engine, [
       user(0),

@@ -49,8 +49,8 @@ export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictio
 }
 
 /**
- * Replaces the dictionary if the search revision has changed since it was built. Waits for a later call while the word
- * index has words of deleted spaces, because their removal does not change the revision again.
+ * Replaces the dictionary if the search revision has changed since it was built. Does nothing while the word index has
+ * words of deleted spaces, because their removal does not change the revision again. A later call then replaces it.
  * @returns false if such words have prevented it
  */
 export async function refreshDictionary(engine: Engine): Promise<boolean> {

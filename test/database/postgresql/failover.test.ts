@@ -255,6 +255,7 @@ async function readStored({ url }: Server, { token, spaceId }: History): Promise
   const spaces = await readPages<Participation>(app, '/api/participations?limit=100', init);
   const path = `/api/messages?space_id=${spaceId}&limit=100`;
   const messages = await readPages<Message>(app, path, init);
+  // The space of the messages has the default title "Tea".
   const all = [
     ...spaces.flat().map(({ space }) => space.title),
     ...messages.flat().map(({ text }) => text),

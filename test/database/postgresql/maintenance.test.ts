@@ -63,7 +63,7 @@ test('Another process takes over as soon as the one that runs maintenance stops'
   expect(rounds).toEqual(['first', 'second']);
 });
 
-test('Merges continue during a refresh of the dictionary after one has failed', async () => {
+test('After a failed merge, merges continue during a refresh of the dictionary', async () => {
   let merges = 0;
   const optimize: Engine['wordIndex']['optimize'] = async (trx) => {
     merges += 1;
