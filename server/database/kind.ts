@@ -38,7 +38,7 @@ export interface OpenOptions {
 export interface StopDeadline {
   /** When it is aborted, pending and later queries fail. */
   signal: AbortSignal;
-  /** Called if queries or tasks were pending then. */
+  /** Called if queries, tasks or maintenance were still running then. May be called several times. */
   onMissed(): void;
 }
 

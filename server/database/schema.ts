@@ -127,6 +127,7 @@ interface Appreciations {
 /** The reports that the operator has not closed. Each is about a space or a message, so one of its keys is null. */
 export interface Reports {
   pk: Generated<number>;
+  /** For operators. Responses of the API do not contain it. */
   report_id: string;
   reporter_pk: number;
   space_pk: number | null;

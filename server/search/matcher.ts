@@ -61,14 +61,18 @@ export type Alternative = readonly [texts: readonly string[], inflections: reado
 
 export function alternativesMatcher(alternatives: Alternatives): Matcher {
   return allOf(
-    alternatives.map(([texts, inflections]) =>
-      anyOf([...texts.map(textMatcher), ...inflections.map(formMatcher)]),
-    ),
+    alternatives.map(([texts, inflections], i) => {
+      const hasMoreWords = i < alternatives.length - 1;
+      return anyOf([
+        ...texts.map((text) => textMatcher(text, hasMoreWords)),
+        ...inflections.map(formMatcher),
+      ]);
+    }),
   );
 }
 
-function textMatcher(text: string): Matcher {
-  return allOf(queryWords(text).map(wordMatcher));
+function textMatcher(text: string, hasMoreWords = false): Matcher {
+  return allOf(queryWords(text, { hasMoreWords }).map(wordMatcher));
 }
 
 /** A form of a word is whole: `forms` also finds `form`, but not `format`. */

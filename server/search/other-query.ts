@@ -196,6 +196,6 @@ function segmentWord({ word }: QueryWord): string[] {
 /**
  * Returns a text that `queryWords` parses as this word. The parts of a joined word stay separated, to match separately.
  */
-function typedText({ word, anyOf: [, parts] }: QueryWord): string {
+export function typedText({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;
 }

@@ -2,7 +2,7 @@ import type { QueryWord } from '../text/words/query.ts';
 import { newBudget } from './budget.ts';
 import { type Alternative, type Alternatives, alternativesMatcher } from './matcher.ts';
 import { type FoundKeys, findKeys } from './matching-keys.ts';
-import { dropWords, estimateDocuments, findOtherQuery } from './other-query.ts';
+import { dropWords, estimateDocuments, findOtherQuery, typedText } from './other-query.ts';
 import { type ListSearch, OTHER_QUERY_START, type ReadResult, readList } from './text-list.ts';
 
 /**
@@ -30,7 +30,8 @@ export async function tryOtherQueries(
   const meant = findOtherQuery(search.dictionary, words);
   const found = meant && (await tryQuery(meant));
   if (found || !mayDropWords) return found;
-  const base = meant ?? words.map(({ word }, i): Alternative => [[word], inflections[i] ?? []]);
+  const base =
+    meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
   for (const query of dropWords(base, documents)) {

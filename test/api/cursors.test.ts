@@ -278,9 +278,7 @@ describe('A cursor', () => {
       .map((bytes) => Buffer.from(bytes).toString('base64url')),
     fc
       .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.array(fc.maxSafeInteger()))
-      .map(([key, position]) =>
-        sealCursor(createSecretKey(key), TEA_SEARCH, position),
-      ),
+      .map(([key, position]) => sealCursor(createSecretKey(key), TEA_SEARCH, position)),
     // An issued cursor with one changed character.
     fc
       .tuple(fc.nat(), fc.constantFrom(...'Aa0_-=+/ '), fc.constantFrom(...lists))

@@ -125,6 +125,7 @@ describe('Another query', () => {
     ['includes inflected forms', 'the muddy path', 'muddy path', ['Boots']],
     ['drops unknown words', 'astronmy qqqqqq', 'astronomy', astronomy],
     ['drops the most frequent words', 'astronomy boots', 'boots', ['Boots']],
+    ['also matches the parts of a word separately', 'wi-fi qqqqqq', 'wi-fi', ['Wi Fi meteorology']],
   ])('%s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
     expect(await search(q, { as_typed: 'true' })).toEqual(nothing);

@@ -12,6 +12,7 @@ import {
   findInflections,
   findJoins,
   findOtherQuery,
+  typedText,
 } from '../../server/search/other-query.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
@@ -76,7 +77,8 @@ export function expectedResults(
     };
   };
   const other = findOtherQuery(dictionary, words);
-  const base = other ?? words.map(({ word }, i): Alternative => [[word], inflections[i] ?? []]);
+  const base =
+    other ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
   const documents = base.map((each) => {
     const known = Math.max(...each.flat().map((text) => estimateDocuments(dictionary, text)));
     // For words that are not in the dictionary, only whether a space has them matters.

@@ -84,6 +84,16 @@ describe('alternativesMatcher', () => {
     expect(matcher.matches('Bakery')).toBe(false);
   });
 
+  test('matches a word of one or two letters as a whole word, except the last one', () => {
+    const matcher = alternativesMatcher([
+      [['go'], []],
+      [['lang'], []],
+      [['ga'], []],
+    ]);
+    expect(matcher.matches('Language games in Go')).toBe(true);
+    expect(matcher.matches('Good language games')).toBe(false);
+  });
+
   test('must verify if one of the alternatives must be verified', () => {
     expect(anyTextOf(['东京', '公园']).mustVerify).toBe(false);
     expect(anyTextOf(['东京 公园', '东京公园'], ['a']).mustVerify).toBe(true);

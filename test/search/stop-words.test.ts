@@ -18,7 +18,7 @@ const STOP_WORDS: [language: string, words: string][] = [
 
 describe('isStopWord', () => {
   test.each(STOP_WORDS)('is true for the %s words %s', (_, words) => {
-    const typed = queryWords(words, Infinity).map(({ word }) => word);
+    const typed = queryWords(words, { limit: Infinity }).map(({ word }) => word);
     expect(typed.filter((word) => !isStopWord(word))).toEqual([]);
   });
 

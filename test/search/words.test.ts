@@ -376,7 +376,9 @@ describe('queryWords', () => {
   test('limits the number of words, and of terms for each', () => {
     const query = Array.from({ length: 40 }, (_, i) => `word${i}`);
     expect(queryWords(query.join(' '))).toHaveLength(12);
-    expect(queryWords(query.join(' '), 3).map(({ word }) => word)).toEqual(query.slice(0, 3));
+    expect(queryWords(query.join(' '), { limit: 3 }).map(({ word }) => word)).toEqual(
+      query.slice(0, 3),
+    );
     const many = [
       ...queryWords(query.join('-')),
       ...queryWords('いろはにほへとちりぬるをわかよたれそ'),

@@ -1,7 +1,7 @@
 /** Pause after a refresh, also after a failed one, as a multiple of its duration. Leaves time for other work. */
 const PAUSE_FACTOR = 20;
 
-/** A refresh can also be long because it waits for a lock. */
+/** Limits the pause after a refresh that took long only because it waited for a lock. */
 const MAX_PAUSE_MS = 100_000;
 
 /** Refreshes the search dictionary, with pauses. */

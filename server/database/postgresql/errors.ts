@@ -30,8 +30,8 @@ export function isUnavailable(error: unknown): boolean {
 export const READ_ONLY = '25006';
 
 /**
- * Returns whether a standby has refused to begin a serializable transaction, which all writes use. The error has the
- * code of any unsupported feature. Its `routine`, a function in PostgreSQL's source code, shows that the isolation
+ * Returns whether a standby has refused to begin a serializable transaction, such as those of `transact`. The error has
+ * the code of any unsupported feature. Its `routine`, a function in PostgreSQL's source code, shows that the isolation
  * level is the cause.
  */
 export function isRefusedByStandby({ code, routine }: ServerError): boolean {

@@ -30,11 +30,18 @@ export interface Term {
 
 const MAX_QUERY_WORDS = 12;
 
-/**
- * Returns the first distinct words of a query. A text matches if it has all of them.
- * @param limit maximum number of words, and of terms in each list of a word
- */
-export function queryWords(query: string, limit = MAX_QUERY_WORDS): QueryWord[] {
+interface QueryOptions {
+  /** Maximum number of words, and of terms in each list of a word. */
+  limit?: number;
+  /** Whether more words follow, so that the last one is complete. */
+  hasMoreWords?: boolean;
+}
+
+/** Returns the first distinct words of a query. A text matches if it has all of them. */
+export function queryWords(
+  query: string,
+  { limit = MAX_QUERY_WORDS, hasMoreWords = false }: QueryOptions = {},
+): QueryWord[] {
   const words = new Map<string, QueryWord>();
   for (const token of tokenize(query)) {
     if (words.size === limit) break;
@@ -42,7 +49,8 @@ export function queryWords(query: string, limit = MAX_QUERY_WORDS): QueryWord[] 
     words.set(word.word, word);
   }
   const found = [...words.values()];
-  return found.map((word, i) => (i < found.length - 1 && isShort(word) ? wholeWord(word) : word));
+  const isComplete = (i: number) => hasMoreWords || i < found.length - 1;
+  return found.map((word, i) => (isComplete(i) && isShort(word) ? wholeWord(word) : word));
 }
 
 const HANGUL = /\p{sc=Hang}/v;

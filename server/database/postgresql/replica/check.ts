@@ -29,8 +29,8 @@ interface DatabaseState {
 /**
  * Checks that a replica has the identity, the migrations and the history of the primary.
  * @param url the URL of the replica, for messages
- * @throws OperatorError if the settings are wrong or the migrations differ; UnusableReplicaError or
- *   UnreadablePrimaryError if a later check may succeed
+ * @throws OperatorError if the settings are wrong or the migrations differ; UnreadablePrimaryError if the primary
+ *   cannot be read; otherwise UnusableReplicaError or an error of `readSnapshot`, after which a later check may succeed
  */
 export async function checkReplica(
   connections: ReplicaConnections,

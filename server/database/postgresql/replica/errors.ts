@@ -17,7 +17,10 @@ export function notStandby(): UnusableReplicaError {
   return new UnusableReplicaError('The server of DATABASE_READ_URL is not a standby.');
 }
 
-/** Whether the replica may become usable again without a change of the settings. */
+/**
+ * Whether the replica may become usable again without a change of the settings. True if a read was denied, although
+ * `checkReplica` converts the same error to an OperatorError.
+ */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof UnreadablePrimaryError) return isTemporary(error.cause);
   return isUnavailable(error) || isDenied(error) || error instanceof UnusableReplicaError;

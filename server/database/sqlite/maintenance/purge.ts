@@ -7,8 +7,8 @@ import { rewriteWordIndex } from './word-index-merge.ts';
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
- * Pause after a purge, as a multiple of the purge's duration. Otherwise, clients that repeatedly delete accounts or
- * spaces could keep maintenance from all other work.
+ * Pause after a purge, as a multiple of the purge's duration. Otherwise, clients that repeatedly delete accounts could
+ * keep maintenance from all other work. So could clients that delete spaces and thereby prevent a pending purge.
  */
 const PAUSE_FACTOR = 3;
 
