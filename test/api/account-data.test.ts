@@ -6,6 +6,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { AccountData, Message, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { head } from '../support/raw.ts';
 import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 
@@ -200,7 +201,8 @@ describe('downloadAccountData', () => {
     }
   });
 
-  test('reads only the beginning for a HEAD request', async () => {
+  // On PostgreSQL, this process does not measure the time of queries.
+  test.skipIf(isPostgresql)('reads only the beginning for a HEAD request', async () => {
     const user = await app.register();
     await insertMessages(
       user,

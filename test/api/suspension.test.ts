@@ -159,10 +159,23 @@ describe('A suspended account', () => {
     return (await app.fetch(url, { ...init, headers })).status;
   };
 
-  test.each(operationsWith('user_id'))('does not exist for $operationId', async (operation) => {
+  test.each(
+    // Operations on the participants of a space are the subject of the next test.
+    operationsWith('user_id').filter((each) => !inputNamesOf(each).includes('space_id')),
+  )('does not exist for $operationId', async (operation) => {
     await suspend(mallory.userId);
     expect(await statusOf(operation, { user_id: mallory.userId })).toBe(404);
     await restore(mallory.userId);
+  });
+
+  test('stays a participant of spaces, whose creators can remove it', async () => {
+    const user = await app.register();
+    await joinSpace(user, foreignSpace);
+    await suspend(user.userId);
+    const { client } = other;
+    const path = { space_id: foreignSpace.space_id, user_id: user.userId };
+    const { data } = await api.removeParticipant({ client, path });
+    expect(data?.user).toMatchObject({ user_id: user.userId, username: user.username });
   });
 
   test.each(operationsWith('space_id'))(

@@ -63,6 +63,8 @@ export async function runThread(work: ThreadWork): Promise<void> {
         receive(next.message);
       }
       await taskRunner.drain();
+      // The thread that replaces this one is another process for the lease.
+      if (runsMaintenance) await maintenance.stop?.();
       throw error;
     }
     await sleep(MAINTENANCE_INTERVAL_MS);

@@ -93,6 +93,8 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^42501/, 'does not allow this user to create tables in the schema. Make the user its owner.'],
   [/^25006/, 'is a standby or read-only. Set DATABASE_URL to the primary.'],
   [/^(08|57P0|53|40)/, 'is temporarily unavailable. Try again later.'],
+  [/^(55P03|57014|25P03)/, 'did not finish a statement in time. Try again later.'],
+  [/^58030/, 'cannot read or write its files. Check its disk.'],
 ];
 
 const REJECTED_PARAMETER =

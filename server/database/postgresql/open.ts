@@ -29,6 +29,7 @@ export interface PostgresqlOptions
 
 const WITHOUT_TIMEOUTS = {
   statementTimeoutMs: 0,
+  lockTimeoutMs: 0,
   idleInTransactionTimeoutMs: 0,
   responseTimeoutMs: 0,
 } as const;

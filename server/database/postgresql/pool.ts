@@ -74,7 +74,7 @@ export function openPool(
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: toSetting(statementTimeoutMs),
-    ...(lockTimeoutMs === undefined ? {} : { lock_timeout: lockTimeoutMs }),
+    ...(lockTimeoutMs === undefined ? {} : { lock_timeout: toSetting(lockTimeoutMs) }),
     idle_in_transaction_session_timeout: toSetting(idleInTransactionTimeoutMs),
     application_name: applicationName,
     keepAlive: true,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUnavailable } from '../../../server/database/postgresql/errors.ts';
+import { explainFailure, isUnavailable } from '../../../server/database/postgresql/errors.ts';
 
 const failure = (properties: object) => Object.assign(new Error('failed on purpose'), properties);
 
@@ -18,4 +18,11 @@ test.each([
   ['a duplicate key', { code: '23505' }],
 ])('The database is not unavailable because of %s', (_, properties) => {
   expect(isUnavailable(failure(properties))).toBe(false);
+});
+
+test('The explanation of a timeout does not claim that the server cannot be reached', () => {
+  const explained = explainFailure(failure({ code: '55P03' }), 'postgres://db.example.org/spaces');
+  expect((explained as Error).message).toBe(
+    'The PostgreSQL server of DATABASE_URL=postgres://db.example.org/spaces did not finish a statement in time. Try again later.',
+  );
 });

@@ -63,10 +63,14 @@ test('If the settings are wrong, the exit code tells the service manager not to 
 test('Timeouts of the database do not apply to migrations and imports', async () => {
   await using server = await startPostgresql();
   const databaseUrl = await server.createDatabase('limited');
-  const timeouts = ['statement_timeout', 'idle_in_transaction_session_timeout'] as const;
-  for (const timeout of timeouts) {
-    await query(databaseUrl, `ALTER DATABASE limited SET ${timeout} = 1`);
-  }
+  const timeouts = [
+    'statement_timeout',
+    'lock_timeout',
+    'idle_in_transaction_session_timeout',
+  ] as const;
+  // In one query, because the next connection has the timeouts.
+  const settings = timeouts.map((timeout) => `ALTER DATABASE limited SET ${timeout} = 1`);
+  await query(databaseUrl, settings.join(';'));
   await using engine = await openDatabaseForImport({ dataDir, databaseUrl });
   for (const timeout of timeouts) {
     const { rows } = await sql`SHOW ${sql.ref(timeout)}`.execute(engine.db);

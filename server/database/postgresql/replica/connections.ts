@@ -126,11 +126,10 @@ async function begin(client: pg.PoolClient): Promise<SnapshotState> {
 
 function timeoutError(waitMs: number, cause: unknown): Error {
   // After a long wait, the connections were busy, and the replica need not be slow.
-  if (waitMs > BUSY_WAIT_MS) return new BusyReplicaError(undefined, { cause });
-  return new UnusableReplicaError(
-    `The server of DATABASE_READ_URL did not respond within ${READ_TIMEOUT_MS} ms.`,
-    { cause },
-  );
+  const message = `The server of DATABASE_READ_URL did not respond within ${READ_TIMEOUT_MS} ms.`;
+  return waitMs > BUSY_WAIT_MS
+    ? new BusyReplicaError(message, { cause })
+    : new UnusableReplicaError(message, { cause });
 }
 
 function socketOf(client: pg.PoolClient): Socket {

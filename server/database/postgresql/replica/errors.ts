@@ -23,7 +23,12 @@ export function notStandby(): UnusableReplicaError {
  */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof UnreadablePrimaryError) return isTemporary(error.cause);
-  return isUnavailable(error) || isDenied(error) || error instanceof UnusableReplicaError;
+  return (
+    isUnavailable(error) ||
+    isDenied(error) ||
+    error instanceof UnusableReplicaError ||
+    error instanceof BusyReplicaError
+  );
 }
 
 /** Returns whether a read found too many others, on the replica or on the primary. */
