@@ -96,7 +96,7 @@ function getDictionary(engine: Engine, state: SearchState, version: number): Pro
     state.dictionary = { version, value };
     // If it fails, the next request tries again.
     value.catch(() => {
-      state.dictionary = undefined;
+      if (state.dictionary?.value === value) state.dictionary = undefined;
     });
   }
   return state.dictionary?.value as Promise<Dictionary>;

@@ -5,7 +5,7 @@ import type { Server } from '../support/server.ts';
 import { median, quantile } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';
 import { avatars, createSearch, type Search, timeQueries } from './latency.ts';
-import type { LoadGenerator } from './load.ts';
+import { type LoadGenerator, MAX_SEQUENTIAL_REQUESTS } from './load.ts';
 import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } from './queries.ts';
 import type { TsRank } from './references/postgres.ts';
 import { type Comparison, type Figure, formatNumber, formatSpaces } from './report.ts';
@@ -31,12 +31,10 @@ export async function compareWithTsRank(
     const theirs = await timeQueries(postgres.search, queries);
     const ours = await timeQueries(createSearch(engine), queries);
     const path = (i: number) => searchPath(respelt.query(queries[i % queries.length] as string));
-    const http = await generator.send({
-      url: server.url,
-      paths: [Array.from({ length: 5_000 }, (_, i) => path(i))],
-      warmUp: effort.warmUp,
-      duration: effort.duration / 4,
-    });
+    const [warmUp, duration] = [effort.warmUp, effort.duration / 4];
+    const length = Math.ceil(MAX_SEQUENTIAL_REQUESTS * (warmUp + duration));
+    const paths = [Array.from({ length }, (_, i) => path(i))];
+    const http = await generator.send({ url: server.url, paths, warmUp, duration });
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);
     const values = [median(ours), median(http.latencies), median(theirs), median(ratios)];
     const note = INCOMPARABLE[name as QueryClass] ?? '';

@@ -18,6 +18,7 @@ const INPUT_FILES = [
   'test/bench/data.ts',
   'test/bench/references/postgres.ts',
   'test/bench/references/rank.ts',
+  'test/bench/references/search-engines.ts',
   'server/text/words',
   'test/bench/random.ts',
   'test/bench/vocabulary.ts',

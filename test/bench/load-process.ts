@@ -11,6 +11,7 @@ process.send?.('ready');
 async function send({
   url,
   paths,
+  mayRepeat = false,
   headers,
   warmUp,
   duration,
@@ -50,11 +51,12 @@ async function send({
     });
   });
   if (errors > 0) failure ??= `${errors} requests to ${url} failed.`;
+  const hasRepeated = [...sent].some(([client, count]) => count > (lengths.get(client) ?? 0));
+  if (hasRepeated && !mayRepeat) failure ??= `${url} needed more paths than were generated.`;
   if (failure) throw new Error(failure);
   return {
     shed,
     requestsPerSecond: latencies.length / duration,
     latencies: Float64Array.from(latencies).sort(),
-    hasRepeated: [...sent].some(([client, count]) => count > (lengths.get(client) ?? 0)),
   };
 }

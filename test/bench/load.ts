@@ -6,8 +6,10 @@ import { cpuSeconds } from '../support/process-usage.ts';
 /** Requests to send to a server. */
 export interface Load {
   url: string;
-  /** A list of paths for each connection. A connection repeats its list. */
+  /** A list of paths for each connection. */
   paths: string[][];
+  /** Whether a connection may repeat its list. The server can return cached responses then. */
+  mayRepeat?: boolean;
   headers?: Record<string, string>;
   /** Seconds before counting starts. */
   warmUp: number;
@@ -21,15 +23,20 @@ export interface LoadResult {
   requestsPerSecond: number;
   /** Milliseconds from a request to its complete response, ascending. */
   latencies: Float64Array;
-  /** Whether a connection repeated its list. */
-  hasRepeated: boolean;
   /** Processors that the load generator used: 1 means one whole processor. */
   generatorLoad: number;
 }
 
 export interface LoadGenerator extends AsyncDisposable {
+  /** @throws Error if a request fails, or if a list is too short and `mayRepeat` is not set */
   send(load: Load): Promise<LoadResult>;
 }
+
+/** More than the server responds to in a second on one connection. */
+export const MAX_SEQUENTIAL_REQUESTS = 8_000;
+
+/** More than the server responds to in a second. */
+export const MAX_REQUESTS_PER_SECOND = 20_000;
 
 /** Starts the load generator in its own process. */
 export async function startLoadGenerator(): Promise<LoadGenerator> {

@@ -52,11 +52,12 @@ export async function measureStart(
   };
 }
 
-/** Samples the resident memory of a server until it is stopped. */
-export function watchMemory({ child }: Server): { stop: () => Figure } {
+/** Samples the resident memory of a server until the watch is stopped or disposed of. */
+export function watchMemory({ child }: Server): Disposable & { stop: () => Figure } {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(residentBytes(child.pid as number)), 250);
   return {
+    [Symbol.dispose]: () => clearInterval(timer),
     stop() {
       clearInterval(timer);
       const megabytes = samples.map((bytes) => bytes / 1e6);

@@ -37,6 +37,7 @@ export async function measureProfiles(
     const { latencies } = await generator.send({
       url: server.url,
       paths: [['/api/profile/me']],
+      mayRepeat: true,
       warmUp,
       duration,
       headers: { authorization: `Bearer ${many.token}` },

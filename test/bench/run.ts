@@ -104,7 +104,7 @@ async function measureFigures(): Promise<void> {
   {
     await using server = await startServer({ DATA_DIR: dataDir, ...limits });
     await waitUntilIdle(server.child);
-    const memory = watchMemory(server);
+    using memory = watchMemory(server);
     add(...(await measureThroughput(server, spaces, generator, effort)));
     add(await measureTail(server, spaces, generator, effort));
     add(memory.stop());

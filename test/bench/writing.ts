@@ -4,7 +4,7 @@ import { median, quantile } from '../support/statistics.ts';
 import { spaceOf, writers } from './data.ts';
 import { copyData } from './database.ts';
 import type { Effort } from './effort.ts';
-import { startLoadGenerator } from './load.ts';
+import { MAX_SEQUENTIAL_REQUESTS, startLoadGenerator } from './load.ts';
 import { signIn } from './profile.ts';
 import { newQueries, searchPath } from './queries.ts';
 import type { Comparison } from './report.ts';
@@ -33,10 +33,9 @@ export async function measureWriting(
   let written = 0;
   for (let i = 0; i < rounds; i += 1) {
     for (const kind of ['alone', 'writing'] as const) {
-      // More queries than one connection can send, so that none repeats and no response is cached.
-      const paths = Array.from({ length: 8_000 * (warmUp + duration) }, () =>
-        searchPath(queries.next().value),
-      );
+      // New queries, so that no response is cached.
+      const length = MAX_SEQUENTIAL_REQUESTS * (warmUp + duration);
+      const paths = Array.from({ length }, () => searchPath(queries.next().value));
       const writing = kind === 'writing' ? startWriting(server, token, spaces + i * 10_000) : null;
       const { latencies } = await generator.send({
         url: server.url,
@@ -77,12 +76,19 @@ function startWriting(server: Server, token: string, firstSpace: number) {
     const pending: Promise<void>[] = [];
     while (!isStopping) {
       const due = ((performance.now() - startedAt) / 1000) * WRITES_PER_SECOND;
-      while (written < due) pending.push(write());
+      while (written < due) {
+        const writing = write();
+        // Awaited at the end, which can be long after it has failed.
+        writing.catch(() => {});
+        pending.push(writing);
+      }
       await sleep(5);
     }
     await Promise.all(pending);
     return written;
   })();
+  // Awaited by `stop`, which is not called if the searches fail.
+  running.catch(() => {});
   return {
     stop() {
       isStopping = true;

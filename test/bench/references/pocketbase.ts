@@ -10,7 +10,12 @@ import { median, quantile } from '../../support/statistics.ts';
 import { alternate } from '../alternate.ts';
 import { spaceOf } from '../data.ts';
 import { buildDatabase, chunksOf, waitUntilIdle } from '../database.ts';
-import { distribute, type LoadResult, startLoadGenerator } from '../load.ts';
+import {
+  distribute,
+  type LoadResult,
+  MAX_REQUESTS_PER_SECOND,
+  startLoadGenerator,
+} from '../load.ts';
 import { makeQueries, respelling, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
 
@@ -18,6 +23,8 @@ import { printComparison } from '../report.ts';
 const [program = '', size = '100000'] = process.argv.slice(2);
 const spaces = Number(size);
 const url = 'http://127.0.0.1:8097';
+/** In seconds. */
+const [WARM_UP, DURATION] = [0.5, 1.5];
 const [email, password] = ['bench@example.org', 'bench bench bench'];
 
 const folder = await mkdtemp(join(tmpdir(), 'pocketbase-'));
@@ -48,9 +55,10 @@ type Row = { name: string; values: number[] };
 for (const name of classes) {
   const queries = makeQueries(spaces)[name];
   // Each request is spelled differently, so that the service cannot return a cached response.
-  const ours = Array.from({ length: 5_000 }, (_, i) =>
-    searchPath(respelt.query(queries[i % queries.length] as string)),
-  );
+  const ours = () =>
+    Array.from({ length: MAX_REQUESTS_PER_SECOND * (WARM_UP + DURATION) }, (_, i) =>
+      searchPath(respelt.query(queries[i % queries.length] as string)),
+    );
   for (const [form, more] of Object.entries(forms)) {
     const theirs = queries.map(
       (query) =>
@@ -60,14 +68,19 @@ for (const name of classes) {
       ['alone', 1],
       ['under load', 10],
     ] as const) {
-      const send = (to: string, paths: string[]) => () =>
+      const send = (to: string, paths: string[], mayRepeat: boolean) =>
         generator.send({
-          warmUp: 0.5,
-          duration: 1.5,
           url: to,
           paths: distribute(paths, connections),
+          mayRepeat,
+          warmUp: WARM_UP,
+          duration: DURATION,
         });
-      const pairs = await alternate(3, send(service.url, ours), send(url, theirs));
+      const pairs = await alternate(
+        3,
+        () => send(service.url, ours(), false),
+        () => send(url, theirs, true),
+      );
       const summarize = (results: LoadResult[]) =>
         kind === 'alone'
           ? median(results.map(({ latencies }) => quantile(latencies, 0.5)))
