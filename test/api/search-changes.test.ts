@@ -243,7 +243,7 @@ describe('A space whose rank falls between two pages', () => {
   ];
   const spellings: [string, (word: string) => string][] = [
     ['as typed', (word) => word],
-    ['in another query', misspelt],
+    ['by another query', misspelt],
   ];
 
   test.each(

@@ -188,7 +188,7 @@ describe('logout', () => {
     expect(await getProfileStatus(await openSession(bob))).toBe(200);
   });
 
-  test('ends no sessions of the account with everywhere=true if its own has ended meanwhile', async () => {
+  test('ends no other session with everywhere=true if the caller’s session has ended meanwhile', async () => {
     const ines = await app.register('ines');
     const { engine, config } = app.context;
     const caller = (await findCaller(engine, ines.token, config.sessions)) as Caller;

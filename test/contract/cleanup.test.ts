@@ -23,8 +23,9 @@ const contractCheck = (...args: string[]) =>
   startProcess(process.execPath, ['verification/main.ts', ...args]);
 
 /**
- * Passes each response to `change`.
- * @param change also receives `request`, its method and path, and `n`: this is the nth response to that request
+ * Starts a proxy that counts the requests with the same method and path.
+ * @param change receives each response; the method and path as `request`, such as `POST /api/spaces`; and the count as
+ *   `n`, which begins at 1
  */
 function startCountingProxy(
   change: (exchange: ProxiedExchange, request: string, n: number) => void,

@@ -24,7 +24,7 @@ test('docs/clients.md lists no other generators', () => {
   expect(rows.length).toBe(Object.keys(generators).length);
 });
 
-test('docs/clients.md downloads OpenAPI Generator from where npm run clients does', () => {
+test('docs/clients.md has the download URL of OpenAPI Generator that npm run clients uses', () => {
   expect(page).toContain(` ${jarUrl}\n`);
   expect(jarUrl).toContain(`-${openapiGeneratorVersion}.jar`);
 });

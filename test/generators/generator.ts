@@ -110,7 +110,7 @@ export interface Workspace {
    * @throws Error with the command and its output
    */
   run(command: string, env?: Record<string, string>): Promise<string>;
-  /** Returns the paths, relative to `folder`, of the files below a folder in it whose names end with a text. */
+  /** Returns the paths of all files below `below` whose names end with `ending`. Paths are relative to `folder`. */
   listFiles(below: string, ending: string): Promise<string[]>;
   /** Prepends a folder to the PATH of later commands. */
   addToPath(folder: string): void;

@@ -26,7 +26,7 @@ describe('estimateEntries', () => {
     expect(cost(prefix('zuk'))).toBe(5);
   });
 
-  test('counts ten entries for each document with the rarest part, in each longer list of a conjunction', () => {
+  test('counts up to ten entries for each document with the rarest part, in each list of a conjunction', () => {
     expect(cost({ allOf: [word('bread'), word('rye')] })).toBe(10 * 30 + 30);
     expect(cost({ allOf: [word('bread'), word('oven'), word('rye')] })).toBe(10 * 30 + 90 + 30);
   });

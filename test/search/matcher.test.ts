@@ -67,7 +67,7 @@ const anyTextOf = (...positions: string[][]) =>
   alternativesMatcher(positions.map((texts) => [texts, []]));
 
 describe('alternativesMatcher', () => {
-  test('matches texts with one alternative of each position', () => {
+  test('matches texts with at least one alternative for each word', () => {
     const matcher = anyTextOf(['sourdough', 'sour dough'], ['bread', 'bred']);
     for (const text of ['Sourdough bread', 'Bred dough, sour']) {
       expect([text, matcher.matches(text)]).toEqual([text, true]);

@@ -24,7 +24,7 @@ const longPosition = (i: number): SearchResponse['next'] => [
 test.each([
   ['empty responses', () => null],
   ['responses with long positions of the next page', longPosition],
-])('The cache of responses keeps its size with many %s', (_, nextOf) => {
+])('The cache of responses stays within its maximum size with many %s', (_, nextOf) => {
   const { responses } = openSearchState();
   const before = heapMiB();
   for (let i = 0; i < 100_000; i += 1) {

@@ -241,7 +241,7 @@ describe('The cost of a page', () => {
   }
 
   test.each(FACTORS)(
-    'is at most the budget of two queries, for twelve words that most spaces contain, with %i times 3,000 spaces',
+    'is at most two budgets and two more statements each, for twelve words in most spaces, with %i times 3,000 spaces',
     async (factor) => {
       const { statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {

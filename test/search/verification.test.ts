@@ -15,7 +15,7 @@ test('Texts that the index cannot decide are split into words once, not for each
   const spaces = Array.from({ length: 40 }, (_, i) => ({
     pk: i + 1,
     title: `Journey ${i}`,
-    // Has all pairs of characters in 京都駅前, but not this run.
+    // Has all bigrams of 京都駅前, but not this run.
     description: `${runs.join(' ')} 京都駅 都駅前`,
     participants: 1,
   }));

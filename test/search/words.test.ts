@@ -364,7 +364,7 @@ describe('queryWords', () => {
     expect(terms('3.14')).toEqual([[['3.14*']]]);
   });
 
-  test('searches for a run by its pairs, and verifies it only if they cannot decide', () => {
+  test('searches for a run by its bigrams, and verifies it only if they cannot decide', () => {
     expect(terms('京')).toEqual([[['京*']]]);
     expect(terms('東京')).toEqual([[['东京']]]);
     expect(terms('東京都')).toEqual([[['东京', '京都']]]);

@@ -84,7 +84,7 @@ test('is unchanged after conversion to bytes and back', async () => {
   );
 });
 
-test('consists of its root without words', async () => {
+test('has only its root if there are no words', async () => {
   const trie = await buildTrie([], 1);
   expect(trie.unit.length).toBe(1);
   expect(findNode(trie, 'a')).toBeUndefined();
