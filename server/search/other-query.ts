@@ -117,7 +117,13 @@ function shorterLengths(words: number, known: number): number[] {
 
 /** Estimates how many spaces match a text, from its rarest word. */
 export function estimateDocuments(dictionary: Dictionary, text: string): number {
-  return Math.min(...text.split(' ').map((word) => documentsWithPrefix(dictionary, word)));
+  return Math.min(
+    ...queryWords(text).map(({ word, anyOf: [bigrams = []], isUnspaced }) =>
+      isUnspaced
+        ? Math.min(...bigrams.map((bigram) => documentsWithPrefix(dictionary, bigram.text)))
+        : documentsWithPrefix(dictionary, word),
+    ),
+  );
 }
 
 /** Returns the corrections of each misspelled word, by the index of the word. */

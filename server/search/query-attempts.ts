@@ -46,15 +46,13 @@ export async function tryOtherQueries(
 }
 
 /**
- * Estimates how many spaces match an alternative. If the dictionary has none of its texts, returns 1 if the word index
- * finds a space, and 0 otherwise.
+ * Estimates how many spaces match an alternative. If the dictionary has none of its texts, returns 0 or 1: whether the
+ * word index may have a match.
  */
 async function countDocuments(search: ListSearch, alternative: Alternative): Promise<number> {
   const texts = alternative.flat();
   const known = Math.max(...texts.map((text) => estimateDocuments(search.dictionary, text)));
-  if (known > 0) return known;
-  const found = await findFirstKey(search, [alternative]);
-  return found?.keys.length ?? 0;
+  return known > 0 ? known : Number(await mayMatch(search, [alternative]));
 }
 
 /** Whether a query may have matches. If it has none, this costs less than reading both streams of its section. */

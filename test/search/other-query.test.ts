@@ -359,4 +359,10 @@ describe('estimateDocuments', () => {
     expect(estimateDocuments(dictionary, 'bread oven')).toBe(10);
     expect(estimateDocuments(dictionary, 'bread zuk')).toBe(0);
   });
+
+  test('counts the joined form of a word with several parts, and the rarest bigram of a run', async () => {
+    const dictionary = await dictionaryOf({ nodejs: 7, node: 50, js: 60, 图书: 20, 书馆: 9 });
+    expect(estimateDocuments(dictionary, 'node-js')).toBe(7);
+    expect(estimateDocuments(dictionary, '图书馆')).toBe(9);
+  });
 });
