@@ -3,7 +3,7 @@ import type { Engine } from '../database/engine.ts';
 import { overloaded } from '../system/concurrency.ts';
 import type { TimeLimits } from './time-limits.ts';
 
-/** Each query of a request waits behind those of other requests, and a search has several. */
+/** Small, because a request such as a search has several queries, and each waits behind those of other requests. */
 const MAX_WAITING_QUERIES = 50;
 
 const TICK_INTERVAL_MS = 20;

@@ -58,7 +58,10 @@ export async function withNetworkLimit<T>(
   return withAdditionalLimit(networkActions?.[action] ?? null, networkKey(request), work);
 }
 
-/** Delays a login to an account with many failed logins. Counts the login if it is delayed or fails. */
+/**
+ * Delays a login to an account with many failed logins. Records a failed login for later delays, and counts delayed and
+ * failed logins in the metrics.
+ */
 export async function withLoginDelay<T>(
   { rateLimits: { loginDelays }, metrics }: Pick<Context, 'rateLimits' | 'metrics'>,
   emailKey: string,

@@ -28,6 +28,7 @@ afterEach(async () => {
 describe('openFile', () => {
   test('makes commits durable, enforces foreign keys and overwrites deleted content, even after a write', () => {
     const sqlite = openFile(join(folder, 'other.sqlite'));
+    // At the first write, better-sqlite3 would change the default of `synchronous`, see `openFile`.
     sqlite.exec('CREATE TABLE t (x); INSERT INTO t VALUES (1)');
     expect(sqlite.pragma('journal_mode', { simple: true })).toBe('wal');
     expect(sqlite.pragma('synchronous', { simple: true })).toBe(2);

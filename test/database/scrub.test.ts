@@ -69,7 +69,7 @@ async function countRemains(): Promise<number> {
 }
 
 describe('runScrubProcess', () => {
-  test('overwrites copies of deleted rows that secure_delete leaves, and no rows', async () => {
+  test('overwrites copies of deleted rows that secure_delete leaves, and keeps all other rows', async () => {
     deleteRows();
     const rows = readRows();
     expect(await countRemains()).toBeGreaterThan(0);

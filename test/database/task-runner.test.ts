@@ -11,7 +11,7 @@ const requestOf = (requestId: number): TaskRequest => ({
   target: { pk: requestId, sessionPk: 1 },
 });
 
-/** Returns a runner whose `eraseSpace` calls `work` with the id of the request, and the ids of its responses. */
+/** Returns a runner and the request ids of its responses. Its `eraseSpace` calls `work` with the id of the request. */
 function createRunner(work: (requestId: number) => void) {
   const responses: number[] = [];
   const tasks: Partial<Tasks> = {

@@ -165,7 +165,7 @@ describe('The word index', () => {
     );
   }, 60_000);
 
-  test('matches the expected documents after one was replaced several times', async () => {
+  test('matches the expected documents after some were replaced several times', async () => {
     await fc.assert(
       fc.asyncProperty(
         changes(5),
