@@ -12,12 +12,15 @@ type Log = Pick<FastifyBaseLogger, 'info'>;
 
 // Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
 
-/** The response to the latest request on each connection. */
-const latestResponses = new WeakMap<Socket, ServerResponse>();
+/** The responses to the latest request on each connection, and to the one before it. */
+const lastResponses = new WeakMap<Socket, { latest: ServerResponse; earlier?: ServerResponse }>();
 
 /** Makes `clientErrorHandler` wait until a server has answered earlier requests on the connection. */
 export function recordResponses({ server }: { server: Server }): void {
-  server.on('request', ({ socket }, response) => latestResponses.set(socket, response));
+  server.on('request', ({ socket }, latest) => {
+    const earlier = lastResponses.get(socket)?.latest;
+    lastResponses.set(socket, earlier ? { latest, earlier } : { latest });
+  });
 }
 
 /** Returns a handler for requests that Node.js cannot parse, or that do not arrive in time. */
@@ -50,16 +53,18 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
       socket.destroy();
       return;
     }
-    const earlier = latestResponses.get(socket);
-    if (!earlier?.req.complete || earlier.closed) {
+    const { latest, earlier } = lastResponses.get(socket) ?? {};
+    // If the head of the malformed request is well-formed, it is the latest one itself.
+    const pending = latest?.req.complete ? latest : earlier;
+    if (!pending || pending.closed) {
       respond(socket, code);
       return;
     }
     // Each further chunk of a malformed request is another error.
     if (waiting.has(socket)) return;
     waiting.add(socket);
-    // Otherwise, the client would take this response for the one to the earlier request.
-    earlier.once('close', () => respond(socket, code));
+    // Otherwise, the client would take this response for the one to the pending request.
+    pending.once('close', () => respond(socket, code));
   };
 }
 

@@ -85,11 +85,20 @@ async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<
   try {
     result = await work();
   } catch (error) {
-    await attempt.end(isUncounted(error) ? 'uncounted' : 'failure');
+    await endAttempt(attempt, isUncounted(error) ? 'uncounted' : 'failure');
     throw error;
   }
-  await attempt.end('success');
+  await endAttempt(attempt, 'success');
   return result;
+}
+
+/** Never rejects, because the work is done, and the client must learn its outcome. */
+async function endAttempt(attempt: Attempt, outcome: Parameters<Attempt['end']>[0]): Promise<void> {
+  try {
+    await attempt.end(outcome);
+  } catch (error) {
+    process.emitWarning(error as Error);
+  }
 }
 
 /** Whether the work was rejected as invalid, by another limit or because of overload. */

@@ -9,7 +9,7 @@ import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
-import { findOwnSpace } from './space-access.ts';
+import { findOwnSpace, isVisibleTo } from './space-access.ts';
 
 /**
  * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does
@@ -98,6 +98,7 @@ export async function listRemovals(
     .select(['user_pk', 'removed_at', 'user_id', 'username', 'avatar'])
     .where('space_pk', '=', pk)
     .where('removed_at', 'is not', null)
+    .where(isVisibleTo(caller, pk))
     .$narrowType<{ removed_at: string }>()
     .orderBy('removed_at', 'desc')
     .orderBy('user_pk', 'desc')

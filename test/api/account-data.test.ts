@@ -201,7 +201,7 @@ describe('downloadAccountData', () => {
     }
   });
 
-  // On PostgreSQL, this process does not measure the time of queries.
+  // On PostgreSQL, the service does not measure the time of queries, so the next two tests could not fail.
   test.skipIf(isPostgresql)('reads only the beginning for a HEAD request', async () => {
     const user = await app.register();
     await insertMessages(
@@ -222,7 +222,7 @@ describe('downloadAccountData', () => {
     expect(busySeconds() - start - ofDownload).toBeLessThan(ofDownload / 5);
   });
 
-  test('stops reading when the client disconnects', async () => {
+  test.skipIf(isPostgresql)('stops reading when the client disconnects', async () => {
     const user = await app.register();
     const space = await createSpace(user);
     await insertMessages(user, space, 20_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);

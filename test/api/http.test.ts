@@ -164,7 +164,17 @@ describe('The server', () => {
     expect((await other.readResponse())?.status).toBe(200);
   });
 
-  test('responds to the requests before a malformed one first', async () => {
+  test.each([
+    ['a malformed request', 'nonsense', '\r\n\r\nnonsense\r\n\r\n'],
+    [
+      'a request with a malformed body',
+      head('POST', '/api/auth/login', {
+        'Content-Type': 'application/json',
+        'Transfer-Encoding': 'chunked',
+      }),
+      'zz\r\n',
+    ],
+  ])('responds to the requests before %s first', async (_, malformed, more) => {
     const login = JSON.stringify({ email: caller.email, password: caller.password });
     const requests = [
       head('GET', '/api/spaces/search?q=tea'),
@@ -174,9 +184,9 @@ describe('The server', () => {
       }) + login,
     ];
     using connection = await openRaw(app.url);
-    await connection.write(`${requests.join('')}nonsense`);
+    await connection.write(requests.join('') + malformed);
     // More of it, while the login is pending.
-    await connection.write('\r\n\r\nnonsense\r\n\r\n');
+    await connection.write(more);
     const statuses = [];
     for (let i = 0; i < 3; i += 1) statuses.push((await connection.readResponse())?.status);
     expect(statuses).toEqual([200, 200, 400]);

@@ -168,17 +168,20 @@ describe('Every language', () => {
     ['full width', 'ｗｏｍｅｎ　ｅｖｅｒｙ', 'Women who code 👩🏾‍💻'],
   ];
 
-  test.each(rows)('%s: %s finds %s', async (_language, q, ...expected) => {
-    const options = { client: app.client(), throwOnError: true } as const;
-    const query = { q, limit: 100 };
-    const { data: typed } = await api.searchSpaces({
-      ...options,
-      query: { ...query, as_typed: true },
-    });
-    expect(new Set(typed.map(({ title }) => title))).toEqual(new Set(expected));
-    const { data: all } = await api.searchSpaces({ ...options, query });
-    expect(all.slice(0, typed.length)).toEqual(typed);
-  });
+  test.each(rows.map(([language, q, ...expected]) => ({ language, q, expected })))(
+    '$language: $q finds $expected',
+    async ({ q, expected }) => {
+      const options = { client: app.client(), throwOnError: true } as const;
+      const query = { q, limit: 100 };
+      const { data: typed } = await api.searchSpaces({
+        ...options,
+        query: { ...query, as_typed: true },
+      });
+      expect(new Set(typed.map(({ title }) => title))).toEqual(new Set(expected));
+      const { data: all } = await api.searchSpaces({ ...options, query });
+      expect(all.slice(0, typed.length)).toEqual(typed);
+    },
+  );
 });
 
 test('A run of an unspaced script is found by its characters in the same order', async () => {

@@ -252,6 +252,10 @@ describe('After a check with an existing account', () => {
       expect(outcome.report).toContain(`Restoring the account ${outcome.email} failed: `);
       expect(outcome.report).toMatch(problem);
       expect(outcome.report).not.toContain('could not be deleted');
+      // The requests that failed for the check reached the server.
+      expect(outcome.profile).toMatchObject({ username: 'ada', bio: 'I bake.' });
+      expect(outcome.spaces).toEqual([outcome.space_id]);
+      expect(outcome.sessions).toMatchObject([{ is_current: true }]);
       expect(await readUsernames()).toEqual(['ada']);
     },
     60_000,

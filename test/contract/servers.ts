@@ -28,6 +28,7 @@ export async function startServers(
     return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
   };
 
+  interruption?.throwIfAborted();
   const app = cleanup.use(await startApp());
   const world = await openWorld(app.url);
   const suspended = await world.register();
