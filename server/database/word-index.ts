@@ -65,7 +65,10 @@ export interface WordIndex {
   add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
   /** @param documents must have the same words as when they were added */
   remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
-  /** Removes and adds any number of documents in large batches. The index may be incomplete until it returns. */
+  /**
+   * Removes and adds any number of documents in large batches. The index may be incomplete until it returns.
+   * @param batches must not change a key in more than one batch, because an index may apply all removals first
+   */
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the index in one step, for fast searches after many additions. On SQLite, this also deletes the words of

@@ -63,7 +63,7 @@ export async function runThread(work: ThreadWork): Promise<void> {
         receive(next.message);
       }
       await taskRunner.drain();
-      // The thread that replaces this one is another process for the lease.
+      // Otherwise, the restarted thread would wait until the lease expires, because its holder id differs.
       if (runsMaintenance) await maintenance.stop?.();
       throw error;
     }

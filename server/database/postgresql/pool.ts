@@ -35,7 +35,7 @@ export interface PoolOptions {
   connectTimeoutMs?: number;
   /** 0 for no timeout. */
   statementTimeoutMs?: number;
-  /** How long a statement waits for a lock. By default, as long as it may run. */
+  /** How long a statement waits for a lock. 0 for no timeout. By default, that of the role or database. */
   lockTimeoutMs?: number;
   /** 0 for no timeout. */
   idleInTransactionTimeoutMs?: number;

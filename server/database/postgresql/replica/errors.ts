@@ -18,8 +18,8 @@ export function notStandby(): UnusableReplicaError {
 }
 
 /**
- * Whether the replica may become usable again without a change of the settings. True if a read was denied, although
- * `checkReplica` converts the same error to an OperatorError.
+ * Whether the replica may become usable again without a change of the settings. Includes a denied read, so that it runs
+ * on the primary. At the start, a denied read must end the service, so `checkReplica` converts it to an OperatorError.
  */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof UnreadablePrimaryError) return isTemporary(error.cause);
