@@ -77,11 +77,13 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     test('and offers the query as typed after a correction', async () => {
       await using page = await open('#/');
       await page.getByRole('searchbox').fill('astronmy');
-      const correction = page.getByText('Results for astronomy. Search instead for astronmy.');
+      const correction = page.getByText(
+        'Also showing results for astronomy. Search only for astronmy.',
+      );
       await appears(correction);
       await appears(page.getByRole('link', { name: 'Astronomy', exact: true }));
       expect(await page.locator('#search-status').textContent()).toMatch(
-        /^Results for astronomy\./,
+        /^Also showing results for astronomy\./,
       );
 
       await correction.getByRole('link', { name: 'astronmy' }).click();

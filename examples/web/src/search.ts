@@ -19,7 +19,7 @@ export const searchView: View = {
   show(parameters, signal) {
     signal.addEventListener('abort', cancelSearch);
     const isAsTyped = parameters.has('as_typed');
-    // After the link “Search instead for …”, people continue with the query.
+    // After the link “Search only for …”, people continue with the query.
     if (isAsTyped) input.focus();
     input.value = parameters.get('q') ?? '';
     return search(input.value, isAsTyped);
@@ -105,7 +105,7 @@ function announcementOf(
   { generalSearchResults, tagSearchResults }: CombinedSearchResults | SearchError,
   answeredQuery: string,
 ): string {
-  const prefix = answeredQuery ? `Results for ${answeredQuery}. ` : '';
+  const prefix = answeredQuery ? `Also showing results for ${answeredQuery}. ` : '';
   // Of a failed search, the page shows the error.
   const counts = [
     ...(generalSearchResults ? [`${generalSearchResults.length} by text`] : []),

@@ -19,7 +19,7 @@ test('While DATABASE_URL points to a standby, reads work and writes get 503, unt
   await using cluster = await startPostgresqlCluster();
   const { primaryUrl } = await cluster.createDatabase('standby');
   proxy.switchTo(cluster.primary.port);
-  await using app = await startApp({ DATABASE_URL: proxy.urlOf(primaryUrl) });
+  await using app = await startApp({ DATABASE_URL: proxy.urlOf(primaryUrl), RATE_LIMITS: 'on' });
   const user = await app.register();
   const { client } = user;
   const space = await createSpace(user, { title: 'Mountains' });
@@ -40,6 +40,9 @@ test('While DATABASE_URL points to a standby, reads work and writes get 503, unt
   for (const write of writes) {
     expect((await write()).error).toMatchObject({ status: 503, code: 'unavailable' });
   }
+  const { engine, rateLimits } = app.context;
+  const failure = await rateLimits.deleteExpired().catch((error: unknown) => error);
+  expect(engine.isUnavailable(failure)).toBe(true);
 
   await cluster.primary.stop();
   await cluster.standby.promote();

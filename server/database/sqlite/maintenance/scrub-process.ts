@@ -17,7 +17,8 @@ export async function runScrubProcess(file: string, signal: AbortSignal): Promis
   child.on('message', (error: SerializedError) => {
     failure = deserializeError(error);
   });
-  const stop = () => child.connected && child.send('stop');
+  // The process may end in this moment.
+  const stop = () => child.connected && child.send('stop', () => {});
   signal.addEventListener('abort', stop);
   try {
     // If the process could not start, `code` is the text of the error.
