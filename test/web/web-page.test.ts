@@ -110,6 +110,12 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
   });
 
+  test('names the other query above all results', async () => {
+    await using page = await open('#/spaces?q=astronmy');
+    await appears(page.getByRole('heading', { name: 'Spaces about “astronmy” or “astronomy”' }));
+    await appears(page.getByRole('link', { name: 'Astronomy', exact: true }));
+  });
+
   test('loads the pages of a list on scroll', async () => {
     await using page = await open('#/spaces?q=the');
     const items = page.locator('#spaces .card');

@@ -17,14 +17,22 @@ export const spacesView: View = {
     const text = parameters.get('q')?.trim() ?? '';
     const q = Array.from(text).slice(0, MAX_QUERY_CODE_POINTS).join('');
     const as_typed = parameters.has('as_typed') || undefined;
-    find('h1', view).textContent = tag === null ? `Spaces about “${q}”` : `Spaces tagged “${tag}”`;
-    const results = pages(
-      (cursor) =>
-        tag === null
-          ? searchSpaces({ client, signal, query: { q, as_typed, cursor } })
-          : searchSpacesByTag({ client, signal, path: { tag }, query: { cursor } }),
-      signal,
-    );
+    const heading = find('h1', view);
+    heading.textContent = tag === null ? `Spaces about “${q}”` : `Spaces tagged “${tag}”`;
+    const showOtherQuery = ({ response }: { response?: Response }) => {
+      const other = response?.headers.get('Answered-Query');
+      if (!other || signal.aborted) return;
+      heading.textContent = `Spaces about “${q}” or “${decodeURIComponent(other)}”`;
+    };
+    const results = pages((cursor) => {
+      if (tag !== null) {
+        return searchSpacesByTag({ client, signal, path: { tag }, query: { cursor } });
+      }
+      const page = searchSpaces({ client, signal, query: { q, as_typed, cursor } });
+      // `fillOnScroll` shows failures.
+      page.then(showOtherQuery, () => {});
+      return page;
+    }, signal);
     // Browsers would resolve these tags as relative path segments.
     const isUnsearchable = tag === '.' || tag === '..';
     return fillOnScroll(view, 'space', isUnsearchable ? [] : results, spaceCard, signal);
