@@ -87,7 +87,7 @@ describe('findOtherQuery', () => {
       expect(other(dictionary, 'zourdougx')).toBeUndefined();
     });
 
-    test('words with digits, but not numbers, short words or words of other scripts', async () => {
+    test('words with digits, but not numbers, short words or runs of scripts without spaces', async () => {
       const dictionary = await dictionaryOf({ covid19: 100, '20261': 100, abc: 100, 东京都: 100 });
       expect(other(dictionary, 'covid18')).toEqual([['covid19', 'covid18']]);
       expect(other(dictionary, '20262')).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Yields the lines of an import. Strings are lines as they are. */
+/** Yields the lines of an import: strings unchanged, other records as JSON. */
 export async function* toLines(records: Iterable<object | string>): AsyncIterable<string> {
   for (const each of records) yield typeof each === 'string' ? each : JSON.stringify(each);
 }

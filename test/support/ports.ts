@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** Operating systems assign the ports above to outgoing connections and to servers that listen on port 0. */
+/** Operating systems assign higher ports to outgoing connections and to servers that listen on port 0. */
 const MAX_UNASSIGNED_PORT = 32_767;
 const MIN_UNASSIGNED_PORT = 20_000;
 

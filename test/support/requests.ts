@@ -15,7 +15,8 @@ const pixel = await sharp({ create: { width: 1, height: 1, channels: 3, backgrou
   .toBuffer();
 
 /**
- * Builds the smallest valid request for an operation from the contract's examples. The ids in it may not exist.
+ * Builds a valid request for an operation from the contract's examples, without optional query parameters and optional
+ * bodies. The ids in it may not exist.
  * @param values replacements for examples, by the name of the parameter or of the property in the JSON body
  */
 export function exampleRequest(

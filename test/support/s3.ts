@@ -42,7 +42,7 @@ export interface S3Server extends AsyncDisposable {
   client: S3Client;
   /** Creates an empty bucket and returns the settings to use it. */
   createBucket(): Promise<BucketSettings>;
-  /** Returns the keys of all objects in ascending order, without the marker of the database. */
+  /** Returns the keys of at most 1,000 objects in ascending order, without the marker of the database. */
   listKeys(bucket: string): Promise<string[]>;
   /** Makes all objects of a bucket look two hours old. */
   makeOld(bucket: string): Promise<void>;
