@@ -291,7 +291,7 @@ describe('deleteMessage', () => {
     },
   );
 
-  test('deletes messages of an author who has left, even if the space has become private', async () => {
+  test('lets authors who have left delete their messages, even if the space has become private', async () => {
     const first = await sendMessage(ben, space, 'one');
     const second = await sendMessage(ben, space, 'two');
     await leave(ben);

@@ -280,7 +280,7 @@ test.each([...examples])(
     const { request_id: _sentId, ...sent } = (await response.json()) as Problem;
     const { request_id: _exampleId, ...expected } = example;
     if (name === 'TooManyRequests') {
-      // The waiting time depends on the time of the request.
+      // The example says 12 seconds. The actual number depends on the time of the request.
       const seconds = String(response.headers.get('retry-after'));
       expected.detail = expected.detail.replace('12', seconds);
     }

@@ -309,6 +309,7 @@ describe('The quotas of an account in total', () => {
       .selectFrom('sessions')
       .select('pk')
       .where('last_used_at', '>', new Date().toISOString().slice(0, 13));
+    // The time of the last use is stored without delaying the response.
     await expect.poll(async () => (await used.execute()).length).toBe(1);
     const fourth = await login();
     expect(await isValid(second)).toBe(false);

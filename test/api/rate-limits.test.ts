@@ -335,7 +335,7 @@ test('Processes with the same data share the counters', async () => {
 
 // SQLite has a file for the counters.
 test.skipIf(isPostgresql)(
-  'The counters are stored without usernames and client addresses',
+  'The counters are stored without email addresses and client addresses',
   async () => {
     const { email } = await app.register('recognisable');
     await api.login({ client: app.client(), body: { email, password: 'a wrong one' } });

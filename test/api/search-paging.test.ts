@@ -178,7 +178,7 @@ describe('The pages of a search', () => {
     expect(ids((await readPages<SearchResult>(app, path)).flat())).toEqual(before);
   });
 
-  test('may be short or empty if many spaces have all pairs of adjacent characters of a word, but not it', async () => {
+  test('may be short or empty if many spaces contain the character pairs of a word, but not the word', async () => {
     await using other = await startApp();
     const user = await other.register();
     await createSpace(user, { title: '山川町の声' });
@@ -208,7 +208,7 @@ describe('The pages of a search', () => {
     expect(pages.length).toBeGreaterThan(1);
     // Each page rejects 500 rows. Each space is read twice: for its title, and for its title with its description.
     expect(pages.length).toBeLessThan(15);
-    // The other query finds its parts in any order, and so all spaces.
+    // The other query finds the parts of the word in any order, so it finds all spaces.
     const all = (await readPages<SearchResult>(other, searchPath('山川町', 100))).flat();
     expect(new Set(ids(all)).size).toBe(2_501);
     expect(all).toHaveLength(2_501);

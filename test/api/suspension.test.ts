@@ -189,7 +189,7 @@ describe('A suspended account', () => {
     },
   );
 
-  test('hides messages of others in its spaces from everyone but their authors', async () => {
+  test('hides messages of others in its spaces, but lets their authors delete them', async () => {
     await suspend(mallory.userId);
     const third = await app.register();
     const path = { message_id: inPublicSpace.message_id };

@@ -37,7 +37,7 @@ test('an existing account keeps all earlier spaces, however many it has, and no 
   for (let i = 0; i < 102; i += 1) paths.push(await createSpace(user, { title: `Space ${i}` }));
   const { restore } = await useExistingAccount((token) => app.client(token), user, user.token);
   await createSpace(user, { title: 'Created by the check' });
-  // Moves the first spaces into the first page.
+  // Deletes later spaces, so that the oldest ones move from the second page of the list to the first.
   for (const path of paths.splice(90)) {
     await api.deleteSpace({ client: user.client, path, throwOnError: true });
   }

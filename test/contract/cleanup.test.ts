@@ -162,7 +162,7 @@ test('Without a URL, the contract check starts no further servers after an inter
   await expect(startServers(cleanup, interruption)).rejects.toBeInstanceOf(InterruptedError);
 });
 
-test('The contract check lists the accounts that remain if the server stops while they are created', async () => {
+test('The contract check lists the remaining accounts if the server stops before all test data exists', async () => {
   let stopped: Promise<void> | undefined;
   const proxy = await startCountingProxy((_exchange, request) => {
     if (request === 'POST /api/spaces') stopped ??= Promise.resolve(proxy[Symbol.asyncDispose]());

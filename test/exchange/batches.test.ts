@@ -399,7 +399,7 @@ const files = fc
 /** Creating a database and importing a line take several times as long on PostgreSQL. */
 const NUM_RUNS = isPostgresql ? 5 : 30;
 
-/** The ids of users whose records have none differ between the imports. No other record refers to them. */
+/** Replaces the ids of users that were imported without one, because these ids are random. No record refers to them. */
 async function exportWithoutRandomIds(engine: Engine): Promise<string[]> {
   const lines = await exportLines(engine);
   return lines.map((line) =>
