@@ -76,7 +76,7 @@ async function* readUsersWhere(
       is_verified: row.is_verified === 1,
       created_at: importableTime(row.created_at),
       updated_at: importableTime(row.updated_at),
-      suspended_at: row.suspended_at ?? undefined,
+      suspended_at: row.suspended_at === null ? undefined : importableTime(row.suspended_at),
     };
   }
 }

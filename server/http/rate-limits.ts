@@ -73,7 +73,7 @@ export async function withLoginDelay<T>(
   } catch (error) {
     if (error instanceof DomainError && error.code === 'credentials_incorrect') {
       metrics.countFailedLogin();
-      await loginDelays?.recordFailure(emailKey);
+      await record(async () => loginDelays?.recordFailure(emailKey));
     }
     throw error;
   }
@@ -85,17 +85,17 @@ async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<
   try {
     result = await work();
   } catch (error) {
-    await endAttempt(attempt, isUncounted(error) ? 'uncounted' : 'failure');
+    await record(() => attempt.end(isUncounted(error) ? 'uncounted' : 'failure'));
     throw error;
   }
-  await endAttempt(attempt, 'success');
+  await record(() => attempt.end('success'));
   return result;
 }
 
-/** Never rejects, because the work is done, and the client must learn its outcome. */
-async function endAttempt(attempt: Attempt, outcome: Parameters<Attempt['end']>[0]): Promise<void> {
+/** Updates a counter. Never rejects, because the work is done, and the client must learn its outcome. */
+async function record(update: () => Promise<void>): Promise<void> {
   try {
-    await attempt.end(outcome);
+    await update();
   } catch (error) {
     process.emitWarning(error as Error);
   }

@@ -21,11 +21,8 @@ export async function tryOtherQueries(
 ): Promise<ReadResult | undefined> {
   search.budget = newBudget();
   const tryQuery = async (query: Alternatives) => {
-    search.otherQuery = query;
-    const read = await readList(search, OTHER_QUERY_START, maxHits);
-    if (read.hits.length > 0) return read;
-    search.otherQuery = [];
-    return undefined;
+    const read = await readOtherQuery(search, query, maxHits);
+    return read.hits.length > 0 ? read : undefined;
   };
   const meant = findOtherQuery(search.dictionary, words);
   const found = meant && (await tryQuery(meant));
@@ -45,11 +42,29 @@ export async function tryOtherQueries(
   return undefined;
 }
 
+/** Reads results of a query, which becomes `search.otherQuery` if it has any. */
+async function readOtherQuery(
+  search: ListSearch,
+  query: Alternatives,
+  maxHits: number,
+): Promise<ReadResult> {
+  search.otherQuery = query;
+  const read = await readList(search, OTHER_QUERY_START, maxHits);
+  if (read.hits.length === 0) search.otherQuery = [];
+  return read;
+}
+
 /**
- * Estimates how many spaces match an alternative. If the dictionary has none of its texts, returns 0 or 1: whether the
- * word index may have a match.
+ * Estimates how many spaces match an alternative; 0 if there are none. If the dictionary has none of its texts, returns
+ * 1 instead of the number.
  */
 async function countDocuments(search: ListSearch, alternative: Alternative): Promise<number> {
+  if (alternativesMatcher([alternative]).mustVerify) {
+    // The index would also count spaces that have the bigrams of a run, but not the run.
+    const { hits, resumeAt } = await readOtherQuery(search, [alternative], 1);
+    search.otherQuery = [];
+    if (hits.length === 0 && resumeAt === null) return 0;
+  }
   const texts = alternative.flat();
   const known = Math.max(...texts.map((text) => estimateDocuments(search.dictionary, text)));
   return known > 0 ? known : Number(await mayMatch(search, [alternative]));

@@ -22,14 +22,20 @@ export async function assertSpaceQuota(
   }
 }
 
-/** @throws DomainError `quota_exceeded` if the caller cannot join another space */
+/**
+ * Does not count spaces of suspended creators, because the caller can neither see nor leave them.
+ * @throws DomainError `quota_exceeded` if the caller cannot join another space
+ */
 export async function assertParticipationQuota(
   trx: DatabaseTransaction,
   { maxParticipations }: Pick<Quotas, 'maxParticipations'>,
   { userPk }: Caller,
 ): Promise<void> {
   const participations = sql`FROM participations
-    WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
+    JOIN spaces ON spaces.pk = participations.space_pk
+    JOIN users AS creators ON creators.pk = spaces.creator_pk
+    WHERE participations.user_pk = ${userPk} AND participations.left_at IS NULL
+      AND creators.suspended_at IS NULL AND ${isLiveSpace('spaces.pk')}`;
   if ((await countUpTo(trx, maxParticipations, participations)) === maxParticipations) {
     throw quotaExceeded(
       `An account can participate in at most ${quantity(maxParticipations, 'space')}, including its own. Leave one first.`,

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { getError } from '../support/errors.ts';
@@ -251,6 +252,18 @@ describe('The quotas of an account in total', () => {
     for (const space of [...own, ...foreign.slice(0, 2)]) await joinSpace(user, space);
     await api.leaveSpace({ client, path: { space_id: foreign[0]?.space_id ?? '' } });
     expect(await statusOf(join())).toBe(200);
+  });
+
+  test('do not count participations in spaces of suspended creators, which cannot be left', async () => {
+    const [user, suspended, other] = [
+      await app.register(),
+      await app.register(),
+      await app.register(),
+    ];
+    for (const _ of [1, 2, 3]) await joinSpace(user, await createSpace(suspended));
+    await joinSpace(user, await createSpace(other));
+    await suspendAccount(app.context.engine, suspended.userId);
+    await joinSpace(user, await createSpace(other));
   });
 
   test('limit the number of tags of all spaces', async () => {

@@ -123,7 +123,10 @@ describe('An export', () => {
     const late = '+010000-01-01T00:59:59.000Z';
     const early = '-000001-12-31T23:00:00.000Z';
     const { db } = first;
-    await db.updateTable('users').set({ created_at: early, updated_at: late }).execute();
+    await db
+      .updateTable('users')
+      .set({ created_at: early, updated_at: late, suspended_at: late })
+      .execute();
     await db.updateTable('spaces').set({ created_at: late }).execute();
     await db.updateTable('participations').set({ joined_at: early, left_at: late }).execute();
     await db.updateTable('messages').set({ created_at: late }).execute();

@@ -80,9 +80,11 @@ export function expectedResults(
   const base =
     other ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
   const documents = base.map((each) => {
+    const matcher = alternativesMatcher([each]);
+    const isFound = spaces.some((space) => matcher.matches(textOf(space)));
+    if (matcher.mustVerify && !isFound) return 0;
     const known = Math.max(...each.flat().map((text) => estimateDocuments(dictionary, text)));
     // For words that are not in the dictionary, only whether a space has them matters.
-    const isFound = spaces.some((space) => alternativesMatcher([each]).matches(textOf(space)));
     return known > 0 ? known : Number(isFound);
   });
   const candidates = [
