@@ -10,7 +10,8 @@ import { TIME_LIMITS } from './time-limits.ts';
 
 type Log = Pick<FastifyBaseLogger, 'info'>;
 
-// Node.js reports these errors before Fastify has a request, so no hook and no error handler runs.
+// Node.js reports malformed and late requests, and unsupported Expect headers, as events of the server. Fastify's error
+// handler and `onSend` hooks do not see these responses, so this module writes them completely.
 
 /** The responses to the latest request on each connection, and to the one before it. */
 const lastResponses = new WeakMap<Socket, { latest: ServerResponse; earlier?: ServerResponse }>();

@@ -3,7 +3,10 @@ import type { Context } from '../context.ts';
 import { pingDatabase } from '../database/ping.ts';
 import { unavailable } from './problems.ts';
 
-/** Serves `/healthz` (the process is alive) and `/readyz` (it is not stopping, and can read the database). */
+/**
+ * Serves `/healthz` (the process is alive) and `/readyz` (it is not stopping, and its database can be read and is not a
+ * standby).
+ */
 export async function serveHealth(
   app: FastifyInstance,
   { engine, outageLog }: Pick<Context, 'engine' | 'outageLog'>,

@@ -27,7 +27,7 @@ export interface ReadDecision {
   limit: number;
   /** Reads that are allowed immediately. */
   remaining: number;
-  /** Seconds until a full burst is allowed again; after a rejection, until the next read. */
+  /** Seconds until a full burst is allowed again; if none remain, until the next read. */
   resetSeconds: number;
 }
 
