@@ -131,6 +131,14 @@ describe('Another query', () => {
     expect(await search(q, { as_typed: 'true' })).toEqual(nothing);
   });
 
+  test('drops a run of text without spaces that no space contains, although spaces contain its bigrams', async () => {
+    await create('プログラ');
+    await create('グラム');
+    await waitForDictionary(app);
+    const expected = { found: astronomy, answered: 'astronomy' };
+    expect(await search('プログラム astronomy')).toEqual(expected);
+  });
+
   test.each([
     ['two edits in a word of fewer than eight letters', 'astrnmy'],
     ['three edits', 'astrinimi'],

@@ -33,7 +33,7 @@ export interface LoadGenerator extends AsyncDisposable {
 }
 
 /** More than the server responds to in a second on one connection. */
-export const MAX_SEQUENTIAL_REQUESTS = 8_000;
+export const MAX_SEQUENTIAL_REQUESTS_PER_SECOND = 8_000;
 
 /** More than the server responds to in a second. */
 export const MAX_REQUESTS_PER_SECOND = 20_000;

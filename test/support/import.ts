@@ -21,12 +21,10 @@ export async function pipeToImport(
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   const exited = once(child, 'exit');
-  try {
-    await pipeline(chunks, child.stdin);
-  } finally {
-    // The command writes to the database until it exits.
-    await exited;
-  }
+  const writing = pipeline(chunks, child.stdin);
+  // Awaited below. If the command fails, it stops reading, and its exit code says more than a closed pipe.
+  writing.catch(() => {});
   const [code] = await exited;
   if (code !== 0) throw new Error(`The import exited with code ${code}.`);
+  await writing;
 }

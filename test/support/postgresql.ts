@@ -167,16 +167,19 @@ export async function prepareServer(
 async function signalServer(dataDir: string, signal: NodeJS.Signals): Promise<void> {
   const [pid = ''] = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n');
   process.kill(Number(pid), 'SIGSTOP');
-  const { stdout } = await promisify(execFile)('pgrep', ['-P', pid]);
-  for (const child of stdout.trim().split('\n')) {
-    try {
-      process.kill(Number(child), signal);
-    } catch (error) {
-      // A process that ends with its connection.
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  try {
+    const { stdout } = await promisify(execFile)('pgrep', ['-P', pid]);
+    for (const child of stdout.trim().split('\n')) {
+      try {
+        process.kill(Number(child), signal);
+      } catch (error) {
+        // A process that ends with its connection.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
     }
+  } finally {
+    process.kill(Number(pid), signal);
   }
-  process.kill(Number(pid), signal);
 }
 
 /**

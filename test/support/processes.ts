@@ -65,6 +65,7 @@ export function startProcess(
   const exited = once(child, 'exit').then(([code, signal]) => code ?? signal);
   const result = once(child, 'close').then(([code]) => ({ code, stdout, stderr }));
   const kill = async () => {
+    if (child.pid === undefined) return void running.delete(started);
     try {
       process.kill(-(child.pid as number), 'SIGKILL');
     } catch (error) {
