@@ -20,7 +20,7 @@ interface LockOptions {
  * Acquires the lock of a file, which is created if it is missing and stays empty. The lock is an open transaction of
  * SQLite, so the operating system releases it when the process ends, even if it is killed.
  * @returns the lock, released when it is disposed of; undefined after the timeout
- * @throws OperatorError if the file cannot be used
+ * @throws OperatorError if the file cannot be used; the error of Node.js if this user may not write it
  */
 export async function acquireFileLock(
   file: string,

@@ -2,7 +2,7 @@ import type { Migration } from 'kysely/migration';
 import * as initial from './0001-initial.ts';
 import * as longerPrefixes from './0002-longer-prefixes.ts';
 
-/** All migrations by name, in the order in which they are applied. */
+/** All migrations by name, in the order in which they are applied. Never change an existing migration. */
 export const migrations: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-longer-prefixes': longerPrefixes,

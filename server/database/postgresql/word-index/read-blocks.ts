@@ -42,7 +42,10 @@ export interface PrefixBlock {
   postings: Buffer;
 }
 
-/** Limits the cost of a prefix that many invented words begin with. About seventy rare words fit into a block. */
+/**
+ * Limits the cost of a prefix that many invented words begin with. Searches miss the words in further blocks. About
+ * seventy rare words fit into a block.
+ */
 const MAX_BLOCKS_OF_PREFIX = 1_000;
 
 /** A document that has changed since the last merge. The blocks can contain it with its earlier words. */

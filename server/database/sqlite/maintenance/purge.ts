@@ -8,7 +8,8 @@ const RETRY_INTERVAL_MS = 60_000;
 
 /**
  * Pause after a purge, as a multiple of the purge's duration. Otherwise, clients that repeatedly delete accounts could
- * keep maintenance from all other work. So could clients that delete spaces and thereby prevent a pending purge.
+ * keep maintenance from all other work. So could clients that delete spaces during each purge, which then has to be
+ * repeated.
  */
 const PAUSE_FACTOR = 3;
 

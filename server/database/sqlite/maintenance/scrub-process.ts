@@ -17,7 +17,7 @@ export async function runScrubProcess(file: string, signal: AbortSignal): Promis
   child.on('message', (error: SerializedError) => {
     failure = deserializeError(error);
   });
-  // The process may end in this moment.
+  // Sending to a process that has just ended fails. The empty callback ignores this error.
   const stop = () => child.connected && child.send('stop', () => {});
   signal.addEventListener('abort', stop);
   try {
