@@ -106,6 +106,9 @@ function spaceOf(record: SpaceRecord, creatorPk: number) {
   return { row, tags };
 }
 
+/** Greater ids are replaced. This leaves half of the range of safe integers for tags that are added later. */
+const MAX_REQUESTED_TAG_ID = 2 ** 52;
+
 function tagsOf({ tags = [], tag_ids: ids }: SpaceRecord): ImportedTags {
   const names = parseTags(tags);
   if (ids && ids.length !== tags.length) {
@@ -115,5 +118,8 @@ function tagsOf({ tags = [], tag_ids: ids }: SpaceRecord): ImportedTags {
   const requestedIds = (ids ?? []).flatMap((tag_id, i) =>
     parseTags(tags.slice(i, i + 1)).map(({ key }) => ({ tag_id, tag_key: key })),
   );
-  return { names, requestedIds };
+  return {
+    names,
+    requestedIds: requestedIds.filter(({ tag_id }) => tag_id <= MAX_REQUESTED_TAG_ID),
+  };
 }

@@ -67,7 +67,10 @@ export async function importRecords(
     const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
   });
-  await refreshDictionary(engine);
+  // The import is committed, and the maintenance of a server would also refresh the dictionary.
+  await refreshDictionary(engine).catch((error: Error) => {
+    process.emitWarning(`The search dictionary could not be refreshed. ${error.message}`);
+  });
   return report;
 }
 

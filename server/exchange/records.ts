@@ -95,9 +95,6 @@ function textSchema(schema: string, property: string): object {
   return { type: 'string', maxLength };
 }
 
-/** Ids must be safe integers. This maximum leaves half of the range for tags that are added later. */
-const MAX_TAG_ID = 2 ** 52;
-
 /** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
 const MIN_INVITATION_CODE_LENGTH = 22;
 
@@ -145,7 +142,7 @@ const schemas = {
     tag_ids: {
       type: 'array',
       maxItems: tagNames.maxItems,
-      items: { type: 'integer', minimum: 1, maximum: MAX_TAG_ID },
+      items: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
     },
     created_at: time,
   }),

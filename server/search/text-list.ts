@@ -147,7 +147,8 @@ async function readMatches(
   let rejected = 0;
 
   while (hits.length < maxHits) {
-    const candidates = rankedKeys.take(maxHits - hits.length);
+    // After rejections, takes more than are missing, because each statement is a round trip to a database server.
+    const candidates = rankedKeys.take(maxHits - hits.length + rejected);
     if (candidates.length === 0) {
       reached = Math.max(reached, rankedKeys.reached);
       if (reached === Infinity) return { hits, resumeAt: null };
@@ -165,6 +166,7 @@ async function readMatches(
       candidates.map(({ key }) => key),
     );
     for (const { key, rank, scope } of candidates) {
+      if (hits.length === maxHits) break;
       reached = rank;
       const row = rows.get(key);
       const spacePk = spacePkOf(key);

@@ -91,6 +91,25 @@ describe('tag ids', () => {
     });
   });
 
+  test('that an import sets are not assigned again, not even the first one', async () => {
+    await using engine = await databases.open();
+    await importRecords(engine, toLines([ada, withTags('s', ['baking'], [1])]));
+    await importRecords(engine, toLines([withTags('t', ['oats'])]));
+    expect(await exportedTags(engine)).toEqual({ s: '1 baking', t: '2 oats' });
+  });
+
+  test('in an export can be imported, even if they leave no room for others', async () => {
+    await using first = await databases.open();
+    await importRecords(first, toLines([ada, withTags('s', ['baking'], [2 ** 52])]));
+    await importRecords(first, toLines([withTags('t', ['oats'])]));
+    await using second = await databases.open();
+    await importRecords(second, toLines(await exportLines(first)));
+    expect(await exportedTags(second)).toEqual({
+      s: `${2 ** 52} baking`,
+      t: expect.stringMatching(/^\d+ oats$/),
+    });
+  });
+
   test('leave ids for the tags that users add later', async () => {
     await using target = await startApp();
     const { engine } = target.context;

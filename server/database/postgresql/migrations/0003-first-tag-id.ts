@@ -1,0 +1,19 @@
+import { type Kysely, sql } from 'kysely';
+
+/**
+ * If an import sets the first id, the sequence continues after it. Before its first use, the sequence has this id as its
+ * last value, too.
+ */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`CREATE OR REPLACE FUNCTION continue_tag_ids() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+      PERFORM setval(''tags_tag_id_seq'', greatest.tag_id)
+        FROM (SELECT max(tag_id) AS tag_id FROM added) AS greatest, tags_tag_id_seq AS ids
+        WHERE greatest.tag_id > ids.last_value OR (greatest.tag_id = ids.last_value AND NOT ids.is_called);
+      RETURN NULL;
+    END'`.execute(db);
+  // Such an import may have been made before.
+  await sql`SELECT setval('tags_tag_id_seq', tag_id)
+    FROM tags, tags_tag_id_seq AS ids
+    WHERE tag_id = ids.last_value AND NOT ids.is_called`.execute(db);
+}
