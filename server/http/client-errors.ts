@@ -55,7 +55,7 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
       return;
     }
     const { latest, earlier } = lastResponses.get(socket) ?? {};
-    // If the head of the malformed request is well-formed, it is the latest one itself.
+    // If only its body is malformed, `latest` is the response to the malformed request itself.
     const pending = latest?.req.complete ? latest : earlier;
     if (!pending || pending.closed) {
       respond(socket, code);

@@ -29,7 +29,7 @@ export interface RateLimits {
   join: RateLimit | null;
   /** Failed attempts to join a space, per network. */
   joinFromNetwork: RateLimit | null;
-  /** Actions that count against the quotas of accounts, of all accounts in a network together. */
+  /** Actions with a quota per account. Each limit counts those of all accounts in a network together. */
   networkActions: Readonly<Record<Action, RateLimit>> | null;
   deleteExpired(): Promise<void>;
   close(): Promise<void>;

@@ -16,7 +16,7 @@ const READ_TIMEOUT_MS = 1_000;
 /** If a read has waited longer than this for a connection and then takes too long, the connections were busy. */
 const BUSY_WAIT_MS = 100;
 
-/** For statements whose connection this service has closed at READ_TIMEOUT_MS: the replica cancels them itself. */
+/** A statement outlives its connection, which this service closes at READ_TIMEOUT_MS. The replica cancels it later. */
 const STATEMENT_TIMEOUT_MS = 2_000;
 
 /** Sent together to save a round trip. The SELECT takes the snapshot of the transaction. */

@@ -208,7 +208,7 @@ function termOf(
   return { term: ofPrefix ?? ofWord, isList: ofPrefix !== undefined };
 }
 
-/** Reads the next `count` blocks of each list: those after the blocks that it has read from `position` on. */
+/** Reads the next `count` blocks of each list, beginning at its first unread key at or after `position`. */
 async function readNext(
   db: Database,
   lists: readonly KeyList[],
@@ -225,7 +225,7 @@ async function readNext(
   }
 }
 
-/** Reads the blocks that can contain one of the keys, from the first key on that any of the lists has not read. */
+/** Reads the blocks that can contain one of the keys. Skips the keys before the first one that a list has not read. */
 async function readContaining(
   db: Database,
   lists: readonly KeyList[],
