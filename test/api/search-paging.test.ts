@@ -108,7 +108,7 @@ describe('The pages of a search', () => {
     expect(typed).toEqual(expected(query, current, true));
   });
 
-  test('cover every section', () => {
+  test('are tested with queries that cover every section', () => {
     const lengths = queries.map((query) => {
       const all = expected(query, current);
       const typed = expected(query, current, true);
@@ -178,7 +178,7 @@ describe('The pages of a search', () => {
     expect(ids((await readPages<SearchResult>(app, path)).flat())).toEqual(before);
   });
 
-  test('may be short or empty if many spaces contain the character pairs of a word, but not the word', async () => {
+  test('may be short or empty if many spaces contain the bigrams of a word, but not the word', async () => {
     await using other = await startApp();
     const user = await other.register();
     await createSpace(user, { title: '山川町の声' });

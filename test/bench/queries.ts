@@ -144,7 +144,10 @@ function countWords(spaces: number) {
         .sort((a, b) => b[1] - a[1])
         .slice(0, count)
         .map(([word]) => word),
-    /** Returns words of four Latin letters or more that are prefixes in `least` to `most` spaces. */
+    /**
+     * Returns words of four Latin letters or more that are prefixes in `least` to `most` spaces, and whole words in at
+     * least `least / 2`.
+     */
     prefixesIn: (least: number, most: number) =>
       sorted.filter((word) => {
         if ((counts.get(word) as number) < least / 2 || !/^[a-z]{4,}$/.test(word)) return false;

@@ -26,7 +26,10 @@ test.each([
   },
   { reason: 'every 404 is about the path', responses: [[404, notFound('not_found')]] },
   { reason: 'every response is 405', responses: [[405], [405]] },
-  { reason: 'all other responses precede routing', responses: [[401], [413], [415], [404]] },
+  {
+    reason: 'every response but a 404 can precede routing',
+    responses: [[401], [413], [415], [404]],
+  },
   { reason: 'a response is 501', responses: [[400], [401], [501]] },
 ] as { reason: string; responses: [number, string?][] }[])(
   'an operation is missing if $reason',

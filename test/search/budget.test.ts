@@ -22,7 +22,7 @@ describe('estimateEntries', () => {
     expect(cost(prefix('bread'))).toBe(900);
   });
 
-  test('counts a word missing from the dictionary as the minimum number of documents for words in it', () => {
+  test('counts `minDocuments` for a word missing from the dictionary', () => {
     expect(cost(prefix('zuk'))).toBe(5);
   });
 

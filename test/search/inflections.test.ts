@@ -62,6 +62,7 @@ describe('inflectionsOf', () => {
     });
     expect(inflectionsOf(dictionary, 'containers')).toEqual(['container']);
     expect(inflectionsOf(dictionary, 'generator')).toEqual([]);
+    // `covers` only looks like an agent noun.
     expect(inflectionsOf(await dictionaryOf({ covered: 5, cover: 3 }), 'covers')).toEqual([
       'covered',
       'cover',

@@ -174,7 +174,7 @@ describe('A text search', () => {
     60_000,
   );
 
-  // Title matches of these spaces have ranks below those of all other matches.
+  // The ranks of these title matches are less than those of all other matches.
   test('returns no space twice on a page with title matches of more than 131,071 participants', async () => {
     const popular = Array.from({ length: 62 }, (_, i) => ({
       pk: 1 + i,
@@ -241,7 +241,7 @@ describe('The cost of a page', () => {
   }
 
   test.each(FACTORS)(
-    'is at most two budgets and two more statements each, for twelve words in most spaces, with %i times 3,000 spaces',
+    'is at most two budgets, each plus two statements, for twelve words in most spaces, with %i times 3,000 spaces',
     async (factor) => {
       const { statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
@@ -262,7 +262,7 @@ describe('The cost of a page', () => {
     [100, 12],
     [1_000, 2],
   ])(
-    'allows a result for twelve words that most spaces contain, with %i times 3,000 spaces, on one of the first %i pages',
+    'allows a result for twelve words in most spaces, with %i times 3,000 spaces, on one of the first %i pages',
     async (factor, maxPages) => {
       let page = (await observe(TWELVE, factor)).page;
       for (let pages = 1; page.items.length === 0; pages += 1) {

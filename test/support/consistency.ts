@@ -7,8 +7,9 @@ import type { WordScope } from '../../server/database/word-index.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 
 /**
- * Compares counters with the rows that they count, and the search index with a full rebuild from the same rows. There
- * must be no concurrent writes. Finishes deletions of spaces and accounts first. On PostgreSQL, searches wait meanwhile.
+ * Compares counters with the rows that they count, and the search index, except for its dictionary, with a full rebuild
+ * from the same rows. There must be no concurrent writes. Finishes deletions of spaces and accounts first. On
+ * PostgreSQL, searches wait meanwhile.
  * @throws AssertionError
  */
 export async function assertConsistent(engine: Engine): Promise<void> {

@@ -74,9 +74,9 @@ function declaredResponses(): [string, Response][] {
 }
 
 /**
- * Validates an exchange against the contract. Status, type, headers and body of the response must be declared, and an
- * accepted request must be valid. Outside the contract (`/docs`, avatars, unknown paths), errors must be problem
- * documents.
+ * Validates an exchange against the contract. The response must have a declared status, type and body, and all required
+ * headers. An accepted request must be valid. Outside the contract (`/docs`, avatars, unknown paths), errors must be
+ * problem documents.
  * @throws Error that describes the violation
  */
 export function validateExchange(exchange: Exchange): void {
