@@ -5,7 +5,10 @@ import type { ImportRun } from './import-run.ts';
 /** The tags of a space. */
 export interface ImportedTags {
   names: readonly TagName[];
-  /** Ids for new tags. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
+  /**
+   * Ids for new tags, without those that are too great. A tag that exists keeps its id, and an id that belongs to
+   * another tag is not used.
+   */
   requestedIds: readonly { tag_id: number; tag_key: string }[];
 }
 

@@ -47,7 +47,10 @@ export interface SpaceRecord {
   /** Only for a private space. At least 22 characters. If it is missing, the import generates one. */
   invitation_code?: string;
   tags?: string[];
-  /** The id of each tag. A tag that exists keeps its id, and an id that belongs to another tag is not used. */
+  /**
+   * The id of each tag. A tag that exists keeps its id. An id that belongs to another tag, or is greater than 2^52, is
+   * not used.
+   */
   tag_ids?: number[];
   created_at?: string;
 }
