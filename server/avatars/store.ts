@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Minimum age at which an unused avatar is deleted: the operator may have just copied it and import its user soon.
- * Copies can have older times, so docs/data.md asks for the opposite order.
+ * Minimum age at which an unused avatar is deleted. The operator may have just copied a younger one and import its user
+ * soon. A copy can keep its old modification time, so docs/data.md says to copy the files after the import.
  */
 export const MIN_UNUSED_AGE_MS = 60 * 60 * 1000;
 
@@ -80,7 +80,7 @@ export function assertAvatarName(name: string): void {
   if (!isAvatarName(name)) throw new RangeError(`Not the name of an avatar: ${name}`);
 }
 
-/** Returns how long caches may store an avatar. */
+/** Returns the value of the Cache-Control header of an avatar. */
 export function cacheControlOf(name: string): string {
   // One day or one year. Only the default avatar can change without a new URL, in a new version of the service.
   return name === DEFAULT_AVATAR_NAME

@@ -9,7 +9,7 @@ import { isStopWord } from './stop-words.ts';
 /** Shorter words are corrected by one edit only. */
 const MIN_LENGTH_FOR_TWO_EDITS = 8;
 
-/** A word is corrected only to words that occur in at least this many times as many spaces. */
+/** Corrections and the parts of a split word occur in at least this many times as many spaces as the typed word. */
 const MIN_FREQUENCY_RATIO = 20;
 
 /** Corrections with a smaller share of the frequency of the best one are ignored. */

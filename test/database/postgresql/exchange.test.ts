@@ -73,7 +73,7 @@ test('An import that loses the database does not report that its file cannot be 
   const stopped = join(DATA_DIR, 'stopped');
   const records = join(DATA_DIR, 'records.ndjson');
   await writeFile(records, toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]));
-  // The file appears when the server has stopped.
+  // The file `$0` appears when the database server has stopped. The import then reads `$1`.
   const script = `{ until [ -e "$0" ]; do sleep 0.1; done; cat "$1"; } |
     node --import ./server/process/preload.js server/commands/import.ts -`;
   await using running = startProcess('bash', ['-c', script, stopped, records], {
@@ -81,6 +81,7 @@ test('An import that loses the database does not report that its file cannot be 
     DATABASE_URL,
   });
   await waitUntil('The import has sent its last query before it reads', async () => {
+    // The query of `hasDeletedRows` in server/account-lifecycle/erasure.ts.
     const queries = await query(
       DATABASE_URL,
       `SELECT 1 FROM pg_stat_activity
