@@ -78,9 +78,10 @@ export function findOtherQuery(
   );
   const isOther = kept.length < words.length || replacements.some(({ length }) => length > 0);
   if (!isOther) return undefined;
+  const inflections = findInflections(dictionary, kept);
   return kept.map((word, i) => [
     [...new Set([...(replacements[i] as string[]), typedText(word)])],
-    inflectionsOf(dictionary, word.word),
+    inflections[i] as string[],
   ]);
 }
 

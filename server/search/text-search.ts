@@ -72,17 +72,8 @@ export async function searchText(
 ): Promise<TextPage> {
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
-  const first: TextPosition = [
-    LIST_START.section,
-    LIST_START.after,
-    revision,
-    findJoins(dictionary, words),
-    asTyped ? [] : findInflections(dictionary, words),
-    [],
-    [],
-  ];
   const [section, after, firstRevision, joins, inflections, otherQuery, typedSpaces] =
-    (position as TextPosition | undefined) ?? first;
+    (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
   const variants: Variants = { joins, inflections };
   const search: Search = {
     resources,
@@ -102,6 +93,23 @@ export async function searchText(
     ? await readFirstPage(search, limit + 1)
     : await readList(search, { section, after }, limit + 1);
   return toPage(search, read, limit);
+}
+
+function firstPosition(
+  dictionary: Dictionary,
+  words: readonly QueryWord[],
+  asTyped: boolean,
+  revision: number,
+): TextPosition {
+  return [
+    LIST_START.section,
+    LIST_START.after,
+    revision,
+    findJoins(dictionary, words),
+    asTyped ? [] : findInflections(dictionary, words),
+    [],
+    [],
+  ];
 }
 
 /** Returns the keys of titles that equal a query, or the query with some of its pairs joined. */
