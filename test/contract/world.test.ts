@@ -42,7 +42,7 @@ test.each(lists)(
 );
 
 // With an existing account, the contract check ends the sessions that it has opened, and must not end others.
-test('openSession returns its own session if somebody else logs in to the account at the same time', async () => {
+test('openSession returns the session that it has opened, even if another client logs in at the same time', async () => {
   const { email, password } = await app.register();
   const tokens: string[] = [];
   await using proxy = await startProxy(app.url, async ({ path, body }) => {
