@@ -132,7 +132,8 @@ const CHECKED_PATTERNS = ['Id', 'Email'];
 
 /**
  * Returns the contract without the parts that the router must not validate: most patterns, and multipart bodies, which
- * handlers read as streams.
+ * handlers read as streams. Also without problem responses: the error handler serialises them, and compiling hundreds
+ * of unused serialisers would delay the start.
  */
 function contractForRoutes() {
   const contract = copyContract();
@@ -142,10 +143,16 @@ function contractForRoutes() {
     if (!CHECKED_PATTERNS.includes(name)) schemas[name] = withoutPatterns(schema);
   }
   for (const { path, method, bodyType } of operations) {
-    if (bodyType !== 'multipart/form-data') continue;
-    delete contract.paths[path]?.[method.toLowerCase()]?.requestBody;
+    const operation = contract.paths[path]?.[method.toLowerCase()];
+    if (!operation) continue;
+    if (bodyType === 'multipart/form-data') delete operation.requestBody;
+    operation.responses = withoutProblems(operation.responses);
   }
   return contract;
+}
+
+function withoutProblems(responses: object): object {
+  return Object.fromEntries(Object.entries(responses).filter(([status]) => status.startsWith('2')));
 }
 
 function withoutPatterns<T>(schemas: T): T {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
+import { type Document, parseDocument } from 'yaml';
 
 /** An operation of `openapi.yaml`, without its schemas. */
 export interface Operation {
@@ -49,6 +49,7 @@ interface OperationObject {
   security?: object[];
   parameters?: (ParameterObject | { $ref: string })[];
   requestBody?: { required?: boolean; content: Record<string, unknown> };
+  responses: object;
 }
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
@@ -56,7 +57,10 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The content of `openapi.yaml`. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
-const contract = parse(contractText) as Contract;
+const document = parseDocument(contractText);
+const [syntaxError] = document.errors;
+if (syntaxError) throw syntaxError;
+const contract = document.toJS() as Contract;
 
 /** The version of the contract, which is also the version of the service. */
 export const version = contract.info.version;
@@ -64,6 +68,11 @@ export const version = contract.info.version;
 /** Returns a copy of the contract that the caller may change. */
 export function copyContract(): Contract {
   return structuredClone(contract);
+}
+
+/** Returns a copy of the contract that keeps its comments, order and style, and that the caller may change. */
+export function copyDocument(): Document {
+  return document.clone();
 }
 
 export const operations: readonly Operation[] = Object.entries(contract.paths).flatMap(

@@ -1,9 +1,8 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { parseDocument } from 'yaml';
 import type { Context } from '../context.ts';
-import { contractText } from '../contract.ts';
+import { copyDocument } from '../contract.ts';
 import { THEME_CSS, themePlugin } from './documentation-theme.ts';
 
 /**
@@ -15,17 +14,19 @@ export async function serveDocumentation(
   { config }: Pick<Context, 'config'>,
   introduction = '',
 ): Promise<void> {
-  const document = parseDocument(contractText);
+  const document = copyDocument();
   if (introduction) {
     const description = document.getIn(['info', 'description']);
     document.setIn(['info', 'description'], `${introduction}\n\n${description}`);
   }
   document.setIn(['servers'], [{ url: config.publicUrl }]);
-  const text = document.toString();
+  // On the first request, because this would delay every start.
+  let text: string | undefined;
 
-  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/yaml').send(text),
-  );
+  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) => {
+    text ??= document.toString();
+    return reply.type('application/yaml').send(text);
+  });
   await app.register(swagger, {
     mode: 'static',
     specification: { document: document.toJS() },
