@@ -12,7 +12,7 @@ export interface Budget {
   rejectedRows: number;
 }
 
-/** A few milliseconds of one core. The first page of a search has another budget for other queries. */
+/** A few milliseconds of one core. The first page of a search has a second budget like it, for other queries. */
 const MAX_ENTRIES = 100_000;
 const MAX_REJECTED_ROWS = 500;
 

@@ -38,7 +38,10 @@ export interface ListSearch extends KeySearch {
   typed: Matcher;
   /** Empty if there is none. */
   otherQuery: Alternatives;
-  /** The `space_pk` of every match of the query as typed. The other query leaves them out. Fewer than 10. */
+  /**
+   * The `space_pk` of each match of the query as typed, which the other query leaves out. Fewer than 10. Empty if no
+   * other query was tried, even if there are matches.
+   */
   typedSpaces: readonly number[];
 }
 

@@ -29,8 +29,8 @@ export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS)
 }
 
 /**
- * Rewrites the database file without unused space. `secure_delete` overwrites deleted rows, but when SQLite moves a row
- * within a page, it leaves a copy in unused space.
+ * Rewrites the database file without unused space. Despite `secure_delete`, this space can contain copies of deleted
+ * rows: see `maintenance/scrub.ts`.
  *
  * Needs free disk space for a temporary copy, and for the write-ahead log, which contains the result until a
  * checkpoint.

@@ -110,7 +110,8 @@ class CounterFile {
     try {
       return this.#prepare(this.#connect());
     } catch (error) {
-      // Otherwise, the next call would use a file without tables, for example after this one was locked.
+      // Otherwise, the next call would use this connection, although the file may still lack its tables. For example,
+      // `#prepare` fails before it creates them if another process has locked the file.
       this.close();
       throw error;
     }

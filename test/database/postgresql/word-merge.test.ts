@@ -16,7 +16,7 @@ import { type PostgresqlServer, startPostgresql } from '../../support/postgresql
 import { type RandomInteger, randomIntegers } from '../../support/random.ts';
 import { waitForLockWaits } from './lock-waits.ts';
 
-/** More documents than one transaction adds to `word_changes`. */
+/** More than `MAX_CHANGES`: a call with so many documents changes the blocks directly. */
 const MANY = 20;
 
 let server: PostgresqlServer;
