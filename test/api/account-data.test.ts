@@ -53,7 +53,7 @@ async function insertMessages(
   });
 }
 
-/** Checks that nothing is read any more. The rest of a download of 20,000 messages would take longer. */
+/** Checks that nothing is read after 100 ms. The rest of a download of 20,000 messages would take longer than that. */
 async function expectIdle(): Promise<void> {
   const busySeconds = () => app.context.engine.activity().busySeconds;
   await sleep(100);

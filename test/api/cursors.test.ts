@@ -257,7 +257,7 @@ describe('A cursor', () => {
     }
   });
 
-  test.each(lists)('of the list "%s" has a minimum and a maximum length', async (list) => {
+  test.each(lists)('of the list "%s" must occur once, with 1 to 4,096 characters', async (list) => {
     for (const cursor of ['', 'a'.repeat(4097)]) {
       const { status, body } = await at(list, cursor);
       expect(status).toBe(400);

@@ -19,7 +19,7 @@ const getUser = async ({ client }: TestUser, user_id: string) =>
   (await api.getUser({ client, path: { user_id }, throwOnError: true })).data;
 
 describe('getUser', () => {
-  test('returns the same public fields to everyone: no email address, password or statistics', async () => {
+  test('returns the same public fields to any signed-in user: no email address, password or statistics', async () => {
     const { data: profile } = await api.getProfile({ client: ann.client, throwOnError: true });
     const expected = await getUser(ben, ann.userId);
     expect(expected).toEqual({

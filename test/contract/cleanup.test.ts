@@ -58,6 +58,7 @@ describe('The contract check deletes its accounts and exits with code 2 after', 
     {
       signal: 'SIGINT',
       during: 'a check of a registration',
+      // The first five registrations create the test data.
       request: 'POST /api/auth/register',
       n: 8,
     },
