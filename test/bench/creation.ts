@@ -8,7 +8,7 @@ import { type Comparison, formatSpaces } from './report.ts';
 import { createSpace, NO_QUOTAS } from './writing.ts';
 
 /** Numbers of clients that create spaces at the same time, each with its own account. */
-const WRITERS = [1, 4, 8];
+const CLIENT_COUNTS = [1, 4, 8];
 
 /** PostgreSQL needs a second to detect a deadlock, which could otherwise last for a whole round. */
 const MIN_SECONDS = 3;
@@ -33,15 +33,15 @@ export async function measureCreation(
   };
   for (const { child } of [sqlite, postgresql]) await waitUntilIdle(child);
   const rows: Comparison['rows'] = [];
-  for (const writers of WRITERS) {
-    const create = (service: Service) => () => createSpaces(service, writers, effort);
+  for (const clients of CLIENT_COUNTS) {
+    const create = (service: Service) => () => createSpaces(service, clients, effort);
     const pairs = await alternate(
       effort.rounds,
       create(services.sqlite),
       create(services.postgresql),
     );
     rows.push({
-      name: writers === 1 ? '1 client' : `${writers} clients`,
+      name: clients === 1 ? '1 client' : `${clients} clients`,
       values: [
         median(pairs.map(([own]) => own)),
         median(pairs.map(([, other]) => other)),
@@ -67,7 +67,10 @@ interface Service {
 }
 
 async function openService(server: Server, spaces: number): Promise<Service> {
-  const names = Array.from({ length: Math.max(...WRITERS) }, (_, i) => `creator${'abcdefgh'[i]}`);
+  const names = Array.from(
+    { length: Math.max(...CLIENT_COUNTS) },
+    (_, i) => `creator${'abcdefgh'[i]}`,
+  );
   const tokens = await Promise.all(
     names.map(async (name) => (await register(server.url, name)).token),
   );
@@ -77,7 +80,7 @@ async function openService(server: Server, spaces: number): Promise<Service> {
 /** Creates spaces with a number of clients. Returns the spaces created per second after the warm-up. */
 async function createSpaces(
   service: Service,
-  writers: number,
+  clients: number,
   { warmUp, duration }: Effort,
 ): Promise<number> {
   const seconds = Math.max(MIN_SECONDS, duration);
@@ -92,6 +95,6 @@ async function createSpaces(
       if (now >= from && now < to) created += 1;
     }
   };
-  await Promise.all(service.tokens.slice(0, writers).map(write));
+  await Promise.all(service.tokens.slice(0, clients).map(write));
   return created / seconds;
 }

@@ -95,15 +95,17 @@ export function* repeatedTags(): Generator<string, never> {
   while (true) yield drawTag(draw);
 }
 
+/** Counts across all measurements of a run, because some share a server. */
+let respelled = 0;
+
 /**
  * Returns functions that write a query differently each time without changing its meaning, so that no server has the
  * response cached.
  */
 export function respelling(): { query: (text: string) => string; tag: (name: string) => string } {
-  let count = 0;
   const number = (digits: string) => {
-    count += 1;
-    return [...count.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
+    respelled += 1;
+    return [...respelled.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
   };
   return {
     // These characters are not parts of words and need no percent-encoding.

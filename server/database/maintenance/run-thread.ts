@@ -58,13 +58,13 @@ export async function runThread(work: ThreadWork): Promise<void> {
     try {
       if (runsMaintenance) await maintenance.runRound();
     } catch (error) {
+      // Otherwise, the restarted thread would wait until the lease expires, because its holder id differs.
+      if (runsMaintenance) await maintenance.stop?.();
       // This error ends the thread. Maintenance may fail again after every restart, but tasks must run nevertheless.
       for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
         receive(next.message);
       }
       await taskRunner.drain();
-      // Otherwise, the restarted thread would wait until the lease expires, because its holder id differs.
-      if (runsMaintenance) await maintenance.stop?.();
       throw error;
     }
     await sleep(MAINTENANCE_INTERVAL_MS);

@@ -208,15 +208,15 @@ function termOf(
   return { term: ofPrefix ?? ofWord, isList: ofPrefix !== undefined };
 }
 
-/** Reads the next `count` blocks of each list, beginning at its first unread key at or after `position`. */
+/** Reads the next `count` blocks of each list, beginning at its first unread key at or after `key`. */
 async function readNext(
   db: Database,
   lists: readonly KeyList[],
-  position: number,
+  key: number,
   count: number,
 ): Promise<void> {
   const requests = lists.flatMap((list) => {
-    const from = list.firstUnread(position);
+    const from = list.firstUnread(key);
     return from === Infinity ? [] : { list, term: list.term, from };
   });
   for (const [i, blocks] of (await readNextBlocks(db, requests, count)).entries()) {
