@@ -100,6 +100,11 @@ describe('transact', () => {
     expect(await usernames(engine.db)).toEqual(['bob']);
   });
 
+  test('rejects a transaction in another one, which would deadlock', async () => {
+    const nested = transact(engine, () => transact(engine, async () => {}));
+    await expect(nested).rejects.toThrow('Inside a transaction, use the transaction');
+  });
+
   test('hides writes from other connections until the commit', async () => {
     await transact(engine, async (trx) => {
       await insertUser(trx, 'ada');
