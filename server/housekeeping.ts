@@ -79,7 +79,9 @@ export function startHousekeeping({
     return scan;
   };
   const run = async () => {
-    pendingWork = enqueueRemoval().then(async () => {
+    void enqueueRemoval();
+    // After all pending work, so that runs do not overlap and `stop` waits for all of them.
+    pendingWork = pendingWork.then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(() => rateLimits.deleteExpired());
     });

@@ -143,6 +143,9 @@ async function claimBucket(bucket: Bucket, name: string, databaseId: string): Pr
     marker = await readMarker();
   }
   if (marker === databaseId) return;
+  if (marker === undefined) {
+    throw new BucketError(name, new Error(`It does not keep the object ${MARKER_KEY}.`));
+  }
   throw new ForeignBucketError(
     `The avatar bucket ${name} belongs to another database, and the services of both would delete each other's avatars. Use another bucket. If this database replaces the other one, stop the other service and delete the object ${MARKER_KEY} from the bucket.`,
   );

@@ -85,7 +85,9 @@ export async function transactOnSnapshot(
   }
 }
 
-function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
+async function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
+  // A transaction in another one would have its own connection, and could wait for the other one forever.
+  assertOutsideTransaction();
   return currentTransaction.run({ hasConnection: false }, () =>
     db.transaction().setIsolationLevel('serializable').execute(work),
   );

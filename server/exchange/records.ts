@@ -175,9 +175,12 @@ const MAX_QUOTED_NAME_LENGTH = 64;
 
 const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });
 
+/** Not 24:00:00, which JavaScript reads as the next midnight. */
+const RFC_3339_TIME = /^\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
 /** Whether a text is an RFC 3339 time whose year in UTC also has four digits. Stored times sort as text. */
 function isTime(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/.test(text)) return false;
+  if (!RFC_3339_TIME.test(text)) return false;
   const time = new Date(text);
   if (Number.isNaN(time.getTime()) || !/^\d/.test(time.toISOString())) return false;
   // JavaScript reads February 30 as March 1.

@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
@@ -17,7 +18,12 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
   );
   // Ignores bodies sent to operations without a request body. `checkBody` rejects other types for all other operations.
   // Problem documents are listed because fastify-openapi-glue warns about types of the contract without a parser.
-  app.addContentTypeParser(['*', 'application/problem+json'], async () => undefined);
+  app.addContentTypeParser(['*', 'application/problem+json'], async ({ raw }: FastifyRequest) => {
+    // Waits for its end, because a request with a malformed body gets 400, so it must not take effect.
+    await finished(raw.resume()).catch(() => {
+      throw new HttpProblem('invalid_request', 'The request body is malformed or incomplete.');
+    });
+  });
 }
 
 /**

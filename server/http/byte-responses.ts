@@ -73,7 +73,8 @@ function readRange(
   const isSame =
     ifRange === undefined ||
     ifRange === content.etag ||
-    Date.parse(ifRange) >= lastModifiedMs(content);
+    // `Date.parse` also accepts a date in the quotes of an entity tag.
+    (!ifRange.includes('"') && Date.parse(ifRange) >= lastModifiedMs(content));
   if (ranges === undefined || !isSame) return undefined;
   const { length } = content.bytes;
   const satisfiable = ranges

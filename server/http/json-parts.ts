@@ -13,7 +13,7 @@ const BUFFER_BYTES = 65_536;
  */
 export async function sendJsonParts(
   reply: FastifyReply,
-  parts: AsyncIterator<string>,
+  parts: AsyncGenerator<string>,
 ): Promise<FastifyReply> {
   reply.type('application/json').code(200);
   let text = '';
@@ -24,7 +24,7 @@ export async function sendJsonParts(
   }
   if (reply.request.method === 'HEAD') {
     // Fastify would read the stream to its end, although it sends nothing of it.
-    await parts.return?.();
+    await parts.return(undefined);
     return reply.send(Readable.from([]));
   }
   const stream = Readable.from(concatenate(text, parts), {
@@ -34,7 +34,7 @@ export async function sendJsonParts(
   return reply.send(stream);
 }
 
-async function* concatenate(first: string, others: AsyncIterator<string>): AsyncGenerator<string> {
+async function* concatenate(first: string, others: AsyncGenerator<string>): AsyncGenerator<string> {
   yield first;
-  for (let part = await others.next(); !part.done; part = await others.next()) yield part.value;
+  yield* others;
 }

@@ -43,6 +43,8 @@ export async function readAvatarUpload(
 ): Promise<Buffer> {
   const { raw } = request;
   try {
+    // The client has already disconnected. The parser would wait for the rest of the body forever.
+    if (raw.destroyed) throw malformedForm();
     if (Number(raw.headers['content-length']) > MAX_UPLOAD_BYTES) throw avatarTooLarge();
     return await Promise.race([readAvatarPart(request.parts()), rejectExcess(raw, reply)]);
   } finally {

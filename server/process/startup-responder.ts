@@ -17,6 +17,8 @@ export async function respondWhileStarting<T>(
   const thread = new Worker(new URL('./startup-responder-thread.ts', import.meta.url), {
     workerData: { host, port, corsOrigins } satisfies StartupConfig,
   });
+  // The work continues without the thread.
+  thread.on('error', (error: Error) => process.emitWarning(error));
   try {
     return await work();
   } finally {

@@ -72,7 +72,8 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
       const exit = { worker: worker.process.pid, code, signal };
       if (!hasServed) {
         log.fatal(exit, 'worker failed to start, stopping');
-        process.exit(1);
+        // The code says whether a restart may help. It is null after a signal.
+        process.exit(code || 1);
       }
       log.error(exit, 'worker exited, starting another one');
       const isShortLived = performance.now() - startedAt < RESTART_DELAY_MS;

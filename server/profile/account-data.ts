@@ -32,7 +32,7 @@ export async function readAccountData(
   resources: AvatarResources,
   caller: Caller,
   lifetimes: SessionLifetimes,
-): Promise<AsyncIterator<string>> {
+): Promise<AsyncGenerator<string>> {
   const { engine } = resources;
   const account = await readProfile(resources, caller);
   const lists: Lists = {

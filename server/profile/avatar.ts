@@ -51,7 +51,9 @@ export async function changeAvatar(
       .updateTable('discarded_avatars')
       .set({ remove_after: new Date().toISOString() })
       .where('avatar', '=', avatar)
-      .execute();
+      .execute()
+      // Housekeeping then removes it later.
+      .catch(() => {});
     throw error;
   }
   return avatars.url(avatar);

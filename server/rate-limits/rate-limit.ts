@@ -63,6 +63,7 @@ export function createRateLimit(
         consumption = await consume(limiter, hash);
       }
       const { result, isAllowed } = consumption;
+      const periodEndsAt = Date.now() + result.msBeforeNext;
       // If one of the pending attempts succeeds, the count is reset.
       const pending = pendingAttempts.get(hash) ?? 0;
       const mayBeAllowedSoon =
@@ -80,7 +81,8 @@ export function createRateLimit(
             (outcome === 'failure' && counts === 'successes');
           try {
             if (outcome === 'success' && isResetBySuccess) await reset(hash);
-            else if (isUncounted) await forget(hash, result);
+            // The next period does not count the attempt.
+            else if (isUncounted && Date.now() < periodEndsAt) await forget(hash, result);
           } finally {
             addPending(hash, -1);
           }

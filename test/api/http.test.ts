@@ -70,6 +70,13 @@ describe('The server', () => {
     await expectLogged(problem.request_id, { status: 400 });
   });
 
+  test('rejects a request with a malformed body that it would ignore, without effect', async () => {
+    const { headers } = await app.register();
+    const logout = head('POST', '/api/auth/logout', { ...headers, 'Transfer-Encoding': 'chunked' });
+    expect(problemOf(await sendRaw(app.url, `${logout}zz\r\n`)).status).toBe(400);
+    expect((await app.fetch('/api/profile/me', { headers })).status).toBe(200);
+  });
+
   test.each([
     ['a header of 16,384 bytes', head('GET', '/healthz', { 'X-Long': 'x'.repeat(16_384) })],
     ['a path of 16,384 bytes', head('GET', `/api/spaces/tag/${'x'.repeat(16_384)}`)],

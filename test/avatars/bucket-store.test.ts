@@ -299,6 +299,18 @@ describe('openAvatarBucket', () => {
     expect(marker).toBe(`${DATABASE_ID}\n`);
   });
 
+  test('refuses to open a bucket that does not keep its marker, and says so', async () => {
+    await using storage = await startStorage(async (request, response) => {
+      await text(request);
+      if (isListing(request.url)) response.end(emptyList);
+      else if (request.method === 'PUT') response.end();
+      else response.writeHead(404).end(noSuchKey);
+    });
+    const opening = openStorage(storage);
+    await expect(opening).rejects.toThrow(OperatorError);
+    await expect(opening).rejects.toThrow(`does not keep the object ${MARKER_KEY}`);
+  });
+
   test('refuses to open if the server is not an S3 server', async () => {
     await using storage = await startStorage((_, response) => response.end('It works!'));
     await expect(openStorage(storage)).rejects.toThrow(OperatorError);

@@ -7,6 +7,9 @@ import { removeDiscardedAvatars } from '../../server/avatars/discarded-avatars.t
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
+import { changeAvatar } from '../../server/profile/avatar.ts';
+import { avatarFile } from '../support/avatar.ts';
+import { failingEngine } from '../support/failing-engine.ts';
 
 let dataDir: string;
 let engine: Engine;
@@ -68,4 +71,20 @@ describe('removeDiscardedAvatars', () => {
     expect(attempts).toBeLessThan(5);
     expect(await listDiscarded()).toHaveLength(100);
   });
+});
+
+test('changeAvatar throws the first error, although it cannot discard the new avatar either', async () => {
+  let failures = 0;
+  const failure = {
+    get error() {
+      return new Error(`failure ${++failures}`);
+    },
+    after: 1,
+  };
+  const avatars = { async put() {} } as Partial<AvatarStore> as AvatarStore;
+  const resources = { engine: failingEngine(engine, () => failure), avatars };
+  const file = new Uint8Array(await (await avatarFile()).arrayBuffer());
+  const changing = changeAvatar(resources, { userPk: 1, userId: 'ada', sessionPk: 1 }, file);
+  await expect(changing).rejects.toThrow('failure 1');
+  expect(failures).toBe(2);
 });

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
@@ -35,6 +35,15 @@ describe('openFile', () => {
     expect(sqlite.pragma('foreign_keys', { simple: true })).toBe(1);
     expect(sqlite.pragma('secure_delete', { simple: true })).toBe(1);
     sqlite.close();
+  });
+
+  test('closes a file that is not a database', async () => {
+    const other = join(folder, 'other.sqlite');
+    await writeFile(other, 'x'.repeat(4_096));
+    const close = vi.spyOn(Sqlite.prototype, 'close');
+    expect(() => openFile(other)).toThrow('not a database');
+    expect(close).toHaveBeenCalledOnce();
+    close.mockRestore();
   });
 });
 
@@ -89,6 +98,11 @@ describe('transact', () => {
     await expect(read).rejects.toThrow('use the transaction');
     await insertUser(engine.db, 'bob');
     expect(await usernames(engine.db)).toEqual(['bob']);
+  });
+
+  test('rejects a transaction in another one, which would deadlock', async () => {
+    const nested = transact(engine, () => transact(engine, async () => {}));
+    await expect(nested).rejects.toThrow('Inside a transaction, use the transaction');
   });
 
   test('hides writes from other connections until the commit', async () => {

@@ -20,6 +20,15 @@ describe('parseRecord', () => {
     );
   });
 
+  test.each(['2026-01-01T24:00:00Z', '2026-01-01T12:00Z'])(
+    'rejects a time that is not an RFC 3339 time: %s',
+    (created_at) => {
+      expect(() => parseRecord(JSON.stringify({ ...ada, created_at }))).toThrow(
+        /^created_at must be an RFC 3339 time/,
+      );
+    },
+  );
+
   test.each([
     ['the record', (value: string) => value],
     ['the type', (value: string) => `{"type":${value}}`],

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -41,6 +42,10 @@ beforeEach(async () => {
     const bytes = await readAvatarUpload(request, reply);
     outcomes.push('read');
     return { bytes: bytes.length, sha256: sha256(bytes) };
+  });
+  app.put('/late', async (request, reply) => {
+    await finished(request.raw).catch(() => {});
+    await readAvatarUpload(request, reply);
   });
   app.server.on('connection', (socket) => sockets.push(socket));
   url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -233,6 +238,14 @@ describe('a connection', () => {
     client.socket.destroy();
     await expect.poll(() => outcomes).toEqual(['invalid_request']);
     await expectWithinOneSecond(app.close());
+  });
+
+  test('that closes before the upload is read ends the request', async () => {
+    using client = await openRaw(url);
+    await client.write(head('PUT', '/late', { 'Content-Type': FORM_TYPE, 'Content-Length': 9 }));
+    await expect.poll(() => sockets[0]?.bytesRead).toBeGreaterThan(0);
+    client.socket.destroy();
+    await expect.poll(() => outcomes).toEqual(['invalid_request']);
   });
 
   test('does not delay the server’s shutdown after a rejected upload', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { startHousekeeping } from '../../server/housekeeping.ts';
@@ -31,4 +32,23 @@ test.each([
   outageLog.stop();
   expect(levels.length).toBeGreaterThan(0);
   expect([...new Set(levels)]).toEqual([level]);
+});
+
+test('Housekeeping runs once at a time, and stops after the last run', async () => {
+  await using app = await startApp();
+  const { config, log, outageLog, engine, avatars } = app.context;
+  const events: string[] = [];
+  const deleteExpired = async () => {
+    events.push('begin');
+    await sleep(10);
+    events.push('end');
+  };
+  const rateLimits = { deleteExpired };
+  const services = { config, log, outageLog, engine, avatars, rateLimits };
+  // Begins the first run.
+  const housekeeping = startHousekeeping(services);
+  void housekeeping.run();
+  void housekeeping.run();
+  await housekeeping.stop();
+  expect(events).toEqual(['begin', 'end', 'begin', 'end', 'begin', 'end']);
 });

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +56,12 @@ test('responds to health checks while a migration blocks the main thread', async
   ]);
   // The port is free again for the service itself.
   expect(await resolvePort({ host: '127.0.0.1', port })).toBe(port);
+});
+
+test('starts although the thread that responds to health checks fails', async () => {
+  const config = { host: '127.0.0.1', port: 65_536, corsOrigins: '*' } as const;
+  const [warning] = await respondWhileStarting(config, () => once(process, 'warning'));
+  expect(warning).toMatchObject({ code: 'ERR_SOCKET_BAD_PORT' });
 });
 
 test.each<[string, '*' | string[], string | null]>([

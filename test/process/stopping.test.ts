@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +21,18 @@ test('exits with EX_CONFIG and prints one line if the port of several workers is
   expect(stderr).toBe(
     `PORT=${occupied.port} is in use on 127.0.0.1. Set PORT to another number.\n`,
   );
+}, 40_000);
+
+test('exits with EX_CONFIG if its workers do, and prints their error', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'stopping-'));
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  // Only workers open the counters of rate limits.
+  await mkdir(join(DATA_DIR, 'limits.sqlite'));
+  const env = { DATA_DIR, PORT: String(await freePort()), WORKERS: '2', LOG_LEVEL: 'silent' };
+  const { code, stderr } = await cleanup.use(startCommand('main', [], env)).result;
+  expect(stderr).toContain('limits.sqlite');
+  expect(code).toBe(EX_CONFIG);
 }, 40_000);
 
 test.each(['1', '2'])(

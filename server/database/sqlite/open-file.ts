@@ -31,7 +31,8 @@ export function withPlainConnection<T>(file: string, work: (sqlite: Sqlite.Datab
  * @throws SqliteError if the file cannot be opened
  */
 export function openFile(file: string): Sqlite.Database {
-  const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+  using opened = new DisposableStack();
+  const sqlite = opened.adopt(new Sqlite(file, { timeout: OPEN_TIMEOUT_MS }), (db) => db.close());
   const version = sqlite.prepare('SELECT sqlite_version()').pluck().get() as string;
   if (version.localeCompare(MIN_SQLITE_VERSION, 'en', { numeric: true }) < 0) {
     throw new Error(`SQLite ${version} is too old. Version ${MIN_SQLITE_VERSION} is required.`);
@@ -47,5 +48,7 @@ export function openFile(file: string): Sqlite.Database {
   sqlite.pragma(`wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`);
   // Last, because creating the file and changing its journal mode still need the timeout.
   sqlite.pragma('busy_timeout = 0');
+  // From now on, the caller closes it.
+  opened.move();
   return sqlite;
 }

@@ -393,6 +393,12 @@ describe('A service with DATABASE_READ_URL', () => {
     }
   });
 
+  test('can be closed twice, as without a replica', async () => {
+    const engine = await open(urls.standbyUrl).engine;
+    await engine.close();
+    await expect(engine.close()).resolves.toBeUndefined();
+  });
+
   test('reports once that the replica fails, and once that it is used again', async () => {
     await using proxy = await startSwitchingProxy();
     proxy.switchTo(standby.port);

@@ -100,7 +100,8 @@ export class ReplicaConnections {
   async close(): Promise<void> {
     // Not closed gracefully, because a replica that hangs would not respond.
     this.reset();
-    await this.#pool.end();
+    // A second call of `end` would reject.
+    if (!this.#pool.ending) await this.#pool.end();
   }
 
   /** Returns a database that uses only this connection. */
