@@ -85,7 +85,7 @@ describe('Every response', () => {
   });
 
   test.each(samples.filter(([status, path]) => status >= 400 || /healthz|search/.test(path)))(
-    'has the content type of the contract: %i of %s',
+    'has the content type of the contract, and Cache-Control only for errors: %i of %s',
     async (status, path, init) => {
       const response = await app.fetch(path, init);
       expect(response.headers.get('content-type')).toBe(

@@ -46,6 +46,7 @@ test('Ignores ports in forwarded addresses, and uses the address of the proxy fo
   };
   expect(await remaining('192.0.2.7')).toBe(29);
   expect(await remaining('192.0.2.7:5678')).toBe(28);
+  // The IPv6 addresses are in one /64 block, which counts as one client.
   expect(await remaining('2001:db8::1')).toBe(29);
   expect(await remaining('[2001:db8::2]:80')).toBe(28);
   expect(await remaining('[2001:db8::3]')).toBe(27);

@@ -179,6 +179,7 @@ describe('The quotas per hour and day', () => {
 
   test('limit a network to ten times those of an account', async () => {
     const headers = { 'x-forwarded-for': '2001:db8:7:1::1' };
+    // Another client in the same network, which is a /48 block.
     const neighbour = { 'x-forwarded-for': '2001:db8:7:2::1' };
     for (let i = 0; i < 10; i += 1) {
       const user = await app.register();

@@ -291,7 +291,7 @@ describe('The deletion of a suspended account by the operator', () => {
 });
 
 describe('A suspension during requests of the account', () => {
-  /** Requests that read, write, wait for a password hash, or take long. Each adds what it created to `created`. */
+  /** Requests that read, write, wait for a password hash, or take long. Adds the ids of new spaces to `created`. */
   const requestsOf = (user: TestUser, avatar: Blob, created: string[]) => [
     () => api.changeProfilePicture({ client: user.client, body: { avatar } }),
     () => api.changePassword({ client: user.client, body: passwords(user) }),
