@@ -1,8 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
-import { expect, test } from 'vitest';
-import { createServerFolder, execute } from './postgresql.ts';
+import { expect, test, vi } from 'vitest';
+import { createServerFolder, execute, query, startPostgresql } from './postgresql.ts';
 import { startPostgresqlCluster } from './postgresql-cluster.ts';
 
 test('A standby follows its primary, pauses, hangs, survives crashes, and is promoted', async () => {
@@ -56,6 +56,15 @@ test('A cluster whose standby does not start leaves no data behind', async () =>
   } finally {
     await rm(parent, { recursive: true });
   }
+}, 60_000);
+
+test('A server whose process has ended unexpectedly can be stopped', async () => {
+  await using server = await startPostgresql();
+  const [file] = await query(server.url, `SELECT pg_read_file('postmaster.pid') AS content`);
+  const pid = Number.parseInt(file?.content as string, 10);
+  process.kill(pid, 'SIGINT');
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 15_000);
+  await server.stop();
 }, 60_000);
 
 async function factsOf(url: string, timeoutMs = 5_000): Promise<string[]> {
