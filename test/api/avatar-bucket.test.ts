@@ -212,8 +212,8 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     await server.kill();
     const log: { level: number; err?: { message: string } }[] = [];
     const write = (line: string) => void log.push(JSON.parse(line));
-    await using other = await startApp(settings, { log: pino({ level: 'warn' }, { write }) });
-    await server.start();
+    const starting = startApp(settings, { log: pino({ level: 'warn' }, { write }) });
+    await using other = await starting.finally(() => server.start());
     const { client } = await other.register();
     await other.context.housekeeping.run();
     expect(await listAvatars()).toEqual([avatar]);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -20,6 +20,7 @@ const settings = { RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' };
 beforeAll(async () => {
   app = await startApp(settings);
 });
+afterEach(() => void vi.useRealTimers());
 afterAll(() => app[Symbol.asyncDispose]());
 
 let addresses = 0;
