@@ -165,14 +165,14 @@ describe('Login from many addresses', () => {
     expect(undelayed.status).toBe(200);
     expect(undelayed.seconds).toBeLessThan(1.5);
     expect(countByStatus(await Promise.all(delayed))).toEqual({ 401: 10 });
-  }, 60_000);
+  });
 
   test('delays logins to unknown email addresses, too', async () => {
     await failLogins('unknown@example.com', 75);
     const next = await timed(login('unknown@example.com', 'a wrong one', newAddress()));
     expect(next.status).toBe(401);
     expect(next.seconds).toBeGreaterThan(1.9);
-  }, 60_000);
+  });
 
   test('counts failed and delayed logins in the metrics', async () => {
     await using measured = await startApp({ ...settings, METRICS_TOKEN: 'sesame' });

@@ -107,10 +107,10 @@ test.each([1, 2])(
     const service = startCommand('main', [], env);
     onTestFailed(() => console.log(service.output()));
     try {
-      await expect.poll(() => statusOf(`${url}/healthz`), { timeout: 40_000 }).toBe(200);
+      await expect.poll(() => statusOf(`${url}/healthz`)).toBe(200);
       expect(await statusOf(`${url}/readyz`)).toBe(503);
       other.exec('COMMIT');
-      await expect.poll(() => statusOf(`${url}/readyz`), { timeout: 40_000 }).toBe(200);
+      await expect.poll(() => statusOf(`${url}/readyz`)).toBe(200);
       expect(await statusOf(`${url}/api/spaces/search?q=tea`)).toBe(200);
     } finally {
       other.close();
@@ -146,7 +146,7 @@ test.each([1, 2])(
         () => 'no response',
       );
     try {
-      await expect.poll(answeredQuery, { timeout: 40_000 }).toBe('sourdough');
+      await expect.poll(answeredQuery).toBe('sourdough');
       expect(service.stdout()).toContain('rebuilding the search index');
     } finally {
       await service.kill();

@@ -37,7 +37,7 @@ test('A standby follows its primary, pauses, hangs, survives crashes, and is pro
   await standby.promote();
   await execute(standbyUrl, `INSERT INTO facts VALUES ('promoted')`);
   expect(await factsOf(standbyUrl)).toEqual(['followed', 'paused', 'killed', 'promoted']);
-}, 60_000);
+});
 
 test('With synchronous replication, a commit is on the standby', async () => {
   await using cluster = await startPostgresqlCluster({ synchronousCommit: 'remote_apply' });
@@ -45,7 +45,7 @@ test('With synchronous replication, a commit is on the standby', async () => {
   await execute(primaryUrl, 'CREATE TABLE facts (fact text)');
   await execute(primaryUrl, `INSERT INTO facts VALUES ('applied')`);
   expect(await factsOf(standbyUrl)).toEqual(['applied']);
-}, 60_000);
+});
 
 test('A cluster whose standby does not start leaves no data behind', async () => {
   const parent = await createServerFolder(tmpdir());
@@ -56,7 +56,7 @@ test('A cluster whose standby does not start leaves no data behind', async () =>
   } finally {
     await rm(parent, { recursive: true });
   }
-}, 60_000);
+});
 
 test('A server whose process has ended unexpectedly can be stopped', async () => {
   await using server = await startPostgresql();
@@ -65,7 +65,7 @@ test('A server whose process has ended unexpectedly can be stopped', async () =>
   process.kill(pid, 'SIGINT');
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 15_000);
   await server.stop();
-}, 60_000);
+});
 
 async function factsOf(url: string, timeoutMs = 5_000): Promise<string[]> {
   const client = new pg.Client({

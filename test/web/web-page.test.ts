@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       CORS_ORIGINS: `http://127.0.0.1:${port}`,
     });
     site = await openSite(service.url, port);
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await site?.[Symbol.asyncDispose]();
@@ -354,7 +354,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(content(page));
       await expectAccessible(page, name);
     }
-  }, 60_000);
+  });
 
   test('shows the profile, its errors and its dialog accessibly, on phones and in both themes', async () => {
     await using page = await openSignedIn();
@@ -439,7 +439,6 @@ async function openSite(serviceUrl: string, port?: number): Promise<HttpServer> 
 
 async function open(address: string): Promise<Page> {
   const page = await browser.newPage();
-  page.setDefaultTimeout(10_000);
   await page.goto(site.url + address);
   return page;
 }
