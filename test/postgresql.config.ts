@@ -12,8 +12,8 @@ export default defineConfig({
     globalSetup: ['test/support/postgresql-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     // For slow and busy machines. Many tests start processes.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 40_000 } },
   },
 });

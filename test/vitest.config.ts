@@ -12,8 +12,8 @@ export default defineConfig({
     // Tests often wait for processes and timers, so two files run at once even on two processors.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // For slow and busy machines. Many tests start processes.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 40_000 } },
   },
 });

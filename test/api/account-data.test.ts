@@ -188,7 +188,7 @@ describe('downloadAccountData', () => {
     expect(bytes).toBeGreaterThan(100_000_000);
     expect(others).toBeGreaterThan(100);
     expect((maxBytes - before) / 2 ** 20, 'MiB').toBeLessThan(150);
-  }, 120_000);
+  });
 
   test('is aborted if the account is deleted meanwhile', async () => {
     const user = await app.register();

@@ -26,7 +26,7 @@ let services: Services;
 
 beforeAll(async () => {
   services = await startServices(records);
-}, 120_000);
+});
 afterAll(() => services[Symbol.asyncDispose]());
 
 /** What a query has found. Tests check that their queries find enough for the comparison to mean something. */
@@ -133,7 +133,7 @@ describe('SQLite and PostgreSQL return the same pages', () => {
     expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.6);
     expect(share(results, ({ pages }) => pages > 1)).toBeGreaterThan(0.1);
     expect(share(results, ({ isOtherQuery }) => isOtherQuery)).toBeGreaterThan(0.1);
-  }, 120_000);
+  });
 
   test('for fuzzed queries as typed', async () => {
     const results = await compareQueries(fuzzed.slice(0, 150), { as_typed: 'true' });
@@ -144,7 +144,7 @@ describe('SQLite and PostgreSQL return the same pages', () => {
   test('for handwritten queries', async () => {
     const results = await compareQueries(handwrittenQueries());
     expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.6);
-  }, 120_000);
+  });
 
   test('for tags', async () => {
     const tags = [...biggestTags, ...fuzzedTags(spaces, 200, 13), ...handwrittenTags()];
@@ -192,5 +192,5 @@ describe('SQLite and PostgreSQL return the same pages', () => {
     const touched = changed.map(({ title }) => title).slice(0, 60);
     await compareQueries(touched);
     await compareTags(fuzzedTags(changed, 50, 15));
-  }, 120_000);
+  });
 });

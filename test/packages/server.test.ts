@@ -33,7 +33,7 @@ beforeAll(async () => {
   installation = await installPackage('space-service-server', dependencies, folder);
   project = installation.project;
   dataDir = join(project, 'data');
-}, 90_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 /** Starts a command of the installed program. */
@@ -150,7 +150,7 @@ describe('the program of the package', () => {
     expect(await run(['compact'], { DATA_DIR: restored })).toMatchObject({ code: 0 });
     const copy = await run(['export'], { DATA_DIR: restored });
     expect(copy.stdout).toBe(exported.stdout);
-  }, 90_000);
+  });
 
   test('runs all migrations at the first start', async () => {
     const DATA_DIR = join(project, 'migrated');

@@ -56,4 +56,4 @@ test('Clients that do not read large responses lose their connections, and other
   await expect.poll(() => received).toBeGreaterThan(expected);
   for (const socket of [patient, ...sockets]) socket.destroy();
   expect(await server.stop()).toBe(0);
-}, 120_000);
+});

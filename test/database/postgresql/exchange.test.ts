@@ -46,7 +46,7 @@ test('An export of either kind of database can be imported into the other kind',
   expect(await readFile(file, 'utf8')).toBe(exported);
   await importInto(second, await exportFrom(postgresql));
   expect(await exportFrom(second)).toBe(exported);
-}, 120_000);
+});
 
 test('An export to a closed pipe does not report that the database is unavailable', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));

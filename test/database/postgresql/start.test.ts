@@ -174,7 +174,6 @@ test.concurrent.each([
       await stopped.service.kill();
     }
   },
-  120_000,
 );
 
 test('If PgBouncer rejects the timeouts of the connections, the server says which setting accepts them', async () => {

@@ -57,7 +57,6 @@ test.each(['1', '2'])(
       await other.end();
     }
   },
-  120_000,
 );
 
 test('A server that stops while PostgreSQL responds exits with 0', async () => {
