@@ -11,9 +11,9 @@ export default defineConfig({
     ],
     globalSetup: ['test/support/postgresql-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
-    // The default of one second is too short on a busy machine.
-    expect: { poll: { timeout: 15_000 } },
+    // For slow and busy machines. Many tests start processes.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 40_000 } },
   },
 });

@@ -82,7 +82,7 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
       const left = await readDataFilesAfterPurge(app);
       expect(titles.filter((title) => contains(left, title))).toEqual([]);
     }
-  }, 120_000);
+  });
 });
 
 /** Registers an account, and writes all canaries. Returns the account, and ids in its data. */

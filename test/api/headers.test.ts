@@ -80,8 +80,10 @@ describe('Every response', () => {
     // This header would prevent browsers from using the service without TLS.
     expect(headers.get('strict-transport-security')).toBeNull();
     const policy = headers.get('content-security-policy');
-    if (path === '/docs') expect(policy).not.toMatch(/unsafe|\*|upgrade/);
-    else expect(policy).toBe("default-src 'none';frame-ancestors 'none'");
+    if (path === '/docs') {
+      expect(policy).toMatch(/^default-src 'self';/);
+      expect(policy).not.toMatch(/unsafe|\*|upgrade/);
+    } else expect(policy).toBe("default-src 'none';frame-ancestors 'none'");
   });
 
   test.each(samples.filter(([status, path]) => status >= 400 || /healthz|search/.test(path)))(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participant, Removal, Space } from '../../generated/types.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { uploadAvatar } from '../support/avatar.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -88,12 +89,13 @@ describe('listParticipants', () => {
       .execute();
   });
 
-  test('returns the current participants with the time of joining, the last joined first', async () => {
+  test('returns the current participants with avatar and time of joining, the last joined first', async () => {
     await sleep(2);
     const { data: participation } = await join(carl);
+    const profile_picture = await uploadAvatar(carl);
     const { data } = await listParticipants(ann);
     expect(data).toEqual([
-      { user: summaryOf(carl), joined_at: participation?.joined_at },
+      { user: { ...summaryOf(carl), profile_picture }, joined_at: participation?.joined_at },
       { user: summaryOf(ben), joined_at: expect.any(String) },
       { user: summaryOf(ann), joined_at: space.created_at },
     ]);

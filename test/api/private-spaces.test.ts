@@ -7,6 +7,7 @@ import type { Context } from '../../server/context.ts';
 import { type Operation, operations } from '../../server/contract.ts';
 import { listMessages } from '../../server/messages/messages.ts';
 import { listParticipants, listParticipations } from '../../server/spaces/participations.ts';
+import { listRemovals } from '../../server/spaces/removals.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -199,5 +200,19 @@ describe('a caller who loses access during a request', () => {
       return read(context, space.space_id);
     };
     await expectNoContent(caller, during);
+  });
+
+  test('does not see the removals from their spaces after their own suspension', async () => {
+    const creator = await app.register();
+    const caller = await callerOf(creator);
+    const { space_id } = await createSpace(creator, { visibility: 'private' });
+    await joinSpace(ben, await getSpace(creator, { space_id }));
+    const path = { space_id, user_id: ben.userId };
+    await api.removeParticipant({ client: creator.client, path, throwOnError: true });
+    expect((await listRemovals(app.context, caller, space_id, page)).items).toHaveLength(1);
+    const context = changingAfterFirstQuery(() =>
+      suspendAccount(app.context.engine, creator.userId),
+    );
+    expect(await listRemovals(context, caller, space_id, page)).toEqual(NOTHING);
   });
 });

@@ -12,7 +12,7 @@ import { createSpace } from '../support/spaces.ts';
 let server: Server;
 beforeAll(async () => {
   server = await startServer({ WORKERS: '2' });
-}, 60_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Sends a request on a new connection, so that any worker may receive it. */
@@ -57,12 +57,12 @@ describe('The next search in every worker', () => {
   test('uses a new dictionary, even if the response was cached', async () => {
     const path = '/api/spaces/search?q=lihgthouse';
     const expected = Array(8).fill([expect.objectContaining({ space_id: space.space_id })]);
-    await expect.poll(() => getRepeatedly(path), { timeout: 20_000 }).toEqual(expected);
+    await expect.poll(() => getRepeatedly(path)).toEqual(expected);
     const misspelt = '/api/spaces/search?q=lihgtship';
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
     const lightship = await createSpace(ann, { title: 'Lightship' });
     const found = Array(8).fill([expect.objectContaining({ space_id: lightship.space_id })]);
-    await expect.poll(() => getRepeatedly(misspelt), { timeout: 20_000 }).toEqual(found);
+    await expect.poll(() => getRepeatedly(misspelt)).toEqual(found);
     await api.deleteSpace({ client: ann.client, path: lightship, throwOnError: true });
     expect(await getRepeatedly(misspelt)).toEqual(Array(8).fill([]));
   });

@@ -148,6 +148,20 @@ describe('access tokens', () => {
     expect((await api.getProfile({ client })).response?.status).toBe(401);
   });
 
+  test('expire after SESSION_IDLE_DAYS without use, not earlier', async () => {
+    await using strict = await startApp({ SESSION_IDLE_DAYS: '2' });
+    const { client } = await strict.register();
+    const statusAfter = async (idleDays: number) => {
+      await strict.context.engine.db
+        .updateTable('sessions')
+        .set({ last_used_at: daysAgo(idleDays) })
+        .execute();
+      return (await api.getProfile({ client })).response?.status;
+    };
+    expect(await statusAfter(1.999)).toBe(200);
+    expect(await statusAfter(2.001)).toBe(401);
+  });
+
   const session = (token: string) =>
     app.context.engine.db.selectFrom('sessions').where('token_hash', '=', sha256(token));
 

@@ -358,5 +358,5 @@ describe('A suspension during requests of the account', () => {
     expect(statuses).toContain(401);
     expect(statuses).toContain(201);
     await assertConsistent(app.context.engine);
-  }, 120_000);
+  });
 });

@@ -98,9 +98,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     }
   });
 
-  test('the commands for operators remove avatars from the bucket', {
-    timeout: 60_000,
-  }, async () => {
+  test('the commands for operators remove avatars from the bucket', async () => {
     const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
     const listKeys = () => s3.listKeys(settings.AVATARS_BUCKET);
     await using server = await startServer({ ...settings, WORKERS: '2' });
@@ -127,7 +125,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     // As after a crash: a server that starts later deletes it.
     await server.kill();
     await using other = await startServer({ ...settings, DATA_DIR: server.dataDir });
-    await expect.poll(listKeys, { timeout: 20_000 }).toEqual(['default.webp']);
+    await expect.poll(listKeys).toEqual(['default.webp']);
     expect((await fetch(`${other.url}${new URL(avatarUrl).pathname}`)).status).toBe(404);
   });
 });

@@ -283,7 +283,7 @@ describe.each(formats)('renderAvatar on a damaged %s', (format) => {
     }
     expect(outcomes.rendered).toBeGreaterThan(0);
     expect(outcomes.rejected).toBeGreaterThan(0);
-  }, 30_000);
+  });
 });
 
 function canvas(width: number, height: number, colour: (x: number, y: number) => Colour): Sharp {

@@ -190,7 +190,7 @@ function camelCased(parts: string[]): string {
   return parts.map((part, i) => (i === 0 ? part : capitalised(part))).join('');
 }
 
-/** Accounts with many messages, for the statistics of profiles. */
+/** Accounts with few, some and many messages, for the statistics of profiles. */
 export const writers = [10, 1_000, 100_000].map((messages) => ({
   messages,
   user_id: `writer-${messages}`,

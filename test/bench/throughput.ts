@@ -8,6 +8,7 @@ import {
   type LoadGenerator,
   type LoadResult,
   MAX_REQUESTS_PER_SECOND,
+  MAX_SEQUENTIAL_REQUESTS_PER_SECOND,
 } from './load.ts';
 import {
   newQueries,
@@ -25,6 +26,9 @@ const CONNECTIONS = 10;
 
 /** Number of responses of each workload that the constant route returns. */
 const SAMPLE_SIZE = 300;
+
+/** Length of the lists that connections repeat, in total: several requests for each of the popular queries. */
+const REPEATED_REQUESTS = 20_000;
 
 interface Workload {
   name: string;
@@ -104,7 +108,7 @@ export async function measureThroughput(
     );
     figures.push({
       name: `${name}, against the constant route`,
-      ...comparison(pairs, 100),
+      ...compareThroughput(pairs, 100),
       unit: '%',
       ...(minPercent && { target: { min: minPercent } }),
       note: generatorNote(pairs),
@@ -124,7 +128,7 @@ export async function measureTail(
   const send = (name: 'common word' | 'rare word') => () => {
     const words = repeatedClass(spaces, name);
     const next = pathsOf(words, (word) => searchPath(respelt.query(word)));
-    const paths = [next(MAX_REQUESTS_PER_SECOND * (warmUp + duration))];
+    const paths = [next(MAX_SEQUENTIAL_REQUESTS_PER_SECOND * (warmUp + duration))];
     return generator.send({ url: server.url, paths, warmUp, duration });
   };
   const pairs = await alternate(rounds, send('common word'), send('rare word'));
@@ -175,7 +179,7 @@ export async function measureWorkers(
     const pairs = await alternate(effort.rounds, send(two), send(one));
     figures.push({
       name: `two workers against one, ${name}`,
-      ...comparison(pairs, 1),
+      ...compareThroughput(pairs, 1),
       unit: 'x',
       target: { min: 1.6 },
       note: generatorNote(pairs),
@@ -197,11 +201,13 @@ function saturate(
 
 function requestsOfRound({ warmUp, duration }: Effort, isUnique: boolean): number {
   // With a margin, because the load generator stops only at its next sample.
-  return isUnique ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2)) : 20_000;
+  return isUnique
+    ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2))
+    : REPEATED_REQUESTS;
 }
 
 /** Returns requests per second of both, and the median and spread of their ratio times a factor. */
-function comparison(pairs: readonly [LoadResult, LoadResult][], factor: number) {
+function compareThroughput(pairs: readonly [LoadResult, LoadResult][], factor: number) {
   const ratios = pairs.map(([a, b]) => (factor * a.requestsPerSecond) / b.requestsPerSecond);
   const perSecond = (results: readonly LoadResult[]) =>
     `${formatNumber(median(results.map((each) => each.requestsPerSecond)))} req/s`;

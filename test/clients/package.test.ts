@@ -50,7 +50,7 @@ beforeAll(async () => {
   tarball = join(folder, stdout.trim());
   project = await createProject('client');
   installed = join(project, 'node_modules/space-service');
-}, 60_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 /** Installs the packed package in an empty project. Offline, which fails if the package has dependencies. */
@@ -135,7 +135,7 @@ describe('the built package', () => {
       resolveJsonModule: true,
       types: [nodeTypes],
     });
-  }, 60_000);
+  });
 
   test.each(['nodenext', 'bundler'])(
     'has types that compile in a strict project without Node.js types (%s)',
@@ -164,7 +164,6 @@ describe('the built package', () => {
       const module = moduleResolution === 'bundler' ? 'esnext' : moduleResolution;
       await checkTypes(path, 'app.ts', { module, moduleResolution });
     },
-    60_000,
   );
 
   test('works in an application that Vite builds', async () => {
@@ -194,7 +193,7 @@ describe('the built package', () => {
       generalSearchResults: [],
       username,
     });
-  }, 60_000);
+  });
 
   test('contains the contract as YAML and JSON', async () => {
     const script = `
@@ -271,7 +270,7 @@ describe('the built package', () => {
       (problem) => !('resolutionKind' in problem && ignored.includes(problem.resolutionKind)),
     );
     expect(problems).toEqual([]);
-  }, 60_000);
+  });
 
   test('adds at most 6 KB to a bundle with SearchAPI and ProfileAPI', async () => {
     const input = join(project, 'bundled.js');
@@ -312,7 +311,7 @@ describe('another server, which implements seven operations with the handler typ
     server = startProcess(process.execPath, [join(path, 'server.ts')]);
     await vi.waitFor(() => expect(server.output()).toMatch(/^http:\S+\n$/), 20_000);
     baseUrl = server.stdout().trim();
-  }, 60_000);
+  });
   afterAll(() => server?.[Symbol.asyncDispose]());
 
   const checkContract = (...args: string[]) =>
@@ -346,7 +345,7 @@ describe('another server, which implements seven operations with the handler typ
     const { code, stdout, stderr } = await checkContract('--only', implemented.join());
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/\n\d{2} passed, 0 failed\n$/);
-  }, 60_000);
+  });
 
   test('fails one contract check per missing operation', async () => {
     const junit = join(folder, 'contract.xml');
@@ -360,5 +359,5 @@ describe('another server, which implements seven operations with the handler typ
     expect(stdout).toMatch(new RegExp(`\n\\d{2} passed, ${missing.length} failed\n$`));
     const failures = (await readFile(junit, 'utf8')).matchAll(/ name="([^"]+)"><failure /g);
     expect([...failures].map(([, name]) => name)).toEqual(missing);
-  }, 60_000);
+  });
 });

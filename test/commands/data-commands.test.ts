@@ -102,7 +102,7 @@ describe('a new database', () => {
       const retried = await run('commands/import', ['-'], { DATA_DIR }, lines);
       expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, stderr: '' });
     }
-  }, 60_000);
+  });
 
   test('can be created by two processes concurrently', async () => {
     for (let i = 0; i < 4; i += 1) {
@@ -113,7 +113,7 @@ describe('a new database', () => {
       ]);
       for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
     }
-  }, 60_000);
+  });
 });
 
 describe('a backup', () => {

@@ -49,7 +49,6 @@ describe('An import', () => {
       // The server was killed, so it could not release its lock.
       expect(await importLines()).toMatchObject({ code: 0, stderr: '' });
     },
-    40_000,
   );
 
   test('delays the start of a server until it is done', async () => {
@@ -66,7 +65,7 @@ describe('An import', () => {
     await writeFile(go, '');
     expect(await importing.exited).toBe(0);
     await expect.poll(() => statusOf(PORT, '/readyz')).toBe(200);
-  }, 40_000);
+  });
 });
 
 test.each([
@@ -96,7 +95,7 @@ describe('A second server', () => {
     expect(await statusOf(PORT, '/readyz')).toBe(503);
     await first.stop();
     await expect.poll(() => statusOf(PORT, '/readyz')).toBe(200);
-  }, 40_000);
+  });
 
   test('with the same DATA_DIR is refused with one line if the first one does not stop', async () => {
     await using first = await startServer({ DATA_DIR });
@@ -105,12 +104,12 @@ describe('A second server', () => {
     const { code, stderr } = await runCommand('main', [], settings);
     expect({ code, stderr }).toEqual({ code: EX_CONFIG, stderr: secondRefused() });
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
-  }, 40_000);
+  });
 
   test('starts at once after the first one was killed', async () => {
     const first = await startServer({ DATA_DIR, WORKERS: '2' });
     await first.kill();
     await using second = await startServer({ DATA_DIR, LOG_LEVEL: 'info' });
     expect(second.output()).not.toContain('waiting');
-  }, 40_000);
+  });
 });

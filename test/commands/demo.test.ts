@@ -19,7 +19,7 @@ describe('npm run demo', () => {
     await expect.poll(demo.stdout).toContain('person30@example.com');
     const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
     expect((await fetch(contractUrl)).status).toBe(200);
-  }, 20_000);
+  });
 
   test('names the reason if it cannot listen on HOST, instead of a port in use', async () => {
     const { code, stdout, stderr } = await runCommand('commands/demo', [], {
@@ -59,5 +59,5 @@ describe('npm run demo', () => {
     demo.child.kill('SIGINT');
     expect((await demo.result).code).toBe(0);
     expect(existsSync(data)).toBe(false);
-  }, 40_000);
+  });
 });

@@ -89,7 +89,7 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
     expect(skipped.stdout).toMatch(/^2 records added, 0 were there already, 1 bad line skipped,/);
     const repeated = await importContent(source, toNdjson([ada]));
     expect(repeated.stdout).toMatch(/^0 records added, 1 was there already, 0 bad lines skipped,/);
-  }, 40_000);
+  });
 
   test('prints nothing of a line that changes the display of a terminal', async () => {
     const name = `\u001b[2J\u009b\u202e${'x'.repeat(1_000)}`;
@@ -137,4 +137,4 @@ test('An import lists many bad lines in little memory', async () => {
   expect(stdout).toMatch(
     new RegExp(`^line ${LINES}: .* is not known\n0 records added, .* ${LINES} bad lines skipped`),
   );
-}, 120_000);
+});

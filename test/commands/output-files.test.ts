@@ -99,7 +99,7 @@ describe.each(commands)('%s', (command) => {
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
     expect(await server.stop()).toBe(0);
     expect(await exported(DATA_DIR)).toContain('ada@example.com');
-  }, 60_000);
+  });
 
   test('rejects files in the folder of avatars', async () => {
     await mkdir(join(DATA_DIR, 'avatars'));
@@ -122,7 +122,7 @@ describe.each(commands)('%s', (command) => {
       expect(await refuse(command, join(other, name))).toContain('data folder');
     }
     expect(await server.stop()).toBe(0);
-  }, 40_000);
+  });
 
   test('rejects a restored backup that a server has used', async () => {
     const restored = join(folder, 'restored');
@@ -136,7 +136,7 @@ describe.each(commands)('%s', (command) => {
     await refuse(command, away);
     await refuse(command, databaseFile(restored));
     expect(await server.stop()).toBe(0);
-  }, 40_000);
+  });
 
   test('rejects any other file, and names what may be replaced', async () => {
     const file = join(folder, 'notes');
@@ -200,7 +200,7 @@ describe.each(commands)('%s', (command) => {
       expect(await running.exited).toBe(signal);
       expect(await readdir(folder)).toEqual(['data']);
     }
-  }, 60_000);
+  });
 
   test('names the file that cannot be written', async () => {
     const file = join(folder, 'missing', 'copy');

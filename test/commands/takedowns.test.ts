@@ -168,26 +168,22 @@ describe('The commands for takedowns', () => {
     ]),
     ['remove-space', 'There is no space with the id'],
     ['remove-message', 'There is no message with the id'],
-  ])(
-    '%s rejects an unknown id and wrong arguments with one line',
-    async (command, message) => {
-      for (const id of ['unknown', 'unknown@example.com', '-7gQx', '--7gQx']) {
-        expect(await run(command, id)).toEqual({
-          code: 1,
-          stdout: '',
-          stderr: `${message} ${id}.\n`,
-        });
-      }
-      for (const args of [[], ['a', 'b'], ['--unknown']]) {
-        const { code, stderr } = await run(command, ...args);
-        expect({ code, stderr }).toEqual({
-          code: 1,
-          stderr: expect.stringMatching(RegExp(`^Usage: npm run ${command} -- [A-Z_|]+.*\\n$`)),
-        });
-      }
-    },
-    30_000,
-  );
+  ])('%s rejects an unknown id and wrong arguments with one line', async (command, message) => {
+    for (const id of ['unknown', 'unknown@example.com', '-7gQx', '--7gQx']) {
+      expect(await run(command, id)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `${message} ${id}.\n`,
+      });
+    }
+    for (const args of [[], ['a', 'b'], ['--unknown']]) {
+      const { code, stderr } = await run(command, ...args);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(RegExp(`^Usage: npm run ${command} -- [A-Z_|]+.*\\n$`)),
+      });
+    }
+  });
 
   test.each([
     ['set-email', ['unknown', 'a@example.com'], /^There is no account .* unknown\.\n$/],

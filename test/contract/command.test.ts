@@ -24,7 +24,7 @@ test('passes for a server that implements the contract, and deletes its accounts
   const { db } = app.context.engine;
   expect(await db.selectFrom('users').select('username').execute()).toEqual([]);
   expect(await db.selectFrom('spaces').select('title').execute()).toEqual([]);
-}, 60_000);
+});
 
 test('--help explains the options', async () => {
   const { code, stdout } = await contractCheck('--help');
@@ -61,7 +61,7 @@ test('explains wrong arguments in one line', async () => {
     ['http://127.0.0.1:3000', '--only', 'changeBio,changeName'],
     'openapi.yaml has no operation "changeName". Pass operation ids such as searchSpaces,searchSpacesByTag.',
   );
-}, 60_000);
+});
 
 test('explains an unreachable server in one line', async () => {
   const url = `http://127.0.0.1:${await freePort()}`;
@@ -108,7 +108,7 @@ test('explains in one line that a server is not the API', async () => {
     [other.url],
     `${other.url} does not serve this API: GET /api/profile/me returned 404 (application/json). Check the URL, which does not include /api.`,
   );
-}, 60_000);
+});
 
 test('explains a redirect in one line', async () => {
   await using server = await startHttpServer((_request, response) => {

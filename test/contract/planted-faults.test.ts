@@ -219,7 +219,7 @@ describe.each([
     const { checks } = await verify(servers, cleanup);
     const failed = checks.filter(({ causes }) => causes.length > 0);
     failures = new Map(failed.map(({ name, causes }) => [name, causes.map(({ text }) => text)]));
-  }, 120_000);
+  });
 
   test.each(faults)('finds $name', ({ found }) => {
     for (const [check, cause] of Object.entries(found)) {

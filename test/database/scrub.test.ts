@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../server/database/open.ts';
 import { runScrubProcess } from '../../server/database/sqlite/maintenance/scrub-process.ts';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
@@ -34,9 +34,6 @@ afterEach(async () => {
   sqlite.close();
   await rm(dataDir, { recursive: true });
 });
-
-/** For a busy machine, because each test starts processes. */
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Inserts rows of different sizes at random positions, so that SQLite moves many of them to other pages. */
 function insertRows(): void {
@@ -113,7 +110,7 @@ describe('runScrubProcess', () => {
     expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
     const added = `SELECT count(*) FROM discarded_avatars WHERE avatar LIKE 'new %'`;
     expect(sqlite.prepare(added).pluck().get()).toBe(inserted);
-  }, 120_000);
+  });
 
   test('stops when the signal is aborted', async () => {
     sqlite.exec('BEGIN IMMEDIATE');
@@ -147,4 +144,4 @@ test('A database stays intact when the scrub process is killed', async () => {
   expect(readRows()).toEqual(rows);
   await runScrubProcess(file, neverAborted);
   expect(await countRemains()).toBe(0);
-}, 120_000);
+});

@@ -315,7 +315,7 @@ test('An import adds nothing if its input fails while a batch is being added', a
     await expect(importRecords(engine, failingInput(delayMs))).rejects.toThrow('has failed');
   }
   expect(await exportLines(engine)).toEqual([]);
-}, 60_000);
+});
 
 const pick = <T>(...values: T[]) => fc.constantFrom(...values);
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });

@@ -65,7 +65,7 @@ describe('imported data', () => {
     expect(rows[1]).toEqual({ space_id: `s${spaces - 1}`, participant_count: 1 });
     const waiting = engine.db.selectFrom('spaces_to_index').selectAll();
     expect(await waiting.execute()).toEqual([]);
-  }, 120_000);
+  });
 
   test('is included in the statistics', async () => {
     await setPassword(app.context.engine, 'bob@example.com', 'marmalade on toast');

@@ -106,7 +106,7 @@ describe('tag ids', () => {
     await importRecords(second, toLines(await exportLines(first)));
     expect(await exportedTags(second)).toEqual({
       s: `${2 ** 52} baking`,
-      t: expect.stringMatching(/^\d+ oats$/),
+      t: `${2 ** 52 + 1} oats`,
     });
   });
 

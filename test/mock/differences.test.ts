@@ -94,7 +94,7 @@ beforeAll(async () => {
   mock = cleanup.use(await startMock(OPTIONS));
   servers = await startServers(cleanup);
   prepare = prepareWith(servers, () => {});
-}, 60_000);
+});
 afterAll(async () => {
   vi.unstubAllEnvs();
   await cleanup.disposeAsync();
@@ -167,7 +167,6 @@ describe('For each response in the contract', () => {
       if (difference === undefined) expect(ofMock).toEqual(ofServer);
       else expect(ofMock, `Remove ${difference} from DIFFERENCES`).not.toEqual(ofServer);
     },
-    60_000,
   );
 });
 

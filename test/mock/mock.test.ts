@@ -24,7 +24,7 @@ describe('The mock server', () => {
     mock = start('--port', String(port));
     url = `http://127.0.0.1:${port}`;
     await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
-  }, 45_000);
+  });
   afterAll(() => mock.kill());
 
   const request = async (path: string, init?: RequestInit) => {
@@ -171,7 +171,7 @@ describe('With --stateful, the mock server', () => {
     mock = start('--stateful', '--port', String(port));
     url = `http://127.0.0.1:${port}`;
     await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
-  }, 45_000);
+  });
   // SIGKILL would leave its data behind.
   afterAll(() => stop(mock));
 

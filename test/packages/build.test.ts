@@ -25,7 +25,7 @@ test('the build replaces an earlier build', async () => {
   const files = await readdir(join(target, 'space-service'));
   expect(files).toContain('README.md');
   expect(files).not.toContain('old-file');
-}, 60_000);
+});
 
 test('the build keeps a folder with other files', async () => {
   await writeFile(join(folder, 'other-file'), 'kept');

@@ -21,8 +21,6 @@ import { importsIn, isParsedByOldNode, staticModulesOf } from './modules.ts';
 const PRINT_FLAGS =
   "--import=data:text/javascript,console.error('flags',process.pid,process.execArgv.join())";
 
-const START_TIMEOUT = { timeout: 30_000 };
-
 let folder: string;
 let installation: Installation;
 let project: string;
@@ -35,7 +33,7 @@ beforeAll(async () => {
   installation = await installPackage('space-service-server', dependencies, folder);
   project = installation.project;
   dataDir = join(project, 'data');
-}, 90_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 /** Starts a command of the installed program. */
@@ -55,7 +53,7 @@ async function startServer(env: Record<string, string> = {}) {
     if (!server.isRunning()) return server.output();
     return (await fetch(`${url}/readyz`).catch(() => undefined))?.status;
   };
-  await expect.poll(status, START_TIMEOUT).toBe(200);
+  await expect.poll(status).toBe(200);
   return {
     url,
     output: server.output,
@@ -95,7 +93,7 @@ describe('the program of the package', () => {
   test('starts a demo, which answers a search and stops on SIGTERM', async () => {
     const port = String(await freePort());
     await using demo = start(['demo'], { PORT: port });
-    await expect.poll(demo.stdout, START_TIMEOUT).toContain('person30@example.com');
+    await expect.poll(demo.stdout).toContain('person30@example.com');
     const url = `http://127.0.0.1:${port}`;
     expect(await search(url, 'bread')).toContain('Bread');
     expect((await fetch(`${url}/docs/`)).status).toBe(200);
@@ -108,7 +106,7 @@ describe('the program of the package', () => {
     demo.child.kill('SIGTERM');
     expect(await demo.exited).toBe(0);
     expect(existsSync(data)).toBe(false);
-  }, 60_000);
+  });
 
   test('imports, changes, serves, exports, backs up and compacts data', async () => {
     const records = [
@@ -152,7 +150,7 @@ describe('the program of the package', () => {
     expect(await run(['compact'], { DATA_DIR: restored })).toMatchObject({ code: 0 });
     const copy = await run(['export'], { DATA_DIR: restored });
     expect(copy.stdout).toBe(exported.stdout);
-  }, 90_000);
+  });
 
   test('runs all migrations at the first start', async () => {
     const DATA_DIR = join(project, 'migrated');
@@ -162,7 +160,7 @@ describe('the program of the package', () => {
     const applied = sqlite.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all();
     sqlite.close();
     expect(applied).toEqual(Object.keys(migrations));
-  }, 60_000);
+  });
 
   test('erases accounts on its maintenance thread', async () => {
     await using server = await startServer({ DATA_DIR: join(project, 'erased') });
@@ -181,7 +179,7 @@ describe('the program of the package', () => {
     });
     expect(deletion.status).toBe(200);
     expect(await server.stop()).toBe(0);
-  }, 60_000);
+  });
 
   test('runs several workers with the flags of npm start, and stops all of them on SIGTERM', async () => {
     await using server = await startServer({
@@ -198,7 +196,7 @@ describe('the program of the package', () => {
       await fetch(url, { headers: { connection: 'close' } });
       return workers().size;
     };
-    await expect.poll(searchOnce, START_TIMEOUT).toBe(2);
+    await expect.poll(searchOnce).toBe(2);
 
     const pids = [String(server.pid), ...workers()];
     for (const pid of pids) {
@@ -211,7 +209,7 @@ describe('the program of the package', () => {
     }
     expect(await server.stop()).toBe(0);
     for (const pid of pids) expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH');
-  }, 60_000);
+  });
 
   test('reads and writes no files outside its project', async () => {
     // Node.js denies JavaScript the access to all other files.
@@ -230,7 +228,7 @@ describe('the program of the package', () => {
     expect((await fetch(`${server.url}/docs/`)).status).toBe(200);
     expect(await server.stop()).toBe(0);
     expect(server.output()).not.toContain('ERR_ACCESS_DENIED');
-  }, 60_000);
+  });
 
   test('lets flags of Node.js override its own', async () => {
     const program = join(installation.path, 'server/cli.js');

@@ -4,9 +4,7 @@ import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
 
-test('Each worker serves the metrics of all workers, including those that have exited', {
-  timeout: 60_000,
-}, async () => {
+test('Each worker serves the metrics of all workers, including those that have exited', async () => {
   await using server = await startServer({
     ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
@@ -43,7 +41,7 @@ test('Each worker serves the metrics of all workers, including those that have e
   };
   const searches = 'http_request_duration_seconds_count{operation="searchSpaces",status="200"}';
 
-  await expect.poll(() => listening().size, { timeout: 20_000 }).toBe(2);
+  await expect.poll(() => listening().size).toBe(2);
   await search(20);
   // The kernel assigns each connection to a random worker.
   for (let i = 0; i < 6 || (serving('/metrics').size < 2 && i < 60); i += 1) {
@@ -59,7 +57,7 @@ test('Each worker serves the metrics of all workers, including those that have e
 
   const [victim, other] = [...listening()] as [number, number];
   process.kill(victim, 'SIGKILL');
-  await expect.poll(() => listening().size, { timeout: 20_000 }).toBe(3);
+  await expect.poll(() => listening().size).toBe(3);
   await search(10);
   const figure = await scrape();
   expect(figure(searches)).toBe(30);

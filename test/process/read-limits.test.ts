@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 
-test('Workers share the limit of public reads', { timeout: 60_000 }, async () => {
+test('Workers share the limit of public reads', async () => {
   await using server = await startServer({
     ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
@@ -11,7 +11,7 @@ test('Workers share the limit of public reads', { timeout: 60_000 }, async () =>
     LOG_LEVEL: 'info',
   });
   const listening = () => server.output().split('Server listening').length - 1;
-  await expect.poll(listening, { timeout: 20_000 }).toBe(2);
+  await expect.poll(listening).toBe(2);
   let allowed = 0;
   const startedAt = performance.now();
   // Each connection goes to a random worker.

@@ -53,7 +53,7 @@ test('Clients that do not read large responses lose their connections, and other
   let received = 0;
   patient.on('data', (bytes) => (received += bytes.length)).resume();
   const expected = REQUESTS_PER_CONNECTION * Math.max(...lengths);
-  await expect.poll(() => received, { timeout: 20_000 }).toBeGreaterThan(expected);
+  await expect.poll(() => received).toBeGreaterThan(expected);
   for (const socket of [patient, ...sockets]) socket.destroy();
   expect(await server.stop()).toBe(0);
-}, 120_000);
+});

@@ -95,41 +95,36 @@ test.each<[string, '*' | string[], string | null]>([
   });
 });
 
-test.each([1, 2])(
-  'becomes ready after the migration, with WORKERS=%i',
-  { timeout: 90_000 },
-  async (workers) => {
-    const folder = await mkdtemp(join(tmpdir(), 'starting-'));
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    // Another process holds the write lock, so the migration has to wait.
-    const other = new Sqlite(join(folder, 'space-service.sqlite'));
-    other.pragma('journal_mode = WAL');
-    other.exec('BEGIN IMMEDIATE');
-    const env = {
-      DATA_DIR: folder,
-      PORT: String(port),
-      WORKERS: String(workers),
-    };
-    const service = startCommand('main', [], env);
-    onTestFailed(() => console.log(service.output()));
-    try {
-      await expect.poll(() => statusOf(`${url}/healthz`), { timeout: 40_000 }).toBe(200);
-      expect(await statusOf(`${url}/readyz`)).toBe(503);
-      other.exec('COMMIT');
-      await expect.poll(() => statusOf(`${url}/readyz`), { timeout: 40_000 }).toBe(200);
-      expect(await statusOf(`${url}/api/spaces/search?q=tea`)).toBe(200);
-    } finally {
-      other.close();
-      await service.kill();
-      await rm(folder, { recursive: true });
-    }
-  },
-);
+test.each([1, 2])('becomes ready after the migration, with WORKERS=%i', async (workers) => {
+  const folder = await mkdtemp(join(tmpdir(), 'starting-'));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  // Another process holds the write lock, so the migration has to wait.
+  const other = new Sqlite(join(folder, 'space-service.sqlite'));
+  other.pragma('journal_mode = WAL');
+  other.exec('BEGIN IMMEDIATE');
+  const env = {
+    DATA_DIR: folder,
+    PORT: String(port),
+    WORKERS: String(workers),
+  };
+  const service = startCommand('main', [], env);
+  onTestFailed(() => console.log(service.output()));
+  try {
+    await expect.poll(() => statusOf(`${url}/healthz`)).toBe(200);
+    expect(await statusOf(`${url}/readyz`)).toBe(503);
+    other.exec('COMMIT');
+    await expect.poll(() => statusOf(`${url}/readyz`)).toBe(200);
+    expect(await statusOf(`${url}/api/spaces/search?q=tea`)).toBe(200);
+  } finally {
+    other.close();
+    await service.kill();
+    await rm(folder, { recursive: true });
+  }
+});
 
 test.each([1, 2])(
   'rebuilds an outdated search index and its dictionary, with WORKERS=%i',
-  { timeout: 90_000 },
   async (workers) => {
     const folder = await mkdtemp(join(tmpdir(), 'starting-'));
     {
@@ -153,7 +148,7 @@ test.each([1, 2])(
         () => 'no response',
       );
     try {
-      await expect.poll(answeredQuery, { timeout: 40_000 }).toBe('sourdough');
+      await expect.poll(answeredQuery).toBe('sourdough');
       expect(service.stdout()).toContain('rebuilding the search index');
     } finally {
       await service.kill();

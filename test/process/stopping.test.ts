@@ -21,7 +21,7 @@ test('exits with EX_CONFIG and prints one line if the port of several workers is
   expect(stderr).toBe(
     `PORT=${occupied.port} is in use on 127.0.0.1. Set PORT to another number.\n`,
   );
-}, 40_000);
+});
 
 test('exits with EX_CONFIG if its workers do, and prints their error', async () => {
   await using cleanup = new AsyncDisposableStack();
@@ -60,7 +60,6 @@ test.each(['1', '2'])(
     expect(await server.stop()).toBe(0);
     expect(response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
   },
-  60_000,
 );
 
 test('exits with 0 after Ctrl+C while the workers are starting', async () => {
@@ -75,13 +74,13 @@ test('exits with 0 after Ctrl+C while the workers are starting', async () => {
       ({ stdout }) => stdout.trim().split('\n').length,
       () => 0,
     );
-  await expect.poll(countWorkers, { timeout: 40_000, interval: 10 }).toBe(2);
+  await expect.poll(countWorkers, { interval: 10 }).toBe(2);
   // A terminal sends the signal to all processes of the group.
   process.kill(-pid, 'SIGINT');
   const { code, stdout } = await supervisor.result;
   expect(stdout).not.toContain('Server listening');
   expect(code).toBe(0);
-}, 60_000);
+});
 
 test('exits on a signal although a client does not finish its request', async () => {
   await using server = await startServer();
@@ -89,4 +88,4 @@ test('exits on a signal although a client does not finish its request', async ()
   const headers = { 'Content-Type': 'application/json', 'Content-Length': 9 };
   await connection.write(`${head('POST', '/api/auth/login', headers)}{`);
   expect(await server.stop()).toBe(0);
-}, 60_000);
+});

@@ -181,4 +181,4 @@ test('Results for the query as typed are among all results, and alone with as_ty
       expect(typed.titles.length, text).toBeLessThan(10);
     }
   }
-}, 60_000);
+});

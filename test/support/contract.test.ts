@@ -74,6 +74,23 @@ describe('validateExchange', () => {
   });
 });
 
+describe('validateExchange of a HEAD request', () => {
+  const head = (path: string, type: string): Exchange => ({
+    ...exchange(404, problem, path),
+    method: 'HEAD',
+    headers: new Headers({ 'content-type': type }),
+    body: '',
+  });
+
+  test.each(['/api/users/ada', '/nowhere'])(
+    'expects the type of GET, without a body: %s',
+    (path) => {
+      validateExchange(head(path, 'application/problem+json'));
+      expect(() => validateExchange(head(path, 'text/html'))).toThrow('text/html');
+    },
+  );
+});
+
 describe('In the contract', () => {
   const isClosed = (schema: { additionalProperties?: unknown }) =>
     schema.additionalProperties === false;

@@ -105,10 +105,10 @@ function responseError(
   for (const [name, { required }] of Object.entries(response.headers ?? {})) {
     if (required && !headers.has(name)) return `the header ${name} is missing`;
   }
-  if (method === 'HEAD') return undefined;
   const type = headers.get('content-type') ?? '';
   const media = response.content?.[type];
   if (!media) return `the type ${type} is not declared`;
+  if (method === 'HEAD') return undefined;
   const content = JSON.parse(body);
   const error = errorOf(media.schema, content);
   if (error) return error;
@@ -119,10 +119,11 @@ function responseError(
 }
 
 /** Returns how a response outside the contract is wrong, if it is. */
-function errorOutsideContract({ status, headers, body }: Exchange): string | undefined {
+function errorOutsideContract({ method, status, headers, body }: Exchange): string | undefined {
   if (status < 400) return undefined;
   const type = headers.get('content-type');
   if (type !== 'application/problem+json') return `not a problem document: ${type}`;
+  if (method === 'HEAD') return undefined;
   const problem = JSON.parse(body);
   const error = errorOf(contract.components.schemas.Problem, problem);
   if (error) return `not a problem document: ${error}`;

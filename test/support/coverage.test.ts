@@ -27,12 +27,12 @@ test('fails a run of all tests that does not reach every declared status', async
   expect(output).toMatch(/Test Files .*1 passed/);
   expect(output).toContain('No test reaches: searchSpaces 200, ');
   expect(code).toBe(1);
-}, 60_000);
+});
 
 test('does not check a run filtered by test name', async () => {
   const { code, output } = await runVitest(await writeConfig(), '-t', 'accepts no change');
   expect({ code, output }).toEqual({ code: 0, output: expect.not.stringContaining('Contract:') });
-}, 60_000);
+});
 
 test.each([[['test/codegen/breaking.test.ts']], [['breaking']], [['breaking', '--update']]])(
   'does not check a run filtered by file: vitest %j',
@@ -41,5 +41,4 @@ test.each([[['test/codegen/breaking.test.ts']], [['breaking']], [['breaking', '-
     expect(output).toMatch(/Test Files .*1 passed/);
     expect({ code, output }).toEqual({ code: 0, output: expect.not.stringContaining('Contract:') });
   },
-  60_000,
 );

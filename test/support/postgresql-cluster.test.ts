@@ -1,8 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
-import { expect, test } from 'vitest';
-import { createServerFolder, execute } from './postgresql.ts';
+import { expect, test, vi } from 'vitest';
+import { createServerFolder, execute, query, startPostgresql } from './postgresql.ts';
 import { startPostgresqlCluster } from './postgresql-cluster.ts';
 
 test('A standby follows its primary, pauses, hangs, survives crashes, and is promoted', async () => {
@@ -37,7 +37,7 @@ test('A standby follows its primary, pauses, hangs, survives crashes, and is pro
   await standby.promote();
   await execute(standbyUrl, `INSERT INTO facts VALUES ('promoted')`);
   expect(await factsOf(standbyUrl)).toEqual(['followed', 'paused', 'killed', 'promoted']);
-}, 60_000);
+});
 
 test('With synchronous replication, a commit is on the standby', async () => {
   await using cluster = await startPostgresqlCluster({ synchronousCommit: 'remote_apply' });
@@ -45,7 +45,7 @@ test('With synchronous replication, a commit is on the standby', async () => {
   await execute(primaryUrl, 'CREATE TABLE facts (fact text)');
   await execute(primaryUrl, `INSERT INTO facts VALUES ('applied')`);
   expect(await factsOf(standbyUrl)).toEqual(['applied']);
-}, 60_000);
+});
 
 test('A cluster whose standby does not start leaves no data behind', async () => {
   const parent = await createServerFolder(tmpdir());
@@ -56,7 +56,16 @@ test('A cluster whose standby does not start leaves no data behind', async () =>
   } finally {
     await rm(parent, { recursive: true });
   }
-}, 60_000);
+});
+
+test('A server whose process has ended unexpectedly can be stopped', async () => {
+  await using server = await startPostgresql();
+  const [file] = await query(server.url, `SELECT pg_read_file('postmaster.pid') AS content`);
+  const pid = Number.parseInt(file?.content as string, 10);
+  process.kill(pid, 'SIGINT');
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 15_000);
+  await server.stop();
+});
 
 async function factsOf(url: string, timeoutMs = 5_000): Promise<string[]> {
   const client = new pg.Client({

@@ -1,6 +1,6 @@
 import './postgresql-binaries.ts';
 
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +91,15 @@ export async function createServerFolder(parent: string): Promise<string> {
 /** PostgreSQL does not run as root, so it gets a user of its own. */
 const isRoot = process.getuid?.() === 0;
 
+class Server extends EmbeddedPostgres {
+  /** Unlike the method of the package, does not wait for ever for a process that has already exited. */
+  override async stop(): Promise<void> {
+    // biome-ignore lint/complexity/useLiteralKeys: TypeScript allows access to a private member only in this way
+    const child = this['process'] as ChildProcess | undefined;
+    if (child?.exitCode === null && child.signalCode === null) await super.stop();
+  }
+}
+
 /**
  * Prepares a server on a free port. Starts nothing.
  * @param dataDir an existing data folder, or a missing one that `initialise` creates
@@ -103,7 +112,7 @@ export async function prepareServer(
   const port = await freePort();
   const log: string[] = [];
   let onReady = () => {};
-  const server = new EmbeddedPostgres({
+  const server = new Server({
     databaseDir: dataDir,
     port,
     user: USER,

@@ -24,44 +24,40 @@ const startChild = `
 const testFiles = {
   'a test fails': `test('fails', async () => { ${start} throw new Error('failed'); });`,
   'a test fails after a process has exited without its child': `test('fails', async () => { ${startChild} throw new Error('failed'); });`,
-  'a test times out': `test('hangs', async () => { ${start} await running.result; }, 500);`,
+  'a test times out': `test('hangs', async () => { ${start} await running.result; }, 3_000);`,
   'a hook fails': `beforeAll(async () => { ${start} throw new Error('failed'); }); test('runs', () => {});`,
   'the test run exits early': `test('exits', async () => { ${start} process.exit(1); });`,
 };
 
-test.each(Object.entries(testFiles))(
-  'kills processes when %s',
-  async (_, body) => {
-    const folder = await mkdtemp(join(tmpdir(), 'processes-'));
-    try {
-      const file = join(folder, 'written');
-      await writeFile(file, '');
-      const imports = `
+test.each(Object.entries(testFiles))('kills processes when %s', async (_, body) => {
+  const folder = await mkdtemp(join(tmpdir(), 'processes-'));
+  try {
+    const file = join(folder, 'written');
+    await writeFile(file, '');
+    const imports = `
       import { readFileSync } from 'node:fs';
       import { setTimeout as sleep } from 'node:timers/promises';
       import { startProcess } from ${JSON.stringify(join(helpers, 'processes.ts'))};
       const FILE = ${JSON.stringify(file)};`;
-      await writeFile(join(folder, 'failing.test.mjs'), imports + body);
-      const settings = {
-        include: ['*.test.mjs'],
-        globals: true,
-        setupFiles: [join(helpers, 'setup.ts')],
-      };
-      const config = `export default ${JSON.stringify({ root: folder, test: settings })}`;
-      await writeFile(join(folder, 'vitest.config.mjs'), config);
+    await writeFile(join(folder, 'failing.test.mjs'), imports + body);
+    const settings = {
+      include: ['*.test.mjs'],
+      globals: true,
+      setupFiles: [join(helpers, 'setup.ts')],
+    };
+    const config = `export default ${JSON.stringify({ root: folder, test: settings })}`;
+    await writeFile(join(folder, 'vitest.config.mjs'), config);
 
-      const { code, output } = await runVitest(join(folder, 'vitest.config.mjs'));
-      expect(code, output).toBe(1);
-      const written = await readFile(file, 'utf8');
-      expect(written).toMatch(/child/);
-      await sleep(200);
-      expect(await readFile(file, 'utf8')).toBe(written);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-  },
-  60_000,
-);
+    const { code, output } = await runVitest(join(folder, 'vitest.config.mjs'));
+    expect(code, output).toBe(1);
+    const written = await readFile(file, 'utf8');
+    expect(written).toMatch(/child/);
+    await sleep(200);
+    expect(await readFile(file, 'utf8')).toBe(written);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
 
 test('kills the children of a process that has exited', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'processes-'));

@@ -104,9 +104,9 @@ export async function startS3Server(): Promise<S3Server> {
     },
     async start() {
       running = run();
-      const deadline = performance.now() + START_TIMEOUT_MS;
-      while (!(await fetch(url).catch(() => undefined))) {
-        if (!running.isRunning() || performance.now() > deadline) {
+      const timeout = AbortSignal.timeout(START_TIMEOUT_MS);
+      while (!(await fetch(url, { signal: timeout }).catch(() => undefined))) {
+        if (!running.isRunning() || timeout.aborted) {
           throw new Error(`The S3 server does not start:\n${running.output()}`);
         }
         await sleep(20);

@@ -89,13 +89,14 @@ export async function startServer(
       if (hasOwnDataDir) await rm(dataDir, { recursive: true, force: true });
     },
   };
-  const deadline = performance.now() + READY_TIMEOUT_MS;
-  while (performance.now() < deadline) {
+  const timeout = AbortSignal.timeout(READY_TIMEOUT_MS);
+  while (!timeout.aborted) {
     if (!started.isRunning()) {
       await server[Symbol.asyncDispose]();
       throw new Error(`The server exited:\n${server.output()}`);
     }
-    const response = await fetch(`${server.url}/readyz`).catch(() => undefined);
+    const ready = fetch(`${server.url}/readyz`, { signal: timeout });
+    const response = await ready.catch(() => undefined);
     if (response?.ok) return server;
     await sleep(POLL_INTERVAL_MS);
   }

@@ -26,7 +26,7 @@ describe('npm run demo', () => {
     const isReady = () => expect(demo.output()).toContain('person30@example.com');
     await vi.waitFor(isReady, { timeout: 30_000 });
     if (hasChromium) browser = await launchChromium();
-  }, 40_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await demo.kill();

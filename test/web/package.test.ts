@@ -31,7 +31,7 @@ beforeAll(async () => {
     join(folder, 'built'),
     'space-service',
   ]);
-}, 60_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 describe.skipIf(!hasChromium)('The npm package in Chromium', () => {
@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)('The npm package in Chromium', () => {
       avatar: expect.stringMatching(`^${service.url}/avatars/.+\\.webp$`),
       problem: { status: 403, code: 'current_password_incorrect' },
     });
-  }, 30_000);
+  });
 });
 
 /** Runs in the page, where the exports of the package are global variables. */
@@ -138,7 +138,7 @@ describe('A copy of examples/web', () => {
     }
     await run('npm', ['run', 'build'], { cwd: copy });
     expect(await readFile(join(copy, 'dist/index.html'), 'utf8')).toContain('Find your space');
-  }, 60_000);
+  });
 
   test('declares the versions that this repository uses', () => {
     const { typescript, vite } = rootManifest.devDependencies;

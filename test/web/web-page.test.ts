@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMock } from '../../mock/server.ts';
 import { importSample } from '../../server/sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
-import { startApp, type TestApp } from '../support/app.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import type { HttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
 import { findViolations, hasChromium, launchChromium } from './browser.ts';
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       CORS_ORIGINS: `http://127.0.0.1:${port}`,
     });
     site = await openSite(service.url, port);
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await site?.[Symbol.asyncDispose]();
@@ -211,6 +211,35 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
   });
 
+  test('shows no late response to a request of an earlier account', async () => {
+    const [earlier, next] = [await service.register('earlier'), await service.register('next')];
+    await using page = await open('#/');
+    const signIn = async ({ email, password }: TestUser) => {
+      await page.goto(`${site.url}#/sign-in`);
+      await fillSignIn(page, password, email);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await appears(page.getByText(email));
+    };
+    const { promise: isNextSession, resolve: startNextSession } = Promise.withResolvers<void>();
+    await page.route(/api\/profile\/username/, async (route) => {
+      const response = await route.fetch();
+      await isNextSession;
+      await route.fulfill({ response });
+    });
+    const form = page.locator('#username-form');
+    await signIn(earlier);
+    await page.getByRole('textbox', { name: 'Name' }).fill('earlier2');
+    await page.getByRole('button', { name: 'Save username' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(next);
+    expect(await form.getAttribute('aria-busy')).toBe('true');
+    startNextSession();
+    await expect.poll(() => form.getAttribute('aria-busy')).toBe('false');
+    expect(await page.locator('#profile-username').textContent()).toBe(next.username);
+    expect(await form.locator('.form-message').textContent()).toBe('');
+    expect(await form.locator('.form-error').textContent()).toBe('');
+  });
+
   test('shows nothing of the previous space if a space does not exist', async () => {
     await using page = await open('#/space?id=0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b');
     await appears(page.locator('#space .card').first());
@@ -325,7 +354,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(content(page));
       await expectAccessible(page, name);
     }
-  }, 60_000);
+  });
 
   test('shows the profile, its errors and its dialog accessibly, on phones and in both themes', async () => {
     await using page = await openSignedIn();
@@ -410,7 +439,6 @@ async function openSite(serviceUrl: string, port?: number): Promise<HttpServer> 
 
 async function open(address: string): Promise<Page> {
   const page = await browser.newPage();
-  page.setDefaultTimeout(10_000);
   await page.goto(site.url + address);
   return page;
 }

@@ -13,11 +13,21 @@ import { accessToken, endSession, startSession } from './session.ts';
 /** The service. By default, it has the origin of this page. */
 const baseUrl = import.meta.env.VITE_API_URL || location.origin;
 
+/** Rejects if the session has changed meanwhile, so that the page shows no late response of an earlier account. */
+const fetchInSession: typeof fetch = async (...request) => {
+  const token = accessToken();
+  const response = await fetch(...request);
+  if (accessToken() !== token) throw new Error('The session has changed.');
+  return response;
+};
+
 export const searchApi = new SearchAPI({ baseUrl });
-export const profileApi = new ProfileAPI({ baseUrl, token: accessToken });
+export const profileApi = new ProfileAPI({ baseUrl, token: accessToken, fetch: fetchInSession });
 
 /** For the operations that the two objects above do not have. */
-export const client = createClient(createConfig({ baseUrl, auth: accessToken }));
+export const client = createClient(
+  createConfig({ baseUrl, auth: accessToken, fetch: fetchInSession }),
+);
 
 /** @throws ApiError */
 export async function signIn(email: string, password: string): Promise<void> {

@@ -24,9 +24,10 @@ export function onSubmit(
       find('.form-message', form).textContent =
         (await action(new FormData(form, event.submitter))) ?? '';
     } catch (error) {
-      if (!isSignInRequired(error)) showError(form, error);
-      // Otherwise, the response concerns an earlier session.
-      else if (accessToken() === token) askToSignIn();
+      // The request belongs to an earlier session.
+      if (accessToken() !== token) return;
+      if (isSignInRequired(error)) askToSignIn();
+      else showError(form, error);
     } finally {
       form.ariaBusy = 'false';
     }

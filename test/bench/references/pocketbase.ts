@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
+import { type RunningProcess, startProcess } from '../../support/processes.ts';
 import { startServer } from '../../support/server.ts';
 import { median, quantile } from '../../support/statistics.ts';
 import { alternate } from '../alternate.ts';
@@ -27,7 +28,9 @@ const url = 'http://127.0.0.1:8097';
 const [WARM_UP, DURATION] = [0.5, 1.5];
 const [email, password] = ['bench@example.org', 'bench bench bench'];
 
+await using cleanup = new AsyncDisposableStack();
 const folder = await mkdtemp(join(tmpdir(), 'pocketbase-'));
+cleanup.defer(() => rm(folder, { recursive: true }));
 const flags = ['--dir', join(folder, 'data'), '--dev=false', '--automigrate=false'];
 await run('superuser', 'upsert', email, password);
 await createCollection();
@@ -36,7 +39,7 @@ fill();
 await using generator = await startLoadGenerator();
 await using service = await startServer({ DATA_DIR: await buildDatabase(spaces) });
 await waitUntilIdle(service.child);
-const pocketbase = await serve();
+await using _ = await serve();
 
 const filter = (query: string) =>
   query
@@ -107,9 +110,6 @@ printComparison({
   columns,
   rows: rows['under load'],
 });
-pocketbase.kill();
-await once(pocketbase, 'exit');
-await rm(folder, { recursive: true });
 
 async function run(...command: string[]): Promise<void> {
   const child = spawn(program, [...command, ...flags], { stdio: 'inherit' });
@@ -117,23 +117,21 @@ async function run(...command: string[]): Promise<void> {
   if (code !== 0) throw new Error(`${program} ${command[0]} exited with ${code}.`);
 }
 
-async function serve() {
+async function serve(): Promise<RunningProcess> {
   const address = url.slice('http://'.length);
-  const child = spawn(program, ['serve', '--http', address, ...flags], {
-    stdio: 'ignore',
-  });
-  process.once('exit', () => child.kill());
+  const running = startProcess(program, ['serve', '--http', address, ...flags]);
   for (let i = 0; i < 100; i += 1) {
     const response = await fetch(`${url}/api/health`).catch(() => undefined);
-    if (response?.ok) return child;
+    if (response?.ok) return running;
     await sleep(100);
   }
-  throw new Error('PocketBase was not ready after 10 s.');
+  await running.kill();
+  throw new Error(`PocketBase was not ready after 10 s:\n${running.output()}`);
 }
 
 /** Creates a public collection with the fields of a search result, and turns the request log off. */
 async function createCollection(): Promise<void> {
-  const child = await serve();
+  await using _ = await serve();
   const signedIn = await call('POST', 'collections/_superusers/auth-with-password', {
     identity: email,
     password,
@@ -159,8 +157,6 @@ async function createCollection(): Promise<void> {
     },
     token,
   );
-  child.kill();
-  await once(child, 'exit');
 }
 
 async function call(method: string, path: string, body: object, token = ''): Promise<unknown> {

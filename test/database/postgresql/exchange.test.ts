@@ -46,7 +46,7 @@ test('An export of either kind of database can be imported into the other kind',
   expect(await readFile(file, 'utf8')).toBe(exported);
   await importInto(second, await exportFrom(postgresql));
   expect(await exportFrom(second)).toBe(exported);
-}, 120_000);
+});
 
 test('An export to a closed pipe does not report that the database is unavailable', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
@@ -62,7 +62,7 @@ test('An export to a closed pipe does not report that the database is unavailabl
   const { code, stderr } = await running.result;
   expect(stderr.trim().split('\n').at(-1)).toBe('write EPIPE');
   expect(code).toBe(1);
-}, 60_000);
+});
 
 test('An import that loses the database does not report that its file cannot be read', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
@@ -94,7 +94,7 @@ test('An import that loses the database does not report that its file cannot be 
   const { code, stderr } = await running.result;
   expect(stderr.trim().split('\n').at(-1)).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
   expect(code).toBe(1);
-}, 60_000);
+});
 
 test('An export whose connection is reset does not report that its file cannot be written', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
@@ -127,4 +127,4 @@ test('An export whose connection is reset does not report that its file cannot b
     expect(code).toBe(1);
   }
   expect(existsSync(file)).toBe(false);
-}, 60_000);
+});

@@ -50,7 +50,7 @@ test('While DATABASE_URL points to a standby, reads work and writes get 503, unt
   const statuses: (number | undefined)[] = [];
   for (const write of writes) statuses.push((await write()).response?.status);
   expect(statuses).toEqual([200, 201, 200, 200]);
-}, 30_000);
+});
 
 describe('If the primary is killed under load and the standby is promoted,', () => {
   test('synchronous replication loses no acknowledged write, and clients get only 503 until the service recovers', async () => {
@@ -100,7 +100,7 @@ describe('If the primary is killed under load and the standby is promoted,', () 
       expect(child.exitCode).toBeNull();
       expect(output()).not.toContain('"level":50');
     }
-  }, 60_000);
+  });
 
   test('asynchronous replication loses acknowledged writes that the standby had not received', async () => {
     await using replication = await startSwitchingProxy();
@@ -123,7 +123,7 @@ describe('If the primary is killed under load and the standby is promoted,', () 
     const history = await writer.stop();
     expect(history.unexpected).toEqual([]);
     expect((await findLost(server, history)).length).toBeGreaterThan(0);
-  }, 30_000);
+  });
 });
 
 /** The writes of a writer by their outcome. Titles identify spaces, and texts identify messages. All are unique. */

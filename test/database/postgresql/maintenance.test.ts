@@ -12,7 +12,7 @@ let engine: Engine;
 
 beforeAll(async () => {
   server = await startPostgresql();
-}, 60_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   const url = await server.createDatabase(`maintenance${++databases}`);

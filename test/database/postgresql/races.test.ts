@@ -35,7 +35,7 @@ beforeAll(async () => {
   second = await startApp(QUOTAS, { sharesDataOf: first });
   blocker = new pg.Client(url);
   await blocker.connect();
-}, 60_000);
+});
 afterAll(async () => {
   await blocker.end();
   await second[Symbol.asyncDispose]();

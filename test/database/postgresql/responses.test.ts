@@ -27,4 +27,4 @@ test('Both kinds of databases return the same search results', async () => {
     if (itemsOf(await comparePages(services, path)).length > 0) found += 1;
   }
   expect(found).toBeGreaterThan(paths.length / 2);
-}, 120_000);
+});

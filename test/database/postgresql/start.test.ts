@@ -46,7 +46,7 @@ test('If PostgreSQL cannot be reached, the exit code tells the service manager t
   // Like a proxy without a primary.
   await using proxy = await startSwitchingProxy();
   expect(await start(proxy.urlOf(unused))).toBe(EX_TEMPFAIL);
-}, 30_000);
+});
 
 test('If the settings are wrong, the exit code tells the service manager not to restart the server', async () => {
   await using server = await startPostgresql();
@@ -58,7 +58,7 @@ test('If the settings are wrong, the exit code tells the service manager not to 
   wrongPassword.password = 'wrong';
   const missing = server.url.replace(/postgres$/, 'missing');
   for (const url of [wrongPassword.href, missing]) expect(await start(url)).toBe(EX_CONFIG);
-}, 30_000);
+});
 
 test('Timeouts of the database do not apply to migrations and imports', async () => {
   await using server = await startPostgresql();
@@ -80,7 +80,7 @@ test('Timeouts of the database do not apply to migrations and imports', async ()
     const { rows } = await sql`SHOW ${sql.ref(timeout)}`.execute(engine.db);
     expect(rows).toEqual([{ [timeout]: '0' }]);
   }
-}, 30_000);
+});
 
 test('Servers that start at the same time rebuild an outdated search index only once', async () => {
   await using server = await startPostgresql();
@@ -94,7 +94,7 @@ test('Servers that start at the same time rebuild an outdated search index only 
   expect(progress).toEqual([1]);
   const { data } = await api.searchSpaces({ client: app.client(), query: { q: 'mountains' } });
   expect(data).toMatchObject([{ space_id: space.space_id }]);
-}, 30_000);
+});
 
 test.each([
   ['word_changes', 'word_blocks'],
@@ -120,7 +120,6 @@ test.each([
       await reader.end();
     }
   },
-  30_000,
 );
 
 /** Longer than the timeouts of requests. */
@@ -161,9 +160,7 @@ test.concurrent.each([
       fetch(`http://127.0.0.1:${waiting.port}${path}`).then(({ status }) => status);
     try {
       const lockWaits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
-      await expect
-        .poll(async () => (await query(url, lockWaits)).length, { timeout: 20_000 })
-        .toBe(2);
+      await expect.poll(async () => (await query(url, lockWaits)).length).toBe(2);
       stopped.service.child.kill('SIGTERM');
       expect(await stopped.service.exited).toBe('SIGTERM');
       await sleep(LONG_WAIT_MS);
@@ -172,7 +169,7 @@ test.concurrent.each([
       expect(reports).toBeGreaterThanOrEqual(2);
       expect(reports).toBeLessThanOrEqual(4);
       await other.query('COMMIT');
-      await expect.poll(() => statusOf('/readyz'), { timeout: 20_000 }).toBe(200);
+      await expect.poll(() => statusOf('/readyz')).toBe(200);
       waiting.service.child.kill('SIGTERM');
       expect(await waiting.service.exited).toBe(0);
     } finally {
@@ -181,7 +178,6 @@ test.concurrent.each([
       await stopped.service.kill();
     }
   },
-  120_000,
 );
 
 test('If PgBouncer rejects the timeouts of the connections, the server says which setting accepts them', async () => {
@@ -203,4 +199,4 @@ test('If PgBouncer rejects the timeouts of the connections, the server says whic
   } finally {
     pgbouncer.close();
   }
-}, 30_000);
+});

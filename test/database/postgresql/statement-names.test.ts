@@ -4,7 +4,7 @@ import { type PostgresqlServer, startPostgresql } from '../../support/postgresql
 let server: PostgresqlServer;
 beforeAll(async () => {
   server = await startPostgresql();
-}, 60_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 /** Runs statements often enough that they get names, like a new process. Returns the name of each. */

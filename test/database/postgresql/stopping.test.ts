@@ -9,7 +9,7 @@ import { startServer } from '../../support/server.ts';
 let postgresql: PostgresqlServer;
 beforeAll(async () => {
   postgresql = await startPostgresql();
-}, 60_000);
+});
 afterAll(() => postgresql[Symbol.asyncDispose]());
 
 /** `DRAIN_SECONDS` (1 s by default), 7 s for pending requests, and 3 s to close the database. */
@@ -57,14 +57,13 @@ test.each(['1', '2'])(
       await other.end();
     }
   },
-  120_000,
 );
 
 test('A server that stops while PostgreSQL responds exits with 0', async () => {
   const url = await postgresql.createDatabase('responding');
   await using server = await startServer({ DATABASE_URL: url, WORKERS: '2', RATE_LIMITS: 'on' });
   expect(await server.stop()).toBe(0);
-}, 60_000);
+});
 
 test('A task fails immediately if it begins after the deadline', async () => {
   let isMissed = false;

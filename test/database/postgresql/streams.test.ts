@@ -19,7 +19,7 @@ test('Reading a stream of rows fails if its connection is lost', async () => {
   expect(isUnavailable(error)).toBe(true);
   // Would wait for a connection that was not released.
   await db.destroy();
-}, 30_000);
+});
 
 test('Reading a stream of rows fails if its connection is lost after the last row', async () => {
   await using server = await startPostgresql();
@@ -35,7 +35,7 @@ test('Reading a stream of rows fails if its connection is lost after the last ro
   const error: unknown = await read().catch((reason) => reason);
   expect(isUnavailable(error)).toBe(true);
   await db.destroy();
-}, 30_000);
+});
 
 /** Streams the process id of the connection a thousand times, in chunks of ten. */
 function streamNumbers(db: Database): AsyncIterable<{ pid: number }> {

@@ -33,7 +33,7 @@ beforeAll(async () => {
   for (let i = 0; i < documents.length; i += 1_000) {
     await wordIndex.add(db, documents.slice(i, i + 1_000));
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await db.destroy();
@@ -146,7 +146,7 @@ describe('The word index', () => {
       ),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 
   test('finds nothing after the last key', async () => {
     const words = ['bread', 'zzz'].map((word) => ({ term: word, isPrefix: false }));
@@ -163,7 +163,7 @@ describe('The word index', () => {
       }),
       { numRuns: 30 },
     );
-  }, 60_000);
+  });
 
   test('matches the expected documents after some were replaced several times', async () => {
     await fc.assert(
@@ -192,7 +192,7 @@ describe('The word index', () => {
       { numRuns: 30 },
     );
     await expectSameTerms();
-  }, 60_000);
+  });
 
   test('matches the expected documents after batches of changes in one transaction', async () => {
     await fc.assert(
@@ -216,7 +216,7 @@ describe('The word index', () => {
       { numRuns: 20 },
     );
     await expectSameTerms();
-  }, 60_000);
+  });
 
   test('has no blocks after all documents are removed', async () => {
     await wordIndex.remove(db, [...present.values()]);
@@ -226,5 +226,5 @@ describe('The word index', () => {
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow();
     expect(count).toBe(0);
-  }, 60_000);
+  });
 });
