@@ -52,7 +52,7 @@ export const changes: Record<string, Change> = {
     asOther(t, world);
     takenUsername(t, world);
   },
-  'changeBio 429': asCreator,
+  'changeBio 429': asOther,
   'changeProfilePicture 200': (t) => setAvatar(t, new Blob([avatar])),
   'changeProfilePicture 400': (t) => setAvatar(t),
   'changeProfilePicture 413': (t) => setAvatar(t, new Blob([new Uint8Array(5_242_881)])),
@@ -88,7 +88,8 @@ export const changes: Record<string, Change> = {
     replaceInPath(t, world.sessionId, await world.openSession()),
 
   'createSpace 409': asCreator,
-  'createSpace 429': asCreator,
+  // Not as `creator`, because an existing account would keep the spaces beyond its first page of participations.
+  'createSpace 429': asOther,
   'updateSpace 403': asOther,
   'updateSpace 409': (t, world) => {
     inPrivateSpace(t, world);

@@ -5,8 +5,8 @@ import type { Server } from '../support/server.ts';
 import { median, quantile } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';
 import { avatars, createSearch, type Search, timeQueries } from './latency.ts';
-import { type LoadGenerator, MAX_SEQUENTIAL_REQUESTS_PER_SECOND } from './load.ts';
-import { biggestTags, makeQueries, type QueryClass, respelling, searchPath } from './queries.ts';
+import { countPaths, type LoadGenerator } from './load.ts';
+import { biggestTags, makeQueries, type QueryClass, respellQuery, searchPath } from './queries.ts';
 import type { TsRank } from './references/postgres.ts';
 import { type Comparison, type Figure, formatNumber, formatSpaces } from './report.ts';
 
@@ -25,14 +25,13 @@ export async function compareWithTsRank(
   effort: Effort,
 ): Promise<[Figure, Comparison]> {
   const rows: Comparison['rows'] = [];
-  const respelt = respelling();
   for (const [name, all] of Object.entries(makeQueries(spaces))) {
     const queries = all.slice(0, effort.queries);
     const theirs = await timeQueries(postgres.search, queries);
     const ours = await timeQueries(createSearch(engine), queries);
-    const path = (i: number) => searchPath(respelt.query(queries[i % queries.length] as string));
+    const path = (i: number) => searchPath(respellQuery(queries[i % queries.length] as string));
     const [warmUp, duration] = [effort.warmUp, effort.duration / 4];
-    const length = Math.ceil(MAX_SEQUENTIAL_REQUESTS_PER_SECOND * (warmUp + duration));
+    const length = countPaths({ warmUp, duration }, 1);
     const paths = [Array.from({ length }, (_, i) => path(i))];
     const http = await generator.send({ url: server.url, paths, warmUp, duration });
     const ratios = ours.map((milliseconds, i) => (theirs[i] as number) / milliseconds);

@@ -32,11 +32,18 @@ export interface LoadGenerator extends AsyncDisposable {
   send(load: Load): Promise<LoadResult>;
 }
 
-/** More than the server responds to in a second on one connection. */
-export const MAX_SEQUENTIAL_REQUESTS_PER_SECOND = 8_000;
+/** More than the server responds to in a second, on one connection and on several. */
+const MAX_REQUESTS_PER_SECOND = { one: 8_000, several: 20_000 };
 
-/** More than the server responds to in a second. */
-export const MAX_REQUESTS_PER_SECOND = 20_000;
+/** Returns a number of paths that is sufficient for a load whose paths must not be repeated. */
+export function countPaths(
+  { warmUp, duration }: Pick<Load, 'warmUp' | 'duration'>,
+  connections: number,
+): number {
+  const perSecond = MAX_REQUESTS_PER_SECOND[connections === 1 ? 'one' : 'several'];
+  // With a margin, because the load generator stops only at its next sample.
+  return Math.ceil(perSecond * (warmUp + duration + 0.2));
+}
 
 /** Starts the load generator in its own process. */
 export async function startLoadGenerator(): Promise<LoadGenerator> {

@@ -95,23 +95,24 @@ export function* repeatedTags(): Generator<string, never> {
   while (true) yield drawTag(draw);
 }
 
-/** Counts across all measurements of a run, because some share a server. */
+/** One count for all measurements of a run, because some share a server. */
 let respelled = 0;
 
-/**
- * Returns functions that write a query differently each time without changing its meaning, so that no server has the
- * response cached.
- */
-export function respelling(): { query: (text: string) => string; tag: (name: string) => string } {
-  const number = (digits: string) => {
-    respelled += 1;
-    return [...respelled.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
-  };
-  return {
-    // These characters are not parts of words and need no percent-encoding.
-    query: (text) => `${text} ${number('!~*(')}`,
-    tag: (name) => `${number('# ')}#${name}`,
-  };
+/** Writes a query differently each time without changing its meaning, so that no server has the response cached. */
+export function respellQuery(text: string): string {
+  // These characters are not parts of words and need no percent-encoding.
+  return `${text} ${nextNumber('!~*(')}`;
+}
+
+/** The same as `respellQuery` for the name of a tag. */
+export function respellTag(name: string): string {
+  return `${nextNumber('# ')}#${name}`;
+}
+
+/** @param digits the characters to write the number with */
+function nextNumber(digits: string): string {
+  respelled += 1;
+  return [...respelled.toString(digits.length)].map((digit) => digits[Number(digit)]).join('');
 }
 
 export const biggestTags = tags.slice(0, 10);

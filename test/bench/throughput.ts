@@ -3,19 +3,14 @@ import { median, quantile, rangeOf } from '../support/statistics.ts';
 import { alternate } from './alternate.ts';
 import { copyData } from './database.ts';
 import type { Effort } from './effort.ts';
-import {
-  distribute,
-  type LoadGenerator,
-  type LoadResult,
-  MAX_REQUESTS_PER_SECOND,
-  MAX_SEQUENTIAL_REQUESTS_PER_SECOND,
-} from './load.ts';
+import { countPaths, distribute, type LoadGenerator, type LoadResult } from './load.ts';
 import {
   newQueries,
   repeatedClass,
   repeatedQueries,
   repeatedTags,
-  respelling,
+  respellQuery,
+  respellTag,
   searchPath,
   tagPath,
 } from './queries.ts';
@@ -40,7 +35,6 @@ interface Workload {
 }
 
 function workloads(spaces: number): Workload[] {
-  const respelt = respelling();
   return [
     {
       name: 'repeated queries',
@@ -56,16 +50,14 @@ function workloads(spaces: number): Workload[] {
     },
     {
       name: 'common words, respelled',
-      next: pathsOf(repeatedClass(spaces, 'common word'), (word) =>
-        searchPath(respelt.query(word)),
-      ),
+      next: pathsOf(repeatedClass(spaces, 'common word'), (word) => searchPath(respellQuery(word))),
       isUnique: true,
       minPercent: 30,
     },
     { name: 'tags', next: pathsOf(repeatedTags(), tagPath), isUnique: false, minPercent: 50 },
     {
       name: 'tags, respelled',
-      next: pathsOf(repeatedTags(), (tag) => tagPath(respelt.tag(tag))),
+      next: pathsOf(repeatedTags(), (tag) => tagPath(respellTag(tag))),
       isUnique: true,
     },
   ];
@@ -124,11 +116,10 @@ export async function measureTail(
   generator: LoadGenerator,
   { rounds, warmUp, duration }: Effort,
 ): Promise<Figure> {
-  const respelt = respelling();
   const send = (name: 'common word' | 'rare word') => () => {
     const words = repeatedClass(spaces, name);
-    const next = pathsOf(words, (word) => searchPath(respelt.query(word)));
-    const paths = [next(MAX_SEQUENTIAL_REQUESTS_PER_SECOND * (warmUp + duration))];
+    const next = pathsOf(words, (word) => searchPath(respellQuery(word)));
+    const paths = [next(countPaths({ warmUp, duration }, 1))];
     return generator.send({ url: server.url, paths, warmUp, duration });
   };
   const pairs = await alternate(rounds, send('common word'), send('rare word'));
@@ -159,12 +150,11 @@ export async function measureWorkers(
   await using copy = await copyData(dataDir);
   await using one = await startServer({ DATA_DIR: copy.dataDir, WORKERS: '1' });
   await using two = await startServer({ DATA_DIR: dataDir, WORKERS: '2' });
-  const respelt = respelling();
   const loads: Pick<Workload, 'name' | 'next'>[] = [
     {
       name: 'expensive queries',
       next: pathsOf(repeatedClass(spaces, 'three words that rarely meet'), (words) =>
-        searchPath(respelt.query(words)),
+        searchPath(respellQuery(words)),
       ),
     },
     {
@@ -199,11 +189,8 @@ function saturate(
   return generator.send({ url, paths: lists, mayRepeat, warmUp, duration });
 }
 
-function requestsOfRound({ warmUp, duration }: Effort, isUnique: boolean): number {
-  // With a margin, because the load generator stops only at its next sample.
-  return isUnique
-    ? Math.ceil(MAX_REQUESTS_PER_SECOND * (warmUp + duration + 0.2))
-    : REPEATED_REQUESTS;
+function requestsOfRound(effort: Effort, isUnique: boolean): number {
+  return isUnique ? countPaths(effort, CONNECTIONS) : REPEATED_REQUESTS;
 }
 
 /** Returns requests per second of both, and the median and spread of their ratio times a factor. */

@@ -4,7 +4,7 @@ import { median, quantile } from '../support/statistics.ts';
 import { spaceOf, writers } from './data.ts';
 import { copyData } from './database.ts';
 import type { Effort } from './effort.ts';
-import { MAX_SEQUENTIAL_REQUESTS_PER_SECOND, startLoadGenerator } from './load.ts';
+import { countPaths, startLoadGenerator } from './load.ts';
 import { signIn } from './profile.ts';
 import { newQueries, searchPath } from './queries.ts';
 import type { Comparison } from './report.ts';
@@ -34,7 +34,7 @@ export async function measureWriting(
   for (let i = 0; i < rounds; i += 1) {
     for (const kind of ['alone', 'writing'] as const) {
       // New queries, so that no response is cached.
-      const length = MAX_SEQUENTIAL_REQUESTS_PER_SECOND * (warmUp + duration);
+      const length = countPaths({ warmUp, duration }, 1);
       const paths = Array.from({ length }, () => searchPath(queries.next().value));
       const writing = kind === 'writing' ? startWriting(server, token, spaces + i * 10_000) : null;
       const { latencies } = await generator.send({

@@ -11,13 +11,8 @@ import { median, quantile } from '../../support/statistics.ts';
 import { alternate } from '../alternate.ts';
 import { spaceOf } from '../data.ts';
 import { buildDatabase, chunksOf, waitUntilIdle } from '../database.ts';
-import {
-  distribute,
-  type LoadResult,
-  MAX_REQUESTS_PER_SECOND,
-  startLoadGenerator,
-} from '../load.ts';
-import { makeQueries, respelling, searchPath } from '../queries.ts';
+import { countPaths, distribute, type LoadResult, startLoadGenerator } from '../load.ts';
+import { makeQueries, respellQuery, searchPath } from '../queries.ts';
 import { printComparison } from '../report.ts';
 
 // Not part of `npm run bench`, because PocketBase is not on npm. See ../README.md for its installation.
@@ -52,16 +47,17 @@ const forms = {
   'by participants': '&skipTotal=1&sort=-participant_count',
 };
 const classes = ['common word', 'rare word', 'two words', 'no match'] as const;
-const respelt = respelling();
 const rows = { alone: [] as Row[], 'under load': [] as Row[] };
 type Row = { name: string; values: number[] };
 for (const name of classes) {
   const queries = makeQueries(spaces)[name];
   // Each request is spelled differently, so that the service cannot return a cached response.
-  const ours = () =>
-    Array.from({ length: MAX_REQUESTS_PER_SECOND * (WARM_UP + DURATION) }, (_, i) =>
-      searchPath(respelt.query(queries[i % queries.length] as string)),
+  const ours = (connections: number) => {
+    const length = countPaths({ warmUp: WARM_UP, duration: DURATION }, connections);
+    return Array.from({ length }, (_, i) =>
+      searchPath(respellQuery(queries[i % queries.length] as string)),
     );
+  };
   for (const [form, more] of Object.entries(forms)) {
     const theirs = queries.map(
       (query) =>
@@ -81,7 +77,7 @@ for (const name of classes) {
         });
       const pairs = await alternate(
         3,
-        () => send(service.url, ours(), false),
+        () => send(service.url, ours(connections), false),
         () => send(url, theirs, true),
       );
       const summarize = (results: LoadResult[]) =>
