@@ -18,8 +18,8 @@ export function isLiveUser(userPk: string): RawBuilder<boolean> {
 export const isLiveMessage = sql<boolean>`(${isLiveSpace('messages.space_pk')} AND ${isLiveUser('messages.author_pk')})`;
 
 /**
- * SQL condition on `reports`, left-joined with `messages`: the reported message has not been deleted. The reports of a
- * space are deleted at once.
+ * SQL condition on `reports`, left-joined with `messages`: the reported message has not been deleted. Reports of spaces
+ * need no condition, because the first transaction of a deletion deletes them.
  */
 export const isLiveReport = sql<boolean>`(reports.message_pk IS NULL OR ${isLiveMessage})`;
 

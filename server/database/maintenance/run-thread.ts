@@ -18,7 +18,7 @@ export interface MaintenanceTasks {
 export interface Maintenance {
   /** Does pending work. Called repeatedly. */
   runRound(): Promise<void>;
-  /** Lets another process run maintenance. Called after the last round. */
+  /** Lets another process run maintenance. Called after the last round, even if that round has failed. */
   stop?(): Promise<void>;
 }
 
@@ -58,7 +58,8 @@ export async function runThread(work: ThreadWork): Promise<void> {
     try {
       if (runsMaintenance) await maintenance.runRound();
     } catch (error) {
-      // Otherwise, the restarted thread would wait until the lease expires, because its holder id differs.
+      // On PostgreSQL, this releases the lease. Otherwise, the restarted thread would wait until it expires, because
+      // its holder id differs.
       if (runsMaintenance) await maintenance.stop?.();
       // This error ends the thread. Maintenance may fail again after every restart, but tasks must run nevertheless.
       for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
