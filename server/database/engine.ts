@@ -56,7 +56,7 @@ export interface Activity {
   waitSeconds: number;
   /** Number of writers that are waiting for the write lock now. Always 0 if only a database server knows it. */
   waitingWriters: number;
-  /** Number of queries and transactions that are waiting for a connection now. */
+  /** Number of queries and transactions that are waiting for a connection now, except those for the read replica. */
   waitingQueries: number;
   /** Undefined without a read replica. */
   replicaReads?: Readonly<ReplicaReads>;

@@ -59,8 +59,8 @@ export async function runThread(work: ThreadWork): Promise<void> {
       if (runsMaintenance) await maintenance.runRound();
     } catch (error) {
       // On PostgreSQL, this releases the lease. Otherwise, the restarted thread would wait until it expires, because
-      // its holder id differs.
-      if (runsMaintenance) await maintenance.stop?.();
+      // its holder id differs. If this fails, too, the first error is the one to report.
+      if (runsMaintenance) await maintenance.stop?.().catch(() => {});
       // This error ends the thread. Maintenance may fail again after every restart, but tasks must run nevertheless.
       for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
         receive(next.message);

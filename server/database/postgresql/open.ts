@@ -86,7 +86,8 @@ export async function openPostgresql(
       busySeconds: 0,
       waitSeconds: 0,
       waitingWriters: 0,
-      waitingQueries: pool.waitingCount + (replica?.waitingCount ?? 0),
+      // Without reads that wait for the replica, because they run on the primary if it hangs.
+      waitingQueries: pool.waitingCount,
       ...(replica && { replicaReads: replica.reads }),
     }),
     async beforeClose() {

@@ -282,7 +282,8 @@ describe('Searches with a read replica', () => {
     const timeSearches = (count: number) =>
       Promise.all(Array.from({ length: count }, () => timeOf(() => search(newWord()))));
     try {
-      expect(Math.max(...(await timeSearches(20)))).toBeLessThan(3_000);
+      // More than may wait for the primary before the server sheds load.
+      expect(Math.max(...(await timeSearches(100)))).toBeLessThan(3_000);
       // Shorter than the timeout of the replica.
       expect(Math.min(...(await timeSearches(5)))).toBeLessThan(900);
     } finally {

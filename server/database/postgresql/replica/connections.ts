@@ -50,11 +50,6 @@ export class ReplicaConnections {
     });
   }
 
-  /** Number of reads that are waiting for a connection now. */
-  get waitingCount(): number {
-    return this.#pool.waitingCount;
-  }
-
   /**
    * Runs `work` on a snapshot.
    * @throws UnusableReplicaError or BusyReplicaError if it takes longer than a second; the pool's timeout error if no

@@ -71,11 +71,6 @@ export class Replica {
     return this.#reads;
   }
 
-  /** Number of reads that are waiting for a connection now. */
-  get waitingCount(): number {
-    return this.#connections.waitingCount;
-  }
-
   /** See `Engine.readOnReplica`. */
   async read<T>(minRevision: number, read: (db: Database) => Promise<T>): Promise<T> {
     const outcome = await this.#tryRead(minRevision, read);
