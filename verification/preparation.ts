@@ -150,7 +150,7 @@ function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredRes
 
 /**
  * Repeats a request until it gets 429. Resolves to whether it did.
- * @param isQuotaLow whether to repeat requests without RateLimit headers, too, because quotas of accounts have none
+ * @param isQuotaLow whether to continue after a response without RateLimit headers; quotas of accounts send none
  */
 async function reachLimit(
   { request, fullPath }: Transaction,

@@ -118,6 +118,7 @@ describe('with a working database', () => {
 
   describe.each(operationsAcceptingToken)('$operationId', (operation) => {
     test('accepts a request without a token', async () => {
+      // The ids in the examples do not exist.
       expect((await send(operation, {})).response.status).toBe(404);
     });
 

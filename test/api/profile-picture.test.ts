@@ -104,7 +104,7 @@ describe('changeProfilePicture', () => {
   });
 
   test.each(['jpeg', 'png', 'webp', 'gif'] as const)(
-    'accepts a %s with a wrong file name and declared type',
+    'accepts a %s that is declared as HTML and has a file name without an extension',
     async (format) => {
       const { response } = await upload(
         await createImage(9, 9).toFormat(format).toBuffer(),

@@ -120,6 +120,7 @@ describe('Another query', () => {
 
   test.each([
     ['splits a compound word', 'sourdoughbread', 'sourdough bread', ['Sourdough bread']],
+    // The other query is folded: 东 is the simplified form of 東.
     ['splits text without spaces', '写真東京', '写真 东京', ['東京駅の写真']],
     ['drops stop words', 'the boots of the paths', 'boots paths', ['Boots']],
     ['includes inflected forms', 'the muddy path', 'muddy path', ['Boots']],

@@ -13,7 +13,7 @@ import { recordsOfService } from './data.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Files and folders that determine the content of a kept database. If one changes, all of them are rebuilt. */
+/** Files and folders that determine the content of kept databases. If any changes, all databases are rebuilt. */
 const INPUT_FILES = [
   'test/bench/data.ts',
   'test/bench/references/postgres.ts',

@@ -280,7 +280,7 @@ describe('the contents of the package', () => {
   const filesIn = (path: string, pattern: string) =>
     globSync(pattern, { cwd: path, exclude: ['node_modules/**'] }).sort();
 
-  test('are the server, the contract, the settings, the page of the demo and the texts for people', () => {
+  test('are the server, the stateful mock, the contract, the settings, the page of the demo and the documents', () => {
     const files = filesIn(installation.path, '{.*,*}').filter((name) => name !== 'node_modules');
     expect(files).toEqual([
       '.env.example',

@@ -23,7 +23,7 @@ describe('The settings', () => {
     });
   });
 
-  test('derive public URLs from the host and the port', () => {
+  test('derive public URLs from the host and the port, and remove the slash at the end of configured ones', () => {
     expect(readConfig({ HOST: '::1', PORT: '8080' }).publicUrl).toBe('http://[::1]:8080');
     const config = readConfig({
       PUBLIC_URL: 'https://s.example.org/',

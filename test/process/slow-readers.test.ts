@@ -10,7 +10,7 @@ const CONNECTIONS = 250;
 const REQUESTS_PER_CONNECTION = 16;
 const MESSAGES_PER_PAGE = 100;
 
-/** Creates a space with a page of the longest messages. Returns the URL of the page. */
+/** Creates a space with a page of the longest messages. Returns the path and query of the page. */
 async function fillPage({ url }: Server): Promise<string> {
   const author = await register(url, 'ada');
   const space = await createSpace(author);
@@ -29,7 +29,7 @@ function sendWithoutReading({ port }: Server, localAddress: string, path: string
   return socket;
 }
 
-test('Clients that do not read large responses lose their connections, and other clients none', async () => {
+test('The client with the most unsent bytes loses connections, but other slow clients lose none', async () => {
   await using server = await startServer(WITHOUT_LOAD_SHEDDING);
   const path = await fillPage(server);
   const patient = sendWithoutReading(server, '127.0.0.3', path);
