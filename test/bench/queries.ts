@@ -137,8 +137,8 @@ function countWords(spaces: number) {
     sums[i + 1] = (sums[i] as number) + (counts.get(word) as number);
   }
   /** Returns the number of spaces with this prefix. Counts a space twice if it has two such words. */
-  const countBeginning = (beginning: string) => {
-    const [from, to] = rangeOfPrefix(sorted, beginning);
+  const countSpacesWithPrefix = (prefix: string) => {
+    const [from, to] = rangeOfPrefix(sorted, prefix);
     return (sums[to] as number) - (sums[from] as number);
   };
   return {
@@ -154,7 +154,7 @@ function countWords(spaces: number) {
     prefixesIn: (least: number, most: number) =>
       sorted.filter((word) => {
         if ((counts.get(word) as number) < least / 2 || !/^[a-z]{4,}$/.test(word)) return false;
-        const count = countBeginning(word);
+        const count = countSpacesWithPrefix(word);
         return count >= least && count <= most;
       }),
     /** Draws a word of several spaces and makes one edit, so that it is not a prefix of any word. */
@@ -163,7 +163,7 @@ function countWords(spaces: number) {
         const word = anyWord();
         if (word.length < 6 || (counts.get(word) ?? 0) < 5) continue;
         const wrong = mistype(draw, word);
-        if (countBeginning(wrong) === 0) return wrong;
+        if (countSpacesWithPrefix(wrong) === 0) return wrong;
       }
     },
   };

@@ -76,7 +76,7 @@ function measure(texts: readonly Text[]): Record<string, string> {
     .slice(0, FREQUENT_WORDS);
   const sorted = [...documents.keys()].sort();
   const lettersOfWords = sorted.map(({ length }) => length);
-  const beginning = frequent.slice(0, 100).map((word) => countBeginning(sorted, word));
+  const beginning = frequent.slice(0, 100).map((word) => countWordsWithPrefix(sorted, word));
   const everySecondText = wordsOfTexts.filter((_, i) => i % 2 === 0);
   return {
     texts: whole(texts.length),
@@ -155,8 +155,8 @@ function quantiles(numbers: readonly number[], probabilities: readonly number[])
   return probabilities.map((each) => whole(quantile(numbers, each))).join(', ');
 }
 
-function countBeginning(sorted: readonly string[], beginning: string): number {
-  const [from, to] = rangeOfPrefix(sorted, beginning);
+function countWordsWithPrefix(sorted: readonly string[], prefix: string): number {
+  const [from, to] = rangeOfPrefix(sorted, prefix);
   return to - from;
 }
 

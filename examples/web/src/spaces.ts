@@ -29,8 +29,8 @@ export const spacesView: View = {
         return searchSpacesByTag({ client, signal, path: { tag }, query: { cursor } });
       }
       const page = searchSpaces({ client, signal, query: { q, as_typed, cursor } });
-      // `fillOnScroll` shows failures.
-      page.then(showOtherQuery, () => {});
+      // `fillOnScroll` shows failures. A malformed header is ignored, as by `SearchAPI`.
+      page.then(showOtherQuery).catch(() => {});
       return page;
     }, signal);
     // Browsers would resolve these tags as relative path segments.
