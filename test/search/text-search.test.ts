@@ -239,7 +239,7 @@ describe('The cost of a page', () => {
   }
 
   test.each(FACTORS)(
-    'is at most two budgets, each plus two statements, for twelve words in most spaces, with %i times 3,000 spaces',
+    'of a search for twelve frequent words in %i times 3,000 spaces is at most two budgets, each plus two statements',
     async (factor) => {
       const { statements } = await observe(TWELVE, factor);
       const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
@@ -260,7 +260,7 @@ describe('The cost of a page', () => {
     [100, 12],
     [1_000, 2],
   ])(
-    'allows a result for twelve words in most spaces, with %i times 3,000 spaces, on one of the first %i pages',
+    'of a search for twelve frequent words in %i times 3,000 spaces allows a result on one of the first %i pages',
     async (factor, maxPages) => {
       let page = (await observe(TWELVE, factor)).page;
       for (let pages = 1; page.items.length === 0; pages += 1) {

@@ -4,7 +4,10 @@ const PAUSE_FACTOR = 20;
 /** Limits the pause after a refresh that took long only because it waited for a lock. */
 const MAX_PAUSE_MS = 100_000;
 
-/** Refreshes the search dictionary, with pauses. */
+/**
+ * Refreshes the search dictionary, with pauses. Does not report a refresh that words of deleted spaces have prevented,
+ * because their removal is a write, which causes another round of maintenance.
+ */
 export class DictionaryRefresh {
   readonly #refreshDictionary: () => Promise<boolean>;
   #pausesUntil = 0;

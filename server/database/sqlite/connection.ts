@@ -33,7 +33,7 @@ export interface SharedResources {
 export class SqliteConnection implements DatabaseConnection {
   readonly #shared: SharedResources;
   #transaction: SqliteHandle | undefined;
-  /** When the transaction last resumed after yielding, as of `performance.now()`. */
+  /** When the transaction began or last resumed after yielding, as of `performance.now()`. */
   #resumedAt = 0;
 
   constructor(shared: SharedResources) {
