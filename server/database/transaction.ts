@@ -69,7 +69,7 @@ export async function transactOnSnapshot(
   work: Work<void>,
 ): Promise<boolean> {
   try {
-    await currentTransaction.run({ hasConnection: false }, () =>
+    await enterTransaction(() =>
       engine.db
         .transaction()
         .setIsolationLevel('repeatable read')
@@ -85,17 +85,13 @@ export async function transactOnSnapshot(
   }
 }
 
-async function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
-  // A transaction in another one would have its own connection, and could wait for the other one forever.
-  assertOutsideTransaction();
-  return currentTransaction.run({ hasConnection: false }, () =>
-    db.transaction().setIsolationLevel('serializable').execute(work),
-  );
+function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {
+  return enterTransaction(() => db.transaction().setIsolationLevel('serializable').execute(work));
 }
 
 /** Runs `work` on a snapshot of the database. Does not block other readers and writers. */
 export function readSnapshot<T>(db: Database, work: Work<T>): Promise<T> {
-  return currentTransaction.run({ hasConnection: false }, () =>
+  return enterTransaction(() =>
     db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
   );
 }
@@ -105,7 +101,13 @@ export function onConnection<T>(
   db: Database,
   work: (connection: Database) => Promise<T>,
 ): Promise<T> {
-  return currentTransaction.run({ hasConnection: false }, () => db.connection().execute(work));
+  return enterTransaction(() => db.connection().execute(work));
+}
+
+/** @throws if the caller is in a transaction, because it could wait forever for the connection of another one */
+async function enterTransaction<T>(work: () => Promise<T>): Promise<T> {
+  assertOutsideTransaction();
+  return currentTransaction.run({ hasConnection: false }, work);
 }
 
 /**

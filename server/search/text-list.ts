@@ -115,7 +115,8 @@ async function readExactTitles(
   // Later pages read more rows, because those that changed after the first page are omitted. So does the section of the
   // other query, because matches of the query as typed are omitted.
   const omitted = section === OTHER_EXACT_TITLE ? typedSpaces : [];
-  const limit = maxHits + omitted.length + (after === -Infinity ? 0 : budget.rejectedRows);
+  const limit =
+    maxHits + omitted.length + (after === -Infinity ? 0 : Math.floor(budget.rejectedRows));
   const read = await Promise.all(
     titleKeys.map((key) => readRowsByTitle(resources, db, key, Math.max(-1, after), limit)),
   );

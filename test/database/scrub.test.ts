@@ -121,6 +121,22 @@ describe('runScrubProcess', () => {
     sqlite.exec('COMMIT');
   });
 
+  test('rejects if another connection reads too long, and succeeds afterwards', async () => {
+    deleteRows();
+    expect(await countRemains()).toBeGreaterThan(0);
+    sqlite.exec('BEGIN');
+    readRows();
+    const other = openFile(file);
+    other.exec('CREATE TABLE other (a)');
+    other.close();
+    await expect(runScrubProcess(file, neverAborted, 200)).rejects.toMatchObject({
+      code: 'SQLITE_BUSY',
+    });
+    sqlite.exec('COMMIT');
+    await runScrubProcess(file, neverAborted, 10_000);
+    expect(await countRemains()).toBe(0);
+  });
+
   test('rejects with the error of an unavailable database', async () => {
     // A folder is not a database.
     await expect(runScrubProcess(dataDir, neverAborted)).rejects.toMatchObject({

@@ -2,7 +2,7 @@ import { serializeError } from '../../serialized-error.ts';
 import { ioError } from '../errors.ts';
 import { scrubFile } from './scrub.ts';
 
-const [, , file = ''] = process.argv;
+const [, , file = '', lockTimeoutMs] = process.argv;
 
 const stopping = new AbortController();
 process.once('message', () => stopping.abort());
@@ -12,7 +12,7 @@ if (!process.connected) stopping.abort();
 // Ignored, because Ctrl+C also sends signals to this process. The service sends it a stop request.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 try {
-  await scrubFile(file, stopping.signal);
+  await scrubFile(file, stopping.signal, Number(lockTimeoutMs));
 } catch (error) {
   process.exitCode = 1;
   process.send?.(serializeError(isSystemError(error) ? ioError(error.message, error) : error));

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
-import { isBusy } from '../errors.ts';
+import { busyError, isBusy } from '../errors.ts';
 import { openFile } from '../open-file.ts';
 import { truncateWal } from '../wal.ts';
 import { findUnusedSpace } from './unused-space.ts';
@@ -48,14 +48,26 @@ interface StaleRange {
  * Call it only in a process that does nothing else with the file. When a process closes a file, it loses all its locks
  * on it, including those of SQLite. See
  * https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
- * @param signal stops the scrub after the current transaction
+ * @param signal        stops the scrub after the current transaction
+ * @param lockTimeoutMs how long to wait for others that use the write-ahead log
+ * @throws the error of SQLite or Node.js, and SQLITE_BUSY after `lockTimeoutMs`
  */
-export async function scrubFile(file: string, signal: AbortSignal): Promise<void> {
+export async function scrubFile(
+  file: string,
+  signal: AbortSignal,
+  lockTimeoutMs: number,
+): Promise<void> {
   const sqlite = openFile(file);
   const fd = openSync(file, 'r+');
   try {
+    const emptyWal = async () => {
+      const timeout = AbortSignal.timeout(lockTimeoutMs);
+      if (await truncateWal(sqlite, AbortSignal.any([signal, timeout]))) return true;
+      if (!signal.aborted) throw busyError('Another program has been using the database too long.');
+      return false;
+    };
     // Now all pages with deleted content are in the file. Pages that are added later contain none.
-    await truncateWal(sqlite, signal);
+    await emptyWal();
     const { size } = fstatSync(fd);
     const pageBytes = sqlite.pragma('page_size', { simple: true }) as number;
     const skipReason = reasonToSkip(sqlite, size / pageBytes);
@@ -70,7 +82,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
       const findRanges = () => findStaleRanges(fd, start, chunk, pageBytes);
       // Checked without a lock first, because most chunks have nothing to overwrite if the file was scrubbed before.
       if (findRanges().length === 0) continue;
-      if (!(await beginWithEmptyWal(sqlite, file, signal))) break;
+      if (!(await beginWithEmptyWal(sqlite, file, emptyWal))) break;
       const startedAt = performance.now();
       overwriteAndCommit(sqlite, fd, findRanges);
       // Outside of the transaction, because it can take a long time.
@@ -78,7 +90,7 @@ export async function scrubFile(file: string, signal: AbortSignal): Promise<void
       await sleep(Math.max(MIN_PAUSE_MS, performance.now() - startedAt));
     }
     // The log contains earlier versions of pages that others changed meanwhile. They can contain deleted content.
-    await truncateWal(sqlite, signal);
+    await emptyWal();
   } finally {
     // In this order, because closing the file removes SQLite's locks.
     sqlite.close();
@@ -150,14 +162,15 @@ function writeAll(fd: number, bytes: Buffer, position: number): void {
 
 /**
  * Waits until the write-ahead log is empty, and begins a transaction.
- * @returns false if `signal` was aborted first
+ * @param emptyWal returns false if the scrub must stop
+ * @returns false if `emptyWal` did
  */
 async function beginWithEmptyWal(
   sqlite: Sqlite.Database,
   file: string,
-  signal: AbortSignal,
+  emptyWal: () => Promise<boolean>,
 ): Promise<boolean> {
-  while (await truncateWal(sqlite, signal)) {
+  while (await emptyWal()) {
     if (tryBegin(sqlite)) {
       if (statSync(`${file}-wal`).size === 0) return true;
       // Another writer was faster.
