@@ -123,21 +123,24 @@ describe('Maintenance', () => {
     await expect.poll(runRound).toEqual([]);
   });
 
-  test('warns of a purge that fails, and pauses before it is repeated', async () => {
-    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
-    await transact(engine, (trx) => engine.requestPurge(trx));
-    const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
-    const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
-      async refreshDictionary() {
-        throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
-      },
-      eraseDeletedRows: async () => true,
-    });
-    for (let round = 0; round < 5; round += 1) await maintenance.runRound();
-    expect(emitWarning.mock.calls).toEqual([[expect.stringMatching(/retry.*disk is full$/)]]);
-    const pending = engine.db.selectFrom('pending_purges').select('id');
-    expect(await pending.execute()).toHaveLength(1);
-  });
+  test.each(['SQLITE_FULL', 'SQLITE_CORRUPT'])(
+    'warns of a purge that fails with %s, and pauses before it is repeated',
+    async (code) => {
+      await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+      await transact(engine, (trx) => engine.requestPurge(trx));
+      const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+      const maintenance = new SqliteMaintenance(engine.db, file, new AbortController().signal, {
+        refreshDictionary: vi
+          .fn(async () => true)
+          .mockRejectedValueOnce(Object.assign(new Error('no more space'), { code })),
+        eraseDeletedRows: async () => true,
+      });
+      for (let round = 0; round < 5; round += 1) await maintenance.runRound();
+      expect(emitWarning.mock.calls).toEqual([[expect.stringMatching(/retry.*no more space$/)]]);
+      const pending = engine.db.selectFrom('pending_purges').select('id');
+      expect(await pending.execute()).toHaveLength(1);
+    },
+  );
 
   test('does not refresh the dictionary for a purge while the service stops', async () => {
     await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });

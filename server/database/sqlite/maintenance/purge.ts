@@ -44,10 +44,10 @@ export class Purger {
   }
 
   /**
-   * Performs all purges that were requested up to this request.
-   * @returns false if they stay pending, because the service stops, or because the words of a space that was deleted
-   *   meanwhile have prevented the refresh of the dictionary
-   * @throws the error of SQLite, for example if the disk is full
+   * Performs all purges that were requested up to this request. Emits a warning if that fails, for example because the
+   * disk is full.
+   * @returns false if they stay pending: after a failure, if the service stops, or if the words of a space that was
+   *   deleted meanwhile have prevented the refresh of the dictionary
    */
   async purge(lastRequestId: number): Promise<boolean> {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
@@ -62,7 +62,7 @@ export class Purger {
       process.emitWarning(
         `Deleted content could not be overwritten. The service will retry later. ${(error as Error).message}`,
       );
-      throw error;
+      return false;
     }
   }
 
