@@ -11,6 +11,7 @@ import {
   MIN_SECURE_NODE_VERSION,
 } from '../../server/process/node-version.js';
 import * as contractCheck from '../../verification/node-version.js';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 import { systemNode } from '../support/system-node.ts';
@@ -47,7 +48,7 @@ describe('The Node.js version check', () => {
     const { code, stderr } = await startProcess(node, [...flags, '-e', '0']).result;
     const refusal = explainUnsupportedVersion(version);
     expect({ code, stderr }).toEqual(
-      refusal ? { code: 1, stderr: `${refusal}\n` } : { code: 0, stderr: '' },
+      refusal ? { code: EX_CONFIG, stderr: `${refusal}\n` } : { code: 0, stderr: '' },
     );
   });
 });
