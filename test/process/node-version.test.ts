@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import * as mock from '../../mock/node-version.js';
 import manifest from '../../package.json' with { type: 'json' };
 import {
   explainInsecureVersion,
@@ -78,9 +79,10 @@ describe('The warning of a Node.js without security fixes', () => {
 });
 
 describe('The required Node.js version', () => {
-  test('of the server and of the contract check matches package.json', () => {
+  test('of the server, the contract check and the mock server matches package.json', () => {
     expect(manifest.engines.node).toBe(`>=${MIN_NODE_MAJOR}`);
     expect(manifest.engines.node).toBe(`>=${contractCheck.MIN_NODE_MAJOR}`);
+    expect(manifest.engines.node).toBe(`>=${mock.MIN_NODE_MAJOR}`);
   });
 
   test('matches the documents and deployment files', () => {
