@@ -15,12 +15,23 @@ import { build as buildPage } from 'vite';
 import { bundlePackages } from './packages/bundle.ts';
 import { type Package, packages } from './packages/index.ts';
 
-// Builds the npm packages in a folder, by default dist/, each ready for `npm publish dist/<name>`. More arguments
-// select packages by name.
+const known = packages.map(({ name }) => name);
+const USAGE = `Usage: npm run build -- [FOLDER] [PACKAGE…]
+
+Builds the npm packages in a folder, by default dist/, each ready for npm publish dist/PACKAGE.
+
+Packages: ${known.join(', ')}`;
+
 const [folder = 'dist', ...names] = process.argv.slice(2);
+const options = [folder, ...names].filter((each) => each.startsWith('-'));
+if (options.length > 0) {
+  const isHelp = options.every((each) => each === '--help' || each === '-h');
+  if (isHelp) console.log(USAGE);
+  else console.error(`Unknown option ${options[0]}.\n\n${USAGE}`);
+  process.exit(isHelp ? 0 : 1);
+}
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
-const known = packages.map(({ name }) => name);
 const unknown = names.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
   console.error(`Unknown: ${unknown.join(', ')}. The packages are ${known.join(', ')}.`);
@@ -37,7 +48,10 @@ if (others.length > 0) {
   process.exit(1);
 }
 for (const each of packages) {
-  if (names.length === 0 || names.includes(each.name)) await build(each, join(folder, each.name));
+  if (names.length > 0 && !names.includes(each.name)) continue;
+  const target = join(folder, each.name);
+  await build(each, target);
+  console.log(`Built ${target}`);
 }
 
 async function build(

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // First, because it exits with an explanation on versions of Node.js that cannot run the other modules.
-import '../server/process/node-version.js';
+import './node-version.js';
 import { parseArgs } from 'node:util';
 import type { MockOptions } from './server.ts';
 

@@ -1,13 +1,10 @@
 import { readArguments } from './command-line/arguments.ts';
 import { configFromEnvironment } from './config.ts';
 import { openLog } from './process/log.ts';
-import { explainInsecureVersion } from './process/node-version.js';
+import { EX_CONFIG, explainInsecureVersion } from './process/node-version.js';
 import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
 import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
-
-/** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
-const EX_CONFIG = 78;
 
 /** Exit code: temporary failure; start again (sysexits.h). */
 const EX_TEMPFAIL = 75;

@@ -3,6 +3,9 @@
 /** The oldest supported major version of Node.js. */
 export const MIN_NODE_MAJOR = 24;
 
+/** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
+export const EX_CONFIG = 78;
+
 /** Older versions lack security fixes that a public service needs. */
 export const MIN_SECURE_NODE_VERSION = '24.22.1';
 
@@ -34,5 +37,5 @@ export function explainInsecureVersion(version) {
 const reason = explainUnsupportedVersion(process.versions.node);
 if (reason !== undefined) {
   console.error(reason);
-  process.exit(1);
+  process.exit(EX_CONFIG);
 }

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArguments } from '../support/arguments.ts';
 import { startServer } from '../support/server.ts';
 import { drawChart } from './chart.ts';
 import { compareWithTsRank, measureGrowth } from './classes.ts';
@@ -40,7 +40,7 @@ const USAGE = `Measures the service and its references.
   npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo
 `;
 
-const { values } = parseArgs({
+const { values } = parseArguments(USAGE, {
   options: {
     quick: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },

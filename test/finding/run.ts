@@ -46,8 +46,13 @@ function readArguments() {
         half: { type: 'string' },
         queries: { type: 'string', default: QUERIES_FILE },
         json: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
       },
     });
+    if (values.help) {
+      console.log(USAGE);
+      process.exit(0);
+    }
     const [file, ...rest] = positionals;
     const { data, queries: queriesFile, json } = values;
     const half = HALVES.find((each) => each === values.half);

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArguments } from '../support/arguments.ts';
 import { avatarFile } from '../support/avatar.ts';
 import type { Server } from '../support/server.ts';
 import { type ExtendingProxy, startExtendingProxy } from './extending-proxy.ts';
@@ -21,7 +21,7 @@ The exit code is 1 if a client does not compile or a journey fails. Generators w
 Generators: ${Object.keys(generators).join(', ')}
 `;
 
-const { positionals, values } = parseArgs({
+const { positionals, values } = parseArguments(USAGE, {
   allowPositionals: true,
   options: { all: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
 });

@@ -20,7 +20,8 @@ test('the build replaces an earlier build', async () => {
   const target = join(folder, 'built');
   await build(target, 'space-service');
   await writeFile(join(target, 'space-service', 'old-file'), '');
-  await build(target, 'space-service');
+  const { stdout } = await build(target, 'space-service');
+  expect(stdout).toBe(`Built ${join(target, 'space-service')}\n`);
   expect(await readdir(target)).toEqual(['space-service']);
   const files = await readdir(join(target, 'space-service'));
   expect(files).toContain('README.md');
@@ -41,4 +42,12 @@ test('the build rejects an unknown package', async () => {
     code: 1,
     stderr: expect.stringMatching(/^Unknown: space-servce\. The packages are space-service, /),
   });
+});
+
+test('the build rejects an unknown option and prints its usage with --help', async () => {
+  await expect(build('--hlp')).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^Unknown option --hlp\.\n\nUsage: npm run build /),
+  });
+  expect((await build('--help')).stdout).toMatch(/^Usage: npm run build /);
 });

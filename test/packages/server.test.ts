@@ -77,7 +77,11 @@ describe('the program of the package', () => {
     ['server/cli.js', ['server/process/node-version.js']],
     [
       'server/process/preload.js',
-      ['server/process/node-version.js', 'server/process/compile-cache.js'],
+      [
+        'server/process/node-version.js',
+        'server/process/dependencies.js',
+        'server/process/compile-cache.js',
+      ],
     ],
   ])(
     '%s checks the version of Node.js before an older one has to parse other modules',

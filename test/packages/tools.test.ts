@@ -6,9 +6,9 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MIN_NODE_MAJOR } from '../../mock/node-version.js';
 import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
-import { MIN_NODE_MAJOR } from '../../server/process/node-version.js';
 import { startProxy } from '../contract/proxy.ts';
 import { startApp } from '../support/app.ts';
 import { freePort } from '../support/ports.ts';
@@ -85,9 +85,14 @@ describe('space-service-mock', () => {
 });
 
 describe.each([
-  { entry: 'mock/serve.js', check: 'server/process/node-version.js', code: 1 },
-  { entry: 'verification/main.js', check: 'verification/node-version.js', code: 2 },
-])('$entry', ({ entry, check, code }) => {
+  { name: 'space-service-mock', entry: 'mock/serve.js', check: 'mock/node-version.js', code: 1 },
+  {
+    name: 'space-service-contract',
+    entry: 'verification/main.js',
+    check: 'verification/node-version.js',
+    code: 2,
+  },
+])('The program of $name', ({ name, entry, check, code }) => {
   test('checks the version of Node.js before an older one has to parse other modules', async () => {
     expect(await staticModulesOf(installation.path, entry)).toEqual([entry, check]);
     for (const each of [entry, check]) {
@@ -103,7 +108,9 @@ describe.each([
     if (Number.parseInt(version.slice(1), 10) >= MIN_NODE_MAJOR) expect(result.code).toBe(0);
     else {
       expect(result).toEqual({ code, stdout: '' });
-      expect(stderr).toMatch(/^space-service\S* needs Node\.js \d+ or newer[^\n]*\n$/);
+      expect(stderr).toBe(
+        `${name} needs Node.js ${MIN_NODE_MAJOR} or newer, and this is ${version.trim()}.\n`,
+      );
     }
   });
 });

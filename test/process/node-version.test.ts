@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import * as mock from '../../mock/node-version.js';
 import manifest from '../../package.json' with { type: 'json' };
 import {
   explainInsecureVersion,
@@ -11,9 +12,12 @@ import {
   MIN_SECURE_NODE_VERSION,
 } from '../../server/process/node-version.js';
 import * as contractCheck from '../../verification/node-version.js';
+import { EX_CONFIG } from '../support/exit-codes.ts';
 import { startProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 import { systemNode } from '../support/system-node.ts';
+
+const preloads = ['./server/process/preload.js', './codegen/preload.js'];
 
 describe('The Node.js version check', () => {
   test.each([manifest.devDependencies.node, '24.0.0', '24.22.1', '25.0.0', '100.0.0'])(
@@ -40,16 +44,44 @@ describe('The Node.js version check', () => {
     expect(explainInsecureVersion(version)).toBeUndefined();
   });
 
-  test.skipIf(!systemNode)('prints one line and exits on an old Node.js', async () => {
-    const node = systemNode as string;
-    const version = (await startProcess(node, ['--version']).result).stdout.trim().slice(1);
-    const flags = ['--import', './server/process/preload.js'];
-    const { code, stderr } = await startProcess(node, [...flags, '-e', '0']).result;
-    const refusal = explainUnsupportedVersion(version);
-    expect({ code, stderr }).toEqual(
-      refusal ? { code: 1, stderr: `${refusal}\n` } : { code: 0, stderr: '' },
-    );
-  });
+  test.skipIf(!systemNode).each(preloads)(
+    'in %s prints one line and exits on an old Node.js',
+    async (preload) => {
+      const node = systemNode as string;
+      const version = (await startProcess(node, ['--version']).result).stdout.trim().slice(1);
+      const { code, stderr } = await startProcess(node, ['--import', preload, '-e', '0']).result;
+      const refusal = explainUnsupportedVersion(version);
+      expect({ code, stderr }).toEqual(
+        refusal ? { code: EX_CONFIG, stderr: `${refusal}\n` } : { code: 0, stderr: '' },
+      );
+    },
+  );
+});
+
+test('All scripts check the version of Node.js and the dependencies first', () => {
+  const commands = Object.values(manifest.scripts).flatMap((script) => script.split(' && '));
+  const programs = commands.filter((each) => each.startsWith('node '));
+  const checked = programs.filter((each) => preloads.some((file) => each.includes(` ${file} `)));
+  expect(checked).toEqual(programs);
+});
+
+test.each(preloads)('%s prints one line and exits without dependencies', async (preload) => {
+  const folder = await mkdtemp(join(tmpdir(), 'preload-'));
+  try {
+    for (const file of ['package.json', 'codegen/preload.js', 'server/process']) {
+      await cp(file, join(folder, file), { recursive: true });
+    }
+    const args = ['--import', preload, '-e', '0'];
+    const { result } = startProcess(process.execPath, args, {}, '', folder);
+    expect(await result).toEqual({
+      code: EX_CONFIG,
+      stdout: '',
+      stderr: 'The dependencies are not installed. Run: npm ci\n',
+    });
+    expect(await readdir(folder)).not.toContain('node_modules');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 describe('The warning of a Node.js without security fixes', () => {
@@ -77,9 +109,10 @@ describe('The warning of a Node.js without security fixes', () => {
 });
 
 describe('The required Node.js version', () => {
-  test('of the server and of the contract check matches package.json', () => {
+  test('of the server, the contract check and the mock server matches package.json', () => {
     expect(manifest.engines.node).toBe(`>=${MIN_NODE_MAJOR}`);
     expect(manifest.engines.node).toBe(`>=${contractCheck.MIN_NODE_MAJOR}`);
+    expect(manifest.engines.node).toBe(`>=${mock.MIN_NODE_MAJOR}`);
   });
 
   test('matches the documents and deployment files', () => {

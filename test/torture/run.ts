@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { parseArguments } from '../support/arguments.ts';
 import setUpPostgresql from '../support/postgresql-setup.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
 
@@ -34,7 +34,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   avatars: async () => (await import('./avatars.ts')).avatars,
 };
 
-const { positionals, values } = parseArgs({
+const { positionals, values } = parseArguments(USAGE, {
   allowPositionals: true,
   options: {
     quick: { type: 'boolean' },
