@@ -1,13 +1,11 @@
 import { readArguments } from './command-line/arguments.ts';
 import { configFromEnvironment } from './config.ts';
+import { EX_CONFIG, EX_TEMPFAIL } from './process/exit-codes.js';
 import { openLog } from './process/log.ts';
-import { EX_CONFIG, explainInsecureVersion } from './process/node-version.js';
+import { explainInsecureVersion } from './process/node-version.js';
 import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
 import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
-
-/** Exit code: temporary failure; start again (sysexits.h). */
-const EX_TEMPFAIL = 75;
 
 readArguments('start');
 

@@ -1,5 +1,5 @@
 // Plain JavaScript, loaded before the modules that import packages.
-import { EX_CONFIG } from './node-version.js';
+import { EX_CONFIG } from './exit-codes.js';
 
 /**
  * Exits with a message if a package is not installed.

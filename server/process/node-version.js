@@ -1,10 +1,9 @@
 // Plain JavaScript, loaded before everything else: older versions cannot run TypeScript.
 
+import { EX_CONFIG } from './exit-codes.js';
+
 /** The oldest supported major version of Node.js. */
 export const MIN_NODE_MAJOR = 24;
-
-/** Exit code: configuration error; do not restart (sysexits.h). The systemd unit relies on it. */
-export const EX_CONFIG = 78;
 
 /** Older versions lack security fixes that a public service needs. */
 export const MIN_SECURE_NODE_VERSION = '24.22.1';
