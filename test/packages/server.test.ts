@@ -74,13 +74,14 @@ async function search(url: string, query: string): Promise<string[]> {
 
 describe('the program of the package', () => {
   test.each([
-    ['server/cli.js', ['server/process/node-version.js']],
+    ['server/cli.js', ['server/process/node-version.js', 'server/process/exit-codes.js']],
     [
       'server/process/preload.js',
       [
         'server/process/node-version.js',
         'server/process/dependencies.js',
         'server/process/compile-cache.js',
+        'server/process/exit-codes.js',
       ],
     ],
   ])(
