@@ -82,7 +82,7 @@ function isServerInstalled(): boolean {
 }
 
 function describeMock(url: string): string {
-  return `The mock server listens at ${url}. Its responses are the examples in openapi.yaml. Press Ctrl+C to stop it.
+  return `The mock server listens at ${url}. Its responses are the examples in ${url}/openapi.yaml. Press Ctrl+C to stop it.
 
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' -H 'Authorization: Bearer any' ${url}/api/profile/me
@@ -94,6 +94,7 @@ function describeMock(url: string): string {
 
 function describeStatefulMock(url: string): string {
   return `The mock server listens at ${url}. It runs the server on sample data, which is deleted when you stop it with Ctrl+C.
+The API reference is at ${url}/docs.
 
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' -H 'Content-Type: application/json' -d '{"email":"ada@example.com","password":"correct horse battery"}' \\
