@@ -14,7 +14,7 @@ const USAGE = `Usage: ${isPackaged ? 'space-service-mock' : 'npm run mock --'} [
 
   --stateful        Run the server on sample data instead of returning the examples in openapi.yaml
   --host ADDRESS    Listen on this address (default: 127.0.0.1)
-  --port NUMBER     Listen on this port (default: 4010; 0 for any free port)
+  --port NUMBER     Listen on this port, whatever PORT is (default: 4010; 0 for any free port)
   --help            Print this text
 
 Headers of requests, in both modes:
