@@ -487,6 +487,8 @@ async function changeProfile(page: Page): Promise<void> {
   await page.getByRole('textbox', { name: 'Name' }).fill('newcomer2');
   await page.getByRole('button', { name: 'Save username' }).click();
   await appears(page.getByText(/^Your username is now/));
+  // The message of an earlier change.
+  await expectHidden(page.getByText('Your avatar has been changed.'));
   await page.getByLabel('About you').fill('Two lines\nof text');
   await page.getByRole('button', { name: 'Save bio' }).click();
   await appears(page.getByText('Your bio has been changed.'));
