@@ -62,7 +62,17 @@ function describeFailure(response: Response | undefined, cause: unknown): string
   if (response) {
     return `Unexpected response with HTTP status ${response.status}. Check the base URL and any proxy.`;
   }
-  return `No response: ${cause instanceof Error ? cause.message : String(cause)}`;
+  if (!(cause instanceof Error)) return `No response: ${String(cause)}`;
+  const reason = innermostCause(cause);
+  return `No response: ${cause.message}${reason === cause ? '' : ` (${reason.message})`}`;
+}
+
+/** Returns the reason for an error. `fetch` of Node.js fails with "fetch failed", and only its causes say why. */
+function innermostCause(error: Error): Error {
+  // An AggregateError has one error for each address of a host name.
+  const { cause, errors } = error as { cause?: unknown; errors?: unknown[] };
+  const next = cause ?? errors?.[0];
+  return next instanceof Error ? innermostCause(next) : error;
 }
 
 /** Returns why a signal was aborted. In React Native, signals have no reason, and there is no DOMException. */

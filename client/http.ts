@@ -3,7 +3,7 @@ import { ApiError } from './errors.ts';
 
 /** The address of the service, and the `fetch` to use. */
 export interface ApiOptions {
-  /** Base URL of the service, such as `https://spaces.example.com`. */
+  /** Base URL of the service without `/api`, such as `https://spaces.example.com`. */
   baseUrl: string;
   /** Replaces the global `fetch`. It is called with a `Request`. */
   fetch?: typeof fetch;
@@ -19,8 +19,19 @@ export type ClientResponse<T> = Promise<{
   response?: Response;
 }>;
 
-/** Creates a client for one API object. Other objects do not share its token or base URL. */
-export function createApiClient({ baseUrl, fetch }: ApiOptions, token?: AccessToken): Client {
+/**
+ * Creates a client for one API object. Other objects do not share its token or base URL.
+ * @param options undefined only if JavaScript code omits it
+ * @throws TypeError if the base URL is missing or has no scheme
+ */
+export function createApiClient(options: ApiOptions | undefined, token?: AccessToken): Client {
+  const { baseUrl, fetch } = options ?? {};
+  // Web pages can use the path or the empty URL of their own origin.
+  if (typeof baseUrl !== 'string' || !/^(https?:\/\/|\/|$)/i.test(baseUrl)) {
+    throw new TypeError(
+      `The option baseUrl is ${baseUrl}. Set it to a URL such as https://spaces.example.com.`,
+    );
+  }
   // Parses every response as JSON, because a proxy may drop or change the content type.
   return createClient(createConfig({ baseUrl, fetch, auth: token, parseAs: 'json' }));
 }

@@ -12,8 +12,9 @@ export type AvatarFile =
 export class ProfileAPI {
   readonly #client: Client;
 
-  constructor({ token, ...options }: ApiOptions & { token: AccessToken }) {
-    this.#client = createApiClient(options, token);
+  /** @throws TypeError if `baseUrl` is missing or has no scheme */
+  constructor(options: ApiOptions & { token: AccessToken }) {
+    this.#client = createApiClient(options, options?.token);
   }
 
   /**

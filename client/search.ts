@@ -35,6 +35,7 @@ export interface SearchOptions {
 export class SearchAPI {
   readonly #client: Client;
 
+  /** @throws TypeError if `baseUrl` is missing or has no scheme */
   constructor(options: ApiOptions) {
     this.#client = createApiClient(options);
   }

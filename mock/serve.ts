@@ -14,7 +14,7 @@ const USAGE = `Usage: ${isPackaged ? 'space-service-mock' : 'npm run mock --'} [
 
   --stateful        Run the server on sample data instead of returning the examples in openapi.yaml
   --host ADDRESS    Listen on this address (default: 127.0.0.1)
-  --port NUMBER     Listen on this port (default: 4010; 0 for any free port)
+  --port NUMBER     Listen on this port, whatever PORT is (default: 4010; 0 for any free port)
   --help            Print this text
 
 Headers of requests, in both modes:
@@ -82,7 +82,7 @@ function isServerInstalled(): boolean {
 }
 
 function describeMock(url: string): string {
-  return `The mock server listens at ${url}. Its responses are the examples in openapi.yaml. Press Ctrl+C to stop it.
+  return `The mock server listens at ${url}. Its responses are the examples in ${url}/openapi.yaml. Press Ctrl+C to stop it.
 
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' -H 'Authorization: Bearer any' ${url}/api/profile/me
@@ -94,6 +94,7 @@ function describeMock(url: string): string {
 
 function describeStatefulMock(url: string): string {
   return `The mock server listens at ${url}. It runs the server on sample data, which is deleted when you stop it with Ctrl+C.
+The API reference is at ${url}/docs.
 
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' -H 'Content-Type: application/json' -d '{"email":"ada@example.com","password":"correct horse battery"}' \\

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
+import { contractTextFor } from '../server/contract.ts';
 import { DomainError } from '../server/errors.ts';
 import {
   clientErrorHandler,
@@ -63,7 +64,7 @@ export async function startMock(
   ]);
   server.on('request', async (incoming, outgoing) => {
     try {
-      await handle(incoming, outgoing, ...(await starting));
+      await handle(url, incoming, outgoing, ...(await starting));
     } catch (error) {
       // The client has disconnected during its upload.
       if (incoming.socket.destroyed) return;
@@ -82,6 +83,7 @@ export async function startMock(
 }
 
 async function handle(
+  baseUrl: string,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   examples: Examples,
@@ -99,9 +101,9 @@ async function handle(
   if (application && selection === undefined) return application.handle(incoming, outgoing);
   if (method === 'OPTIONS') return send(outgoing, preflightResponse(incoming));
   const [path = ''] = url.split('?');
-  if (path.startsWith('/avatars/')) {
+  if (path === '/openapi.yaml' || path.startsWith('/avatars/')) {
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, ['GET']);
-    return send(outgoing, avatarResponse());
+    return send(outgoing, path === '/openapi.yaml' ? contractResponse(baseUrl) : avatarResponse());
   }
   const operation = findOperation(method, path);
   const response = selection
@@ -142,6 +144,14 @@ function problemOf(error: unknown): HttpProblem {
 
 function preflightResponse({ headers }: IncomingMessage): MockResponse {
   return { status: 204, headers: preflightHeaders(CORS_ORIGINS, headers), body: '' };
+}
+
+function contractResponse(baseUrl: string): MockResponse {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/yaml' },
+    body: contractTextFor(baseUrl),
+  };
 }
 
 /** Every avatar is the default avatar. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Document, parseDocument } from 'yaml';
+import { parse } from 'yaml';
 
 /** An operation of `openapi.yaml`, without its schemas. */
 export interface Operation {
@@ -20,7 +20,7 @@ export interface Operation {
 }
 
 interface Contract {
-  info: { version: string };
+  info: { version: string; description: string };
   security?: object[];
   servers: { url: string }[];
   paths: Record<string, Record<string, OperationObject>>;
@@ -57,10 +57,7 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The content of `openapi.yaml`. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
-const document = parseDocument(contractText);
-const [syntaxError] = document.errors;
-if (syntaxError) throw syntaxError;
-const contract = document.toJS() as Contract;
+const contract = parse(contractText) as Contract;
 
 /** The version of the contract, which is also the version of the service. */
 export const version = contract.info.version;
@@ -70,9 +67,16 @@ export function copyContract(): Contract {
   return structuredClone(contract);
 }
 
-/** Returns a copy of the contract that keeps its comments, order and style, and that the caller may change. */
-export function copyDocument(): Document {
-  return document.clone();
+/**
+ * Returns the text of the contract for the server at a URL. All lines except those of `servers` and the introduction
+ * are as in the file.
+ * @param introduction Markdown, put before the description of the service
+ */
+export function contractTextFor(url: string, introduction = ''): string {
+  const introductionLines = introduction && `${introduction.replace(/^(?=.)/gm, '    ')}\n\n`;
+  return contractText
+    .replace(/^servers:\n(?: .*\n)+/m, () => `servers:\n  - url: ${JSON.stringify(url)}\n`)
+    .replace(/^ {2}description: \|\n/m, (line) => line + introductionLines);
 }
 
 export const operations: readonly Operation[] = Object.entries(contract.paths).flatMap(

@@ -1,8 +1,8 @@
-import swagger from '@fastify/swagger';
+import swagger, { type StaticDocumentSpec } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { copyDocument } from '../contract.ts';
+import { contractTextFor, copyContract } from '../contract.ts';
 import { THEME_CSS, themePlugin } from './documentation-theme.ts';
 
 /**
@@ -14,23 +14,15 @@ export async function serveDocumentation(
   { config }: Pick<Context, 'config'>,
   introduction = '',
 ): Promise<void> {
-  const document = copyDocument();
-  if (introduction) {
-    const description = document.getIn(['info', 'description']);
-    document.setIn(['info', 'description'], `${introduction}\n\n${description}`);
-  }
-  document.setIn(['servers'], [{ url: config.publicUrl }]);
-  // On the first request, because this would delay every start.
-  let text: string | undefined;
-
-  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) => {
-    text ??= document.toString();
-    return reply.type('application/yaml').send(text);
-  });
-  await app.register(swagger, {
-    mode: 'static',
-    specification: { document: document.toJS() },
-  });
+  const document = copyContract();
+  document.servers = [{ url: config.publicUrl }];
+  if (introduction) document.info.description = `${introduction}\n\n${document.info.description}`;
+  const text = contractTextFor(config.publicUrl, introduction);
+  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/yaml').send(text),
+  );
+  const specification = { document } as unknown as StaticDocumentSpec;
+  await app.register(swagger, { mode: 'static', specification });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: true,

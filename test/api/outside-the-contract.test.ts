@@ -32,6 +32,14 @@ describe('/openapi.yaml', () => {
       servers: [{ url: 'https://spaces.example.org/v1' }],
     });
   });
+
+  test('differs from the file only in the lines of the server', async () => {
+    const served = await (await app.fetch('/openapi.yaml')).text();
+    const withoutServer = (text: string) =>
+      text.replace(/(?<=^servers:\n) {2}- url: .*\n(?: {4}.*\n)*/m, '');
+    expect(withoutServer(served)).not.toBe(served);
+    expect(withoutServer(served)).toBe(withoutServer(contractText));
+  });
 });
 
 describe('/docs', () => {

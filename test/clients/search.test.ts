@@ -1,9 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ApiError, SearchAPI, SearchError, type SearchOptions } from '../../client/index.ts';
+import {
+  ApiError,
+  type ApiOptions,
+  ProfileAPI,
+  SearchAPI,
+  SearchError,
+  type SearchOptions,
+} from '../../client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
+import { freePort } from '../support/ports.ts';
 
 let app: TestApp;
 let url: string;
@@ -80,6 +88,27 @@ describe('search', () => {
     await search.search('baking');
     expect(started).toBe(2);
   });
+});
+
+describe('the base URL', () => {
+  test.each([undefined, {}, { baseUrl: '127.0.0.1:3000' }, { baseUrl: 'localhost:3000' }])(
+    'is rejected if it is missing or has no scheme: %j',
+    (options) => {
+      const expected = new TypeError(
+        `The option baseUrl is ${options?.baseUrl}. Set it to a URL such as https://spaces.example.com.`,
+      );
+      expect(() => new SearchAPI(options as ApiOptions)).toThrow(expected);
+      const profileOptions = options as ApiOptions & { token: string };
+      expect(() => new ProfileAPI(profileOptions)).toThrow(expected);
+    },
+  );
+
+  test.each(['http://localhost:3000', 'HTTPS://spaces.example.org/v1/', '/v1', ''])(
+    'can be a URL, a path or empty: %j',
+    (baseUrl) => {
+      expect(() => new SearchAPI({ baseUrl })).not.toThrow();
+    },
+  );
 });
 
 describe('the query', () => {
@@ -321,6 +350,13 @@ describe('a failed request', () => {
       expect(each).toMatchObject({ status: 429, problem: { code: 'too_many_requests' } });
       expect(each?.retryAfter).toBeGreaterThan(0);
     }
+  });
+
+  test.each(['127.0.0.1', 'localhost'])('says why %s cannot be reached', async (host) => {
+    const port = await freePort();
+    const error = await errorOf(new SearchAPI({ baseUrl: `http://${host}:${port}` }));
+    expect(error.message).toMatch(/^No response: fetch failed \(connect ECONNREFUSED \S+\)$/);
+    expect(error.message).toContain(`:${port})`);
   });
 
   test.each([

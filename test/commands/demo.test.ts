@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { runCommand, startCommand } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
@@ -18,7 +19,12 @@ describe('npm run demo', () => {
     await using demo = startCommand('commands/demo', [], { TMPDIR: folder, PORT: '0' });
     await expect.poll(demo.stdout).toContain('person30@example.com');
     const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
-    expect((await fetch(contractUrl)).status).toBe(200);
+    const contract = await fetch(contractUrl);
+    expect(contract.status).toBe(200);
+    const { description } = parse(await contract.text()).info;
+    expect(description).toMatch(/^\*\*This is a demo\.\*\* .+\n.+\n.+\n\nDiscussion rooms/);
+    const shown = await fetch(contractUrl.replace('/openapi.yaml', '/docs/json'));
+    expect((await shown.json()).info.description).toBe(description);
   });
 
   test('names the reason if it cannot listen on HOST, instead of a port in use', async () => {

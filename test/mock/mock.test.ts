@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { preload, type RunningProcess, startProcess } from '../support/processes.ts';
@@ -82,6 +83,14 @@ describe('The mock server', () => {
     const avatar = await fetch(body.profile_picture);
     expect(avatar.headers.get('content-type')).toBe('image/webp');
     expect((await avatar.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
+  });
+
+  test('serves the contract with its own URL, at the address that it prints', async () => {
+    expect(mock.stdout()).toContain(`${url}/openapi.yaml`);
+    const contract = await fetch(`${url}/openapi.yaml`);
+    expect(contract.headers.get('content-type')).toBe('application/yaml');
+    expect(parse(await contract.text()).servers).toEqual([{ url }]);
+    expect((await request('/openapi.yaml', { method: 'POST' })).status).toBe(405);
   });
 
   test.each([
@@ -211,6 +220,11 @@ describe('With --stateful, the mock server', () => {
     expect(await finished).toEqual([204, 204]);
     expect([...statuses]).toEqual([200]);
     await signIn();
+  });
+
+  test('prints the address of the API reference', async () => {
+    const [reference = ''] = /\S+\/docs(?=\.)/.exec(mock.stdout()) ?? [];
+    expect((await fetch(reference)).status).toBe(200);
   });
 
   test('serves avatars at its own address', async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
@@ -56,6 +57,12 @@ test('A cluster whose standby does not start leaves no data behind', async () =>
   } finally {
     await rm(parent, { recursive: true });
   }
+});
+
+test('A server that is killed leaves no socket behind', async () => {
+  await using server = await startPostgresql();
+  await server.kill();
+  expect(existsSync(`/tmp/.s.PGSQL.${server.port}`)).toBe(false);
 });
 
 test('A server whose process has ended unexpectedly can be stopped', async () => {

@@ -56,7 +56,14 @@ export interface PostgresqlOptions {
 }
 
 /** Only for tests, because data is not synchronised to the disk. */
-const SETTINGS = ['listen_addresses=127.0.0.1', 'fsync=off', 'max_connections=300', 'jit=off'];
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  // A killed server would leave its socket in the system's folder for temporary files.
+  'unix_socket_directories=',
+  'fsync=off',
+  'max_connections=300',
+  'jit=off',
+];
 
 export const USER = 'space-service';
 export const PASSWORD = 'secret';

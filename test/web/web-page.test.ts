@@ -240,6 +240,13 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     expect(await form.locator('.form-error').textContent()).toBe('');
   });
 
+  test('promises no further items below a list', async () => {
+    await using page = await open('#/space?id=0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b');
+    await expect
+      .poll(() => page.locator('#space .list-status').textContent())
+      .toMatch(/^\d+ messages( loaded)?\.$/);
+  });
+
   test('shows nothing of the previous space if a space does not exist', async () => {
     await using page = await open('#/space?id=0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b');
     await appears(page.locator('#space .card').first());
@@ -480,6 +487,8 @@ async function changeProfile(page: Page): Promise<void> {
   await page.getByRole('textbox', { name: 'Name' }).fill('newcomer2');
   await page.getByRole('button', { name: 'Save username' }).click();
   await appears(page.getByText(/^Your username is now/));
+  // The message of an earlier change.
+  await expectHidden(page.getByText('Your avatar has been changed.'));
   await page.getByLabel('About you').fill('Two lines\nof text');
   await page.getByRole('button', { name: 'Save bio' }).click();
   await appears(page.getByText('Your bio has been changed.'));

@@ -19,6 +19,8 @@ export function onSubmit(
     if (form.ariaBusy === 'true') return;
     form.ariaBusy = 'true';
     clearMessages(form);
+    // Also those of the other forms, because they are about earlier changes.
+    for (const message of document.querySelectorAll('.form-message')) message.textContent = '';
     const token = accessToken();
     try {
       find('.form-message', form).textContent =

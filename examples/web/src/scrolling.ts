@@ -23,7 +23,7 @@ export async function fillOnScroll<Item>(
   try {
     for await (const items of pages) {
       list.append(...items.map(createItem));
-      status.textContent = `${quantity(list.childElementCount, noun)} loaded, scroll for more.`;
+      status.textContent = `${quantity(list.childElementCount, noun)} loaded.`;
       await becomesVisible(status, signal);
     }
     const count = list.childElementCount;

@@ -36,6 +36,8 @@ export async function startTsRank(folder: string, spaces: number): Promise<TsRan
       '-c',
       'listen_addresses=127.0.0.1',
       '-c',
+      'unix_socket_directories=',
+      '-c',
       'fsync=off',
     ],
     onLog: () => {},
