@@ -27,7 +27,7 @@ export const commands = {
     module: 'commands/demo',
     positionals: '',
     summary: 'Starts a server with sample data in a temporary folder.',
-    details: 'It prints curl commands to paste, and uses HOST and PORT.',
+    details: 'It prints curl commands to paste. It uses HOST and PORT, but no other settings.',
   },
   import: {
     module: 'commands/import',
