@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import type { Engine } from './engine.ts';
+import { codeOf } from './error-code.ts';
 import type { DatabaseKind, Location, OpenOptions, StopDeadline } from './kind.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
 import { isMarkedAsCopy } from './sqlite/copy-mark.ts';
@@ -11,9 +12,17 @@ async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
   return (await import('./sqlite/database.ts')).sqlite;
 }
 
-/** Whether the data folder has a database. Always true if `databaseUrl` is set. */
-export function hasDatabase(location: Location): boolean {
-  return Boolean(location.databaseUrl) || existsSync(databaseFile(location));
+/** Returns what is known about the configured database without opening it, for the log. */
+export function describeDatabase(
+  location: Location,
+): 'found' | 'new' | 'unreadable' | 'postgresql' {
+  if (location.databaseUrl) return 'postgresql';
+  try {
+    accessSync(databaseFile(location), constants.R_OK);
+    return 'found';
+  } catch (error) {
+    return /^(ENOENT|ENOTDIR)$/.test(codeOf(error)) ? 'new' : 'unreadable';
+  }
 }
 
 /** @throws OperatorError if the data folder has no database */
