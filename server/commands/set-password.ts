@@ -1,16 +1,14 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../account-lifecycle/password-reset.ts';
+import { accountNotFound } from '../command-line/account-not-found.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { OperatorError } from '../errors.ts';
 import { runOnDatabase } from '../process/run-on-database.ts';
 
-const { argument: email } = readArguments('set-password');
+const { argument: account } = readArguments('set-password');
 
 await runOnDatabase(async (engine) => {
-  if (!(await setPassword(engine, email, await readPassword()))) {
-    throw new OperatorError(`There is no account with the email address ${email}.`);
-  }
+  if (!(await setPassword(engine, account, await readPassword()))) throw accountNotFound(account);
   console.log('The password has been changed, and all sessions of the account have ended.');
 });
 

@@ -265,6 +265,12 @@ describe('verify-account and set-password', () => {
     expect(profile.data).toMatchObject({ username: 'ada', is_verified: true });
   });
 
+  test('accept a user id', async () => {
+    expect(await run('commands/verify-account', ['ada'])).toMatchObject({ code: 0 });
+    const input = 'marmalade on toast\n';
+    expect(await run('commands/set-password', ['ada'], {}, input)).toMatchObject({ code: 0 });
+  });
+
   test.each([
     ['no input', '', 1],
     ['a line without a newline', 'marmalade on toast', 0],
@@ -278,7 +284,7 @@ test.each([
   [
     'commands/verify-account',
     ['nobody@example.com'],
-    /no account with the email address nobody@example.com/,
+    /no account with the email address or user id nobody@example.com/,
   ],
   ['commands/set-password', ['nobody@example.com'], /no account/],
   ['commands/set-password', ['ada@example.com'], /8 to 256/],

@@ -160,7 +160,14 @@ describe('The commands for takedowns', () => {
     expect((await run('delete-account', ids.user)).code).toBe(1);
   });
 
-  const ofAccounts = ['suspend-account', 'restore-account', 'delete-account', 'remove-avatar'];
+  const ofAccounts = [
+    'set-password',
+    'verify-account',
+    'suspend-account',
+    'restore-account',
+    'delete-account',
+    'remove-avatar',
+  ];
   test.each([
     ...ofAccounts.map((command) => [
       command,
