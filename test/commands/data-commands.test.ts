@@ -14,7 +14,7 @@ import { damageTable } from '../support/damage.ts';
 import { withDatabase } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
-import type { ProcessResult, RunningProcess } from '../support/processes.ts';
+import { type ProcessResult, preload, type RunningProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 
 /** The tests build on each other: the first one imports `records` into `data`, and the others use them. */
@@ -263,6 +263,20 @@ describe('verify-account and set-password', () => {
     });
     const profile = await api.getProfile({ client: clientOf(server.url, session.access_token) });
     expect(profile.data).toMatchObject({ username: 'ada', is_verified: true });
+  });
+
+  const PASSWORD = 'marmalade on toast';
+  test.each([
+    ['the same password twice', 'ada', `${PASSWORD}\r${PASSWORD}\r`, 0, ''],
+    ['different passwords', 'ada', `${PASSWORD}\rother\r`, 1, /The passwords differ/],
+    ['Ctrl+C', 'ada', '\u0003', 130, /^New password \(not shown\): \n$/],
+    ['Ctrl+C at the second prompt', 'ada', `${PASSWORD}\r\u0003`, 130, /: \n$/],
+    ['an unknown account', 'nobody', '', 1, /^There is no account/],
+  ])('read a password from a terminal: %s', async (_, account, keys, code, message) => {
+    const settings = preload('process.stdin.isTTY = true');
+    const result = await run('commands/set-password', [account], settings, keys);
+    expect(result).toMatchObject({ code, stderr: expect.stringMatching(message) });
+    expect(result.stdout + result.stderr).not.toContain(PASSWORD);
   });
 
   test('accept a user id', async () => {
