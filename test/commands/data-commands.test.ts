@@ -308,7 +308,7 @@ test.each([
   ['commands/import', ['a', '--skipbad'], /Usage/],
   ['commands/import', ['no-such-file'], /no such file or directory, open 'no-such-file'/],
   ['commands/export', ['a', 'b'], /Usage/],
-  ['commands/export', ['no-such-folder/a'], /no such file or directory/],
+  ['commands/export', ['no-such-folder/a'], /The folder no-such-folder does not exist/],
   ['commands/backup', [], /Usage/],
   ['commands/compact', ['a'], /Usage/],
 ])('%s %j prints an error message without a stack trace', async (script, args, message) => {
