@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
-import { OperatorError } from '../errors.ts';
 import { openLog } from '../process/log.ts';
-import { type Address, resolvePort } from '../process/port.ts';
+import { type Address, PortInUseError, resolvePort } from '../process/port.ts';
 import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { importSample } from '../sample/import-sample.ts';
@@ -64,7 +63,7 @@ async function isFree(address: Address): Promise<boolean> {
     await resolvePort(address);
     return true;
   } catch (error) {
-    if (error instanceof OperatorError) return false;
+    if (error instanceof PortInUseError) return false;
     throw error;
   }
 }
