@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
 import type { Config } from '../config.ts';
-import { openDatabaseForImport } from '../database/open.ts';
+import { isDatabaseFile, openDatabaseForImport } from '../database/open.ts';
 import { OperatorError, withoutPassword } from '../errors.ts';
 import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
@@ -11,9 +11,6 @@ import { plural, quantity } from '../text/quantity.ts';
 
 /** Erases the current line of a terminal, and moves to its beginning. */
 const ERASE_LINE = '\r\u001b[K';
-
-/** The beginning of every database file, and so of every backup. */
-const DATABASE_BEGINNING = 'SQLite format 3\0';
 
 const { argument: file, flags } = readArguments('import');
 const inputName = file === '-' ? 'Standard input' : file;
@@ -72,7 +69,7 @@ await runWithConfig(async (config) => {
 async function* readInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let isFirst = true;
   for await (const chunk of namingInput(input)) {
-    if (isFirst && chunk.toString('latin1', 0, DATABASE_BEGINNING.length) === DATABASE_BEGINNING) {
+    if (isFirst && isDatabaseFile(chunk)) {
       throw new OperatorError(
         `${inputName} is a backup or another database file, not an export. To restore a backup, see "Restore" in docs/operating.md.`,
       );

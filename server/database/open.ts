@@ -3,7 +3,7 @@ import type { Engine } from './engine.ts';
 import { codeOf } from './error-code.ts';
 import type { DatabaseKind, Location, OpenOptions, StopDeadline } from './kind.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
-import { isMarkedAsCopy } from './sqlite/copy-mark.ts';
+import { hasDatabaseHeader, isMarkedAsCopy } from './sqlite/copy-mark.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
 
 /** Returns the kind of the configured database. Loads only the modules of this kind. */
@@ -38,6 +38,11 @@ export function isDataFolder(dataDir: string): boolean {
 /** Whether a file was written by `copyDatabase` and has not been used by a server or import since. */
 export async function isBackup(file: string): Promise<boolean> {
   return isMarkedAsCopy(file);
+}
+
+/** Whether these bytes are the beginning of a database file, such as a backup. */
+export function isDatabaseFile(beginning: Buffer): boolean {
+  return hasDatabaseHeader(beginning);
 }
 
 /**
