@@ -37,11 +37,7 @@ try {
   console.log(options.isStateful ? describeStatefulMock(url) : describeMock(url));
 } catch (error) {
   if (!(error instanceof Error && 'syscall' in error)) throw error;
-  const { host, port } = options;
-  const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-  console.error(
-    isInUse ? `Port ${port} of ${host} is in use. Choose another with --port.` : error.message,
-  );
+  console.error(explainListenError(error as NodeJS.ErrnoException, options));
   process.exit(1);
 }
 
@@ -69,6 +65,21 @@ function readArguments(): MockOptions {
   }
   console.error(USAGE);
   process.exit(1);
+}
+
+function explainListenError(error: NodeJS.ErrnoException, { host, port }: MockOptions): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `Port ${port} of ${host} is in use. Choose another with --port.`;
+    case 'EACCES':
+      return `This user may not listen on port ${port}. Choose 1024 or higher with --port.`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EADDRNOTAVAIL':
+      return `${host} is not an address of this machine. Choose another with --host, such as 127.0.0.1.`;
+    default:
+      return error.message;
+  }
 }
 
 /** In the npm package, the server is an optional peer dependency. */

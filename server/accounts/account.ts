@@ -7,10 +7,13 @@ import { emailKey } from './email.ts';
  * @param account an email address or a user id, which contains no `@`
  */
 export async function findAccount(db: Database, account: string): Promise<number | undefined> {
-  const users = db.selectFrom('users').select('pk').where(isLiveUser('pk'));
-  const row = await (account.includes('@')
+  return (await selectAccount(db, account).select('pk').executeTakeFirst())?.pk;
+}
+
+/** Returns a query for the row of an account. For operator commands, like `findAccount`. */
+export function selectAccount(db: Database, account: string) {
+  const users = db.selectFrom('users').where(isLiveUser('pk'));
+  return account.includes('@')
     ? users.where('email_key', '=', emailKey(account))
-    : users.where('user_id', '=', account)
-  ).executeTakeFirst();
-  return row?.pk;
+    : users.where('user_id', '=', account);
 }

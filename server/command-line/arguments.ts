@@ -1,5 +1,6 @@
 import { type CommandName, command } from './commands.ts';
-import { helpOf, usageOf } from './help.ts';
+import { commandLine, helpOf, usageOf } from './help.ts';
+import { printable } from './printable.ts';
 
 /**
  * Flags of commands whose arguments are ids, which can begin with hyphens. An id that the import derives has 22 random
@@ -19,15 +20,17 @@ interface Arguments {
 }
 
 /**
- * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints its usage and
- * exits with 1 if they are wrong.
+ * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints the
+ * reason and its usage and exits with 1 if they are wrong.
  */
 export function readArguments(name: CommandName): Arguments {
   const { positionals: usage, flags: knownFlags = {} } = command(name);
   const flagPattern = usage.includes('_ID') ? FLAG : POSSIBLE_FLAG;
   const { positionals, flags } = splitArguments(process.argv.slice(2), flagPattern);
-  if (flags.some((flag) => flag !== 'help' && !Object.hasOwn(knownFlags, flag))) {
-    exitWithUsage(name);
+  const unknown = flags.find((flag) => flag !== 'help' && !Object.hasOwn(knownFlags, flag));
+  if (unknown !== undefined) {
+    const option = unknown.startsWith('-') ? unknown : `--${unknown}`;
+    exitWithUsage(name, `Unknown option ${printable(option)}.`);
   }
   if (flags.includes('help')) {
     console.log(helpOf(name));
@@ -37,7 +40,14 @@ export function readArguments(name: CommandName): Arguments {
   const required = expected.filter((each) => !each.startsWith('[')).length;
   const maximum = usage.endsWith('…]') ? Infinity : expected.length;
   const given = positionals.length;
-  if (positionals.includes('') || given < required || given > maximum) exitWithUsage(name);
+  if (given > maximum) {
+    exitWithUsage(name, `Unexpected argument ${printable(positionals[maximum] ?? '')}.`);
+  }
+  const nameOf = (index: number) =>
+    (expected[index] ?? expected.at(-1) ?? '').replace(/[[\]…]/g, '').replace('|', ' or ');
+  const empty = positionals.indexOf('');
+  if (empty !== -1) exitWithUsage(name, `${nameOf(empty)} is empty.`);
+  if (given < required) exitWithUsage(name, `${nameOf(given)} is missing.`);
   return { argument: positionals[0] ?? '', positionals, flags };
 }
 
@@ -60,8 +70,14 @@ function splitArguments(
   };
 }
 
-/** Prints the usage of a command and exits with 1. */
-export function exitWithUsage(name: CommandName): never {
+/** Prints what is wrong with the arguments and the usage of a command, and exits with 1. */
+export function exitWithUsage(name: CommandName, reason: string): never {
+  console.error(reason);
   console.error(usageOf(name));
+  if (name === 'start' || name === 'demo') {
+    console.error(
+      `It takes no arguments. Settings are environment variables: PORT=8080 ${commandLine(name)}`,
+    );
+  }
   process.exit(1);
 }

@@ -27,7 +27,7 @@ export const commands = {
     module: 'commands/demo',
     positionals: '',
     summary: 'Starts a server with sample data in a temporary folder.',
-    details: 'It prints curl commands to paste, and uses HOST and PORT.',
+    details: 'It prints curl commands to paste. It uses HOST and PORT, but no other settings.',
   },
   import: {
     module: 'commands/import',
@@ -59,8 +59,8 @@ export const commands = {
   },
   'set-password': {
     module: 'commands/set-password',
-    positionals: 'ADDRESS',
-    summary: 'Sets the password of the account with this email address.',
+    positionals: 'ADDRESS|USER_ID',
+    summary: 'Sets the password of an account.',
     details: 'It asks for the password, or reads it from standard input. All sessions end.',
   },
   'set-email': {
@@ -71,8 +71,8 @@ export const commands = {
   },
   'verify-account': {
     module: 'commands/verify-account',
-    positionals: 'ADDRESS',
-    summary: 'Marks the account with this email address as verified.',
+    positionals: 'ADDRESS|USER_ID',
+    summary: 'Marks an account as verified.',
   },
   'check-usernames': {
     module: 'commands/check-usernames',

@@ -62,7 +62,12 @@ function removeOnSignal(files: readonly string[]): Disposable {
 async function assertOutsideDataFolders(file: string, dataDir: string): Promise<void> {
   // With a database on another machine, this one may not have a data folder.
   const dataFolder = await stat(dataDir).catch(() => undefined);
-  const parent = await realpath(dirname(file));
+  const parent = await realpath(dirname(file)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new OperatorError(
+      `${file} cannot be written. The folder ${dirname(file)} does not exist.`,
+    );
+  });
   for (let folder = parent; ; folder = dirname(folder)) {
     const { dev, ino } = await stat(folder);
     if (dev === dataFolder?.dev && ino === dataFolder.ino) {

@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
 import { readArguments } from '../command-line/arguments.ts';
 import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
-import { OperatorError } from '../errors.ts';
 import { openLog } from '../process/log.ts';
-import { type Address, resolvePort } from '../process/port.ts';
+import { type Address, PortInUseError, resolvePort } from '../process/port.ts';
 import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { importSample } from '../sample/import-sample.ts';
@@ -40,19 +39,14 @@ await runProgram(async () => {
   console.log(welcome(config, token, avatar, webPageFolder !== null));
 });
 
-/** Returns settings with a temporary data folder, and with a free port if PORT is 0 or the default port is in use. */
+/**
+ * Returns the default settings with HOST and PORT from the environment and a temporary data folder. Uses a free port if
+ * PORT is 0 or the default port is in use.
+ */
 async function configForDemo(): Promise<Config> {
-  const overrides = {
-    DATA_DIR: dataDir,
-    DATABASE_URL: '',
-    DATABASE_READ_URL: '',
-    // Otherwise, the demo would claim an unused bucket, and could not start with the bucket of another database.
-    AVATARS_BUCKET: '',
-    AVATARS_ENDPOINT: '',
-    WORKERS: '1',
-    PUBLIC_RATE_LIMIT: 'off',
-  };
-  const config = configFromEnvironment(overrides);
+  const own = { DATA_DIR: dataDir, PUBLIC_RATE_LIMIT: 'off' };
+  // Other settings can be those of a real service, whose database, bucket and URLs the demo must not use.
+  const config = configFromEnvironment(own, ['HOST', 'PORT']);
   if (config.port === DEFAULT_PORT && !(await isFree(config))) {
     console.log(
       `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
@@ -61,7 +55,7 @@ async function configForDemo(): Promise<Config> {
     return config;
   }
   const port = await resolvePort({ host: config.host, port: 0 });
-  return configFromEnvironment({ ...overrides, PORT: String(port) });
+  return configFromEnvironment({ ...own, PORT: String(port) }, ['HOST']);
 }
 
 async function isFree(address: Address): Promise<boolean> {
@@ -69,7 +63,7 @@ async function isFree(address: Address): Promise<boolean> {
     await resolvePort(address);
     return true;
   } catch (error) {
-    if (error instanceof OperatorError) return false;
+    if (error instanceof PortInUseError) return false;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import type { Config } from '../config.ts';
@@ -11,6 +11,7 @@ import {
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { runWithConfig } from '../process/run-on-database.ts';
+import { createDataFolder } from '../system/data-folder.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
 import { plural } from '../text/quantity.ts';
 
@@ -44,7 +45,7 @@ async function exportToFile(file: string, config: Config): Promise<number> {
  */
 async function exportToPipe(config: Config): Promise<number> {
   // With a database on another machine, this one may not have a data folder yet.
-  await mkdir(config.dataDir, { recursive: true });
+  await createDataFolder(config.dataDir);
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await fillTemporaryFile(copy, config);
   // `writeToStandardOutput` rejects, too. Without a listener, the event would end the process.

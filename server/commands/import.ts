@@ -1,8 +1,9 @@
 import { open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
-import { openDatabaseForImport } from '../database/open.ts';
-import { OperatorError } from '../errors.ts';
+import type { Config } from '../config.ts';
+import { isDatabaseFile, openDatabaseForImport } from '../database/open.ts';
+import { OperatorError, withoutPassword } from '../errors.ts';
 import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
 import { runWithConfig } from '../process/run-on-database.ts';
@@ -12,12 +13,14 @@ import { plural, quantity } from '../text/quantity.ts';
 const ERASE_LINE = '\r\u001b[K';
 
 const { argument: file, flags } = readArguments('import');
+const inputName = file === '-' ? 'Standard input' : file;
 
 // Without a listener, a closed pipe would end the process.
 process.stderr.on('error', () => {});
 
 await runWithConfig(async (config) => {
-  const input = file === '-' ? process.stdin : (await open(file)).createReadStream();
+  const input =
+    file === '-' ? process.stdin : (await open(file).catch(throwReadError)).createReadStream();
   await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   let skipped = 0;
@@ -26,7 +29,7 @@ await runWithConfig(async (config) => {
     if (showsProgress) process.stderr.write(ERASE_LINE);
   };
   try {
-    const report = await importRecords(engine, readLines(explainReadErrors(input)), {
+    const report = await importRecords(engine, readLines(readInput(input)), {
       skipBad: flags.includes('skip-bad'),
       onSkip: (lines) => {
         skipped += lines.length;
@@ -47,7 +50,7 @@ await runWithConfig(async (config) => {
         `${report.added} ${plural(report.added, 'record')} added`,
         `${report.unchanged} ${plural(report.unchanged, 'was', 'were')} there already`,
         `${skipped} bad ${plural(skipped, 'line')} skipped`,
-        `in ${seconds.toFixed(1)} s.`,
+        `in ${seconds.toFixed(1)} s. Database: ${databaseName(config)}`,
       ].join(', '),
     );
   } catch (error) {
@@ -59,14 +62,41 @@ await runWithConfig(async (config) => {
   }
 });
 
-/** Names the file in errors of reading it. An unreachable database causes similar errors. */
-async function* explainReadErrors(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+/**
+ * Yields the input in chunks.
+ * @throws OperatorError if it is a backup or cannot be read
+ */
+async function* readInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let isFirst = true;
+  for await (const chunk of namingInput(input)) {
+    if (isFirst && isDatabaseFile(chunk)) {
+      throw new OperatorError(
+        `${inputName} is a backup or another database file, not an export. To restore a backup, see "Restore" in docs/operating.md.`,
+      );
+    }
+    isFirst = false;
+    yield chunk;
+  }
+}
+
+/** Names the input in errors of reading it. An unreachable database causes similar errors. */
+async function* namingInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   try {
     yield* input;
   } catch (error) {
-    const { message } = error as Error;
-    throw new OperatorError(`${file} cannot be read. ${message}`, { cause: error });
+    throwReadError(error);
   }
+}
+
+function throwReadError(error: unknown): never {
+  const { message } = error as Error;
+  throw new OperatorError(`${inputName} cannot be read. ${message}`, { cause: error });
+}
+
+function databaseName({ databaseUrl, dataDir }: Config): string {
+  return databaseUrl === null
+    ? `DATA_DIR=${dataDir}`
+    : `DATABASE_URL=${withoutPassword(databaseUrl)}`;
 }
 
 /** Waits until the lines are written, because millions of them would fill the memory. Ignores a closed pipe. */

@@ -12,7 +12,9 @@ const BATCH_SIZE = 100;
 const { positionals, flags } = readArguments('reports');
 const reportIds = [...new Set(positionals)];
 const hasIds = reportIds.length > 0;
-if (flags.includes('close') !== hasIds) exitWithUsage('reports');
+if (flags.includes('close') !== hasIds) {
+  exitWithUsage('reports', hasIds ? 'To close reports, add --close.' : 'REPORT_ID is missing.');
+}
 
 await runOnDatabase(async (engine) => {
   if (!hasIds) {

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import type { Engine } from './engine.ts';
+import { codeOf } from './error-code.ts';
 import type { DatabaseKind, Location, OpenOptions, StopDeadline } from './kind.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
-import { isMarkedAsCopy } from './sqlite/copy-mark.ts';
+import { hasDatabaseHeader, isMarkedAsCopy } from './sqlite/copy-mark.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
 
 /** Returns the kind of the configured database. Loads only the modules of this kind. */
@@ -11,9 +12,17 @@ async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
   return (await import('./sqlite/database.ts')).sqlite;
 }
 
-/** Whether the data folder has a database. Always true if `databaseUrl` is set. */
-export function hasDatabase(location: Location): boolean {
-  return Boolean(location.databaseUrl) || existsSync(databaseFile(location));
+/** Returns what is known about the configured database without opening it, for the log. */
+export function describeDatabase(
+  location: Location,
+): 'found' | 'new' | 'unreadable' | 'postgresql' {
+  if (location.databaseUrl) return 'postgresql';
+  try {
+    accessSync(databaseFile(location), constants.R_OK);
+    return 'found';
+  } catch (error) {
+    return /^(ENOENT|ENOTDIR)$/.test(codeOf(error)) ? 'new' : 'unreadable';
+  }
 }
 
 /** @throws OperatorError if the data folder has no database */
@@ -29,6 +38,11 @@ export function isDataFolder(dataDir: string): boolean {
 /** Whether a file was written by `copyDatabase` and has not been used by a server or import since. */
 export async function isBackup(file: string): Promise<boolean> {
   return isMarkedAsCopy(file);
+}
+
+/** Whether these bytes are the beginning of a database file, such as a backup. */
+export function isDatabaseFile(beginning: Buffer): boolean {
+  return hasDatabaseHeader(beginning);
 }
 
 /**

@@ -210,10 +210,12 @@ export function parseRecord(line: string): ExchangeRecord {
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra: string | undefined = error?.params.additionalProperty;
+    if (extra !== undefined) {
+      throw new BadLineError(`has the unknown field ${extra.slice(0, MAX_QUOTED_NAME_LENGTH)}`);
+    }
     const field = error?.instancePath.slice(1) || 'the record';
     const message = explainKeyword(error?.keyword, field) ?? error?.message;
-    const name = extra === undefined ? '' : ` (${extra.slice(0, MAX_QUOTED_NAME_LENGTH)})`;
-    throw new BadLineError(`${field} ${message}${name}`);
+    throw new BadLineError(`${field} ${message}`);
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
   const mayBeUnstorable = line.includes('\\u') || !line.isWellFormed();

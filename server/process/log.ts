@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Logger, pino } from 'pino';
 import type { Config } from '../config.ts';
 import { version } from '../contract.ts';
-import { hasDatabase } from '../database/open.ts';
+import { describeDatabase } from '../database/open.ts';
 
 /** Opens the log: one JSON object per line on standard output, without secrets. */
 export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
@@ -16,7 +16,7 @@ export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
 /** Logs the version and the data folder. An unexpected `database: new` reveals a mistyped DATA_DIR. */
 export function logStart(config: Config, log: FastifyBaseLogger): void {
   const { dataDir, publicUrl, host, port } = config;
-  const database = hasDatabase(config) ? 'found' : 'new';
+  const database = describeDatabase(config);
   log.info({ version, node: process.version, dataDir, database }, 'starting');
   const isUnreachable = /^http:\/\/(0\.0\.0\.0|\[::\])(?:[:/]|$)|:0$/.test(publicUrl);
   if (isUnreachable) {

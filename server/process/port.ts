@@ -6,9 +6,11 @@ import { OperatorError } from '../errors.ts';
 /** The address on which the service listens. */
 export type Address = Pick<Config, 'host' | 'port'>;
 
+export class PortInUseError extends OperatorError {}
+
 /**
  * Returns the configured port if it is free. For port 0, the system chooses one.
- * @throws OperatorError if the port is in use
+ * @throws OperatorError if the address cannot be used, such as a PortInUseError
  */
 export async function resolvePort(address: Address): Promise<number> {
   const probe = createServer();
@@ -23,8 +25,22 @@ export async function resolvePort(address: Address): Promise<number> {
   return port;
 }
 
-/** Returns an OperatorError if the port is in use, and other errors unchanged. */
+/** Returns an OperatorError if HOST or PORT cannot be used, and other errors unchanged. */
 export function explainListenError(error: unknown, { host, port }: Address): unknown {
-  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') return error;
-  return new OperatorError(`PORT=${port} is in use on ${host}. Set PORT to another number.`);
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new PortInUseError(`PORT=${port} is in use on ${host}. Set PORT to another number.`);
+    case 'EACCES':
+      return new OperatorError(
+        `This user may not listen on PORT=${port}. Set PORT to 1024 or higher, and use a reverse proxy for lower ports.`,
+      );
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EADDRNOTAVAIL':
+      return new OperatorError(
+        `HOST=${host} is not an address of this machine. Set HOST to one of its addresses, such as 127.0.0.1, or to 0.0.0.0 for all of them.`,
+      );
+    default:
+      return error;
+  }
 }

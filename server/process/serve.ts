@@ -13,7 +13,7 @@ import { ProcessStopDeadline } from './stop-deadline.ts';
 /**
  * Starts the server in this process. On a stop signal, it finishes pending requests and exits.
  * @param options.runsMaintenance true for a single process; false for a worker, whose supervisor runs maintenance
- * @throws OperatorError if the database cannot be used or the port is in use
+ * @throws OperatorError if the database, HOST or PORT cannot be used
  */
 export async function serve(
   config: Config,

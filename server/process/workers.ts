@@ -38,7 +38,7 @@ export function notifyReady(): void {
  * Runs the service in several worker processes that share one port and one database, and replaces workers that exit.
  *
  * The supervisor itself migrates the database, updates the search index, runs maintenance and responds to no requests.
- * @throws OperatorError if the database or the avatar bucket cannot be used, or the port is in use
+ * @throws OperatorError if the database, the avatar bucket, HOST or PORT cannot be used
  */
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
   logStart(config, log);

@@ -63,27 +63,41 @@ describe('--help', () => {
 });
 
 describe('Wrong arguments', () => {
-  const wrong: [CommandName, string[]][] = [
-    ['start', ['now']],
-    ['start', ['--port=1']],
-    ['demo', ['now']],
-    ['compact', ['now']],
-    ['export', ['--force']],
-    ['export', ['-f']],
-    ['import', ['spaces.ndjson', '--skipBad']],
-    ['backup', ['']],
-    ['backup', ['a', 'b']],
-    ['set-password', ['a', 'b']],
-    ['verify-account', ['--all']],
+  const wrong: [CommandName, string[], string][] = [
+    ['start', ['now'], 'Unexpected argument now.'],
+    ['start', ['--port=1'], 'Unknown option --port=1.'],
+    ['demo', ['now'], 'Unexpected argument now.'],
+    ['compact', ['now'], 'Unexpected argument now.'],
+    ['export', ['--force'], 'Unknown option --force.'],
+    ['export', ['-f'], 'Unknown option -f.'],
+    ['export', [''], 'FILE.ndjson is empty.'],
+    ['import', ['spaces.ndjson', '--skipBad'], 'Unknown option --skipBad.'],
+    ['import', [], 'FILE.ndjson is missing.'],
+    ['backup', [''], 'FILE is empty.'],
+    ['backup', ['a', 'b\u001b'], 'Unexpected argument b\\u{1b}.'],
+    ['set-password', ['a', 'b'], 'Unexpected argument b.'],
+    ['set-email', ['a'], 'NEW_ADDRESS is missing.'],
+    ['suspend-account', [], 'ADDRESS or USER_ID is missing.'],
+    ['verify-account', ['--all'], 'Unknown option --all.'],
+    ['reports', ['--close'], 'REPORT_ID is missing.'],
+    ['reports', ['id'], 'To close reports, add --close.'],
   ];
-  test.each(wrong)('of %s are rejected with the usage: %j', async (name, args) => {
-    const folder = await mkdtemp(join(tmpdir(), 'arguments-'));
-    const program = [`server/${command(name).module}.ts`, ...args];
-    const settings = { DATA_DIR: join(folder, 'data'), TMPDIR: folder };
-    const { code, stdout, stderr } = await startProcess(process.execPath, program, settings).result;
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(new RegExp(`^Usage: npm run ${name}( .*)?\\n$`));
-    expect(existsSync(settings.DATA_DIR)).toBe(false);
-    await rm(folder, { recursive: true });
-  });
+  test.each(wrong)(
+    'of %s are rejected with the reason and the usage: %j',
+    async (name, args, reason) => {
+      const folder = await mkdtemp(join(tmpdir(), 'arguments-'));
+      const program = [`server/${command(name).module}.ts`, ...args];
+      const settings = { DATA_DIR: join(folder, 'data'), TMPDIR: folder };
+      const { code, stdout, stderr } = await startProcess(process.execPath, program, settings)
+        .result;
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      const [firstLine, usage, ...hints] = stderr.trimEnd().split('\n');
+      expect(firstLine).toBe(reason);
+      expect(usage).toMatch(new RegExp(`^Usage: npm run ${name}( .*)?$`));
+      const hint = `It takes no arguments. Settings are environment variables: PORT=8080 npm run ${name}`;
+      expect(hints).toEqual(['start', 'demo'].includes(name) ? [hint] : []);
+      expect(existsSync(settings.DATA_DIR)).toBe(false);
+      await rm(folder, { recursive: true });
+    },
+  );
 });

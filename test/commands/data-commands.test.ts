@@ -14,7 +14,7 @@ import { damageTable } from '../support/damage.ts';
 import { withDatabase } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
-import type { ProcessResult, RunningProcess } from '../support/processes.ts';
+import { type ProcessResult, preload, type RunningProcess } from '../support/processes.ts';
 import { startServer } from '../support/server.ts';
 
 /** The tests build on each other: the first one imports `records` into `data`, and the others use them. */
@@ -265,6 +265,26 @@ describe('verify-account and set-password', () => {
     expect(profile.data).toMatchObject({ username: 'ada', is_verified: true });
   });
 
+  const PASSWORD = 'marmalade on toast';
+  test.each([
+    ['the same password twice', 'ada', `${PASSWORD}\r${PASSWORD}\r`, 0, ''],
+    ['different passwords', 'ada', `${PASSWORD}\rother\r`, 1, /The passwords differ/],
+    ['Ctrl+C', 'ada', '\u0003', 130, /^New password \(not shown\): \n$/],
+    ['Ctrl+C at the second prompt', 'ada', `${PASSWORD}\r\u0003`, 130, /: \n$/],
+    ['an unknown account', 'nobody', '', 1, /^There is no account/],
+  ])('read a password from a terminal: %s', async (_, account, keys, code, message) => {
+    const settings = preload('process.stdin.isTTY = true');
+    const result = await run('commands/set-password', [account], settings, keys);
+    expect(result).toMatchObject({ code, stderr: expect.stringMatching(message) });
+    expect(result.stdout + result.stderr).not.toContain(PASSWORD);
+  });
+
+  test('accept a user id', async () => {
+    expect(await run('commands/verify-account', ['ada'])).toMatchObject({ code: 0 });
+    const input = 'marmalade on toast\n';
+    expect(await run('commands/set-password', ['ada'], {}, input)).toMatchObject({ code: 0 });
+  });
+
   test.each([
     ['no input', '', 1],
     ['a line without a newline', 'marmalade on toast', 0],
@@ -278,7 +298,7 @@ test.each([
   [
     'commands/verify-account',
     ['nobody@example.com'],
-    /no account with the email address nobody@example.com/,
+    /no account with the email address or user id nobody@example.com/,
   ],
   ['commands/set-password', ['nobody@example.com'], /no account/],
   ['commands/set-password', ['ada@example.com'], /8 to 256/],
@@ -288,7 +308,7 @@ test.each([
   ['commands/import', ['a', '--skipbad'], /Usage/],
   ['commands/import', ['no-such-file'], /no such file or directory, open 'no-such-file'/],
   ['commands/export', ['a', 'b'], /Usage/],
-  ['commands/export', ['no-such-folder/a'], /no such file or directory/],
+  ['commands/export', ['no-such-folder/a'], /The folder no-such-folder does not exist/],
   ['commands/backup', [], /Usage/],
   ['commands/compact', ['a'], /Usage/],
 ])('%s %j prints an error message without a stack trace', async (script, args, message) => {

@@ -27,6 +27,29 @@ describe('npm run demo', () => {
     expect((await shown.json()).info.description).toBe(description);
   });
 
+  test('ignores the settings of another service', async () => {
+    await using demo = startCommand('commands/demo', [], {
+      TMPDIR: folder,
+      PORT: '0',
+      PUBLIC_URL: 'https://spaces.example.org',
+      CDN_URL: 'https://cdn.example.org',
+      DATABASE_URL: 'postgres://no.such.host.invalid/spaces',
+      AVATARS_BUCKET: 'avatars-of-another-service',
+      REGISTRATION: 'closed',
+      MAX_SPACES: 'many',
+    });
+    await expect.poll(demo.stdout).toContain('person30@example.com');
+    expect(demo.stdout()).not.toContain('https://');
+    const [, url = ''] = /API reference +(\S+)\/docs/.exec(demo.stdout()) ?? [];
+    const newUser = { username: 'newcomer', email: 'a@example.org', password: 'honey on crumpets' };
+    const response = await fetch(`${url}/api/auth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(newUser),
+    });
+    expect(response.status).toBe(201);
+  });
+
   test('names the reason if it cannot listen on HOST, instead of a port in use', async () => {
     const { code, stdout, stderr } = await runCommand('commands/demo', [], {
       TMPDIR: folder,

@@ -204,7 +204,12 @@ describe.each(commands)('%s', (command) => {
 
   test('names the file that cannot be written', async () => {
     const file = join(folder, 'missing', 'copy');
-    expect(await refuse(command, file)).toContain(`${file} cannot be written`);
+    expect(await refuse(command, file)).toBe(
+      `${file} cannot be written. The folder ${join(folder, 'missing')} does not exist.\n`,
+    );
+    await writeFile(join(folder, 'notes'), '');
+    const inFile = join(folder, 'notes', 'copy');
+    expect(await refuse(command, inFile)).toContain(`${inFile} cannot be written. ENOTDIR`);
   });
 });
 

@@ -113,10 +113,18 @@ describe('npm start', () => {
   });
 
   test.each([
-    [{ HOST: 'no.such.host.invalid' }, /no\.such\.host\.invalid/],
-    [{ HOST: '203.0.113.1' }, /203\.0\.113\.1/],
+    [
+      { HOST: 'no.such.host.invalid' },
+      /^HOST=no\.such\.host\.invalid is not an address of this machine\. Set HOST to /,
+    ],
+    [
+      { HOST: '203.0.113.1' },
+      /^HOST=203\.0\.113\.1 is not an address of this machine\. Set HOST to /,
+    ],
     [{ HOST: '999.1.1.1' }, /^HOST=999\.1\.1\.1 is invalid/],
-    [{ DATA_DIR: '/dev/null' }, /\/dev\/null/],
+    [{ DATA_DIR: '/dev/null' }, /^DATA_DIR=\/dev\/null is not a folder\. Set it to a folder\.$/m],
+    [{ DATA_DIR: '/dev/null/a' }, /^DATA_DIR=\/dev\/null\/a cannot be created\. .*ENOTDIR/],
+    [{ DATA_DIR: '/proc/missing' }, /^DATA_DIR=\/proc\/missing cannot be created/],
   ])('rejects %j with one line', async (settings, message) => {
     const PORT = String(await freePort());
     const { code, stderr } = await runMain({ PORT, ...settings });

@@ -160,7 +160,14 @@ describe('The commands for takedowns', () => {
     expect((await run('delete-account', ids.user)).code).toBe(1);
   });
 
-  const ofAccounts = ['suspend-account', 'restore-account', 'delete-account', 'remove-avatar'];
+  const ofAccounts = [
+    'set-password',
+    'verify-account',
+    'suspend-account',
+    'restore-account',
+    'delete-account',
+    'remove-avatar',
+  ];
   test.each([
     ...ofAccounts.map((command) => [
       command,
@@ -168,31 +175,46 @@ describe('The commands for takedowns', () => {
     ]),
     ['remove-space', 'There is no space with the id'],
     ['remove-message', 'There is no message with the id'],
-  ])('%s rejects an unknown id and wrong arguments with one line', async (command, message) => {
-    for (const id of ['unknown', 'unknown@example.com', '-7gQx', '--7gQx']) {
-      expect(await run(command, id)).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: `${message} ${id}.\n`,
-      });
-    }
-    for (const args of [[], ['a', 'b'], ['--unknown']]) {
-      const { code, stderr } = await run(command, ...args);
-      expect({ code, stderr }).toEqual({
-        code: 1,
-        stderr: expect.stringMatching(RegExp(`^Usage: npm run ${command} -- [A-Z_|]+.*\\n$`)),
-      });
-    }
-  });
+  ])(
+    '%s rejects an unknown id with one line, and wrong arguments with the usage',
+    async (command, message) => {
+      for (const id of ['unknown', 'unknown@example.com', '-7gQx', '--7gQx']) {
+        expect(await run(command, id)).toEqual({
+          code: 1,
+          stdout: '',
+          stderr: `${message} ${id}.\n`,
+        });
+      }
+      const wrong: [string[], RegExp][] = [
+        [[], /^[A-Z_ or]+ is missing\.$/],
+        [['a', 'b'], /^Unexpected argument b\.$/],
+        [['--unknown'], /^Unknown option --unknown\.$/],
+      ];
+      for (const [args, reason] of wrong) {
+        const { code, stderr } = await run(command, ...args);
+        expect({ code, stderr }).toEqual({
+          code: 1,
+          stderr: expect.stringMatching(
+            RegExp(`^.+\\nUsage: npm run ${command} -- [A-Z_|]+.*\\n$`),
+          ),
+        });
+        expect(stderr.split('\n')[0]).toMatch(reason);
+      }
+    },
+  );
 
   test.each([
     ['set-email', ['unknown', 'a@example.com'], /^There is no account .* unknown\.\n$/],
-    ['set-email', ['unknown'], /^Usage: npm run set-email -- ADDRESS\|USER_ID NEW_ADDRESS\n$/],
-    ['reports', ['--close'], /^Usage: npm run reports .*\n$/],
-    ['reports', ['id'], /^Usage: npm run reports .*\n$/],
-    ['reports', ['--open'], /^Usage: npm run reports .*\n$/],
+    [
+      'set-email',
+      ['unknown'],
+      /^NEW_ADDRESS is missing\.\nUsage: npm run set-email -- ADDRESS\|USER_ID NEW_ADDRESS\n$/,
+    ],
+    ['reports', ['--close'], /^REPORT_ID is missing\.\nUsage: npm run reports .*\n$/],
+    ['reports', ['id'], /^To close reports, add --close\.\nUsage: npm run reports .*\n$/],
+    ['reports', ['--open'], /^Unknown option --open\.\nUsage: npm run reports .*\n$/],
     ['remove-space', ['--', '--help'], /^There is no space with the id --help\.\n$/],
-  ])('%s %j prints one line and exits with 1', async (command, args, message) => {
+  ])('%s %j prints what is wrong and exits with 1', async (command, args, message) => {
     expect(await run(command, ...args)).toEqual({
       code: 1,
       stdout: '',

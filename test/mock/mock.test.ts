@@ -321,10 +321,14 @@ test('prints one line and exits if the port is in use', async () => {
 });
 
 test('prints one line and exits if the address does not exist', async () => {
-  await using mock = start('--host', '192.0.2.1', '--port', '0');
-  const { code, stdout, stderr } = await mock.result;
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/^listen EADDRNOTAVAIL.*\n$/);
+  for (const host of ['192.0.2.1', 'no.such.host.invalid']) {
+    await using mock = start('--host', host, '--port', '0');
+    expect(await mock.result).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `${host} is not an address of this machine. Choose another with --host, such as 127.0.0.1.\n`,
+    });
+  }
 });
 
 test('prints its options and headers with --help', async () => {

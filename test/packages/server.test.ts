@@ -266,9 +266,9 @@ describe('the command line of the package', () => {
       'Unknown command "toString". Run "space-service --help" to list the commands.\n',
     ],
     [[], 'No command. Run "space-service --help" to list the commands.\n'],
-    [['backup'], 'Usage: space-service backup FILE\n'],
-    [['compact', '--now'], 'Usage: space-service compact\n'],
-  ])('rejects %j with one line', async (args, stderr) => {
+    [['backup'], 'FILE is missing.\nUsage: space-service backup FILE\n'],
+    [['compact', '--now'], 'Unknown option --now.\nUsage: space-service compact\n'],
+  ])('rejects %j with the reason', async (args, stderr) => {
     expect(await run(args)).toEqual({ code: 1, stdout: '', stderr });
   });
 

@@ -1,7 +1,17 @@
+import { mkdtempDisposable, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../server/config.ts';
 import { logStart } from '../../server/process/log.ts';
+
+function logOf(settings: Record<string, string>): string {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line) => void lines.push(line) });
+  logStart(readConfig(settings), log);
+  return lines.join('');
+}
 
 test.each([
   [{ HOST: '0.0.0.0' }, true],
@@ -11,8 +21,22 @@ test.each([
   [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://spaces.example.org' }, false],
   [{ PORT: '80' }, false],
 ])('warns about a public URL that clients cannot reach: %o %s', (settings, isWarned) => {
-  const lines: string[] = [];
-  const log = pino({}, { write: (line) => void lines.push(line) });
-  logStart(readConfig({ ...settings, DATA_DIR: '/missing' }), log);
-  expect(lines.join('').includes('PUBLIC_URL is not set')).toBe(isWarned);
+  const log = logOf({ ...settings, DATA_DIR: '/missing' });
+  expect(log.includes('PUBLIC_URL is not set')).toBe(isWarned);
+});
+
+test('logs whether the database exists and can be read', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'log-'));
+  const DATA_DIR = folder.path;
+  expect(logOf({ DATA_DIR })).toContain('"database":"new"');
+  expect(logOf({ DATA_DIR: '/dev/null' })).toContain('"database":"new"');
+  const file = join(DATA_DIR, 'space-service.sqlite');
+  // A link to itself, because the superuser can read all files.
+  await symlink(file, file);
+  expect(logOf({ DATA_DIR })).toContain('"database":"unreadable"');
+  const DATABASE_URL = 'postgres://no.such.host.invalid/spaces';
+  expect(logOf({ DATA_DIR, DATABASE_URL })).toContain('"database":"postgresql"');
+  await unlink(file);
+  await writeFile(file, '');
+  expect(logOf({ DATA_DIR })).toContain('"database":"found"');
 });

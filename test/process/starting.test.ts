@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFailed, test } from 'vitest';
-import { resolvePort } from '../../server/process/port.ts';
+import { explainListenError, resolvePort } from '../../server/process/port.ts';
 import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 import { startApp } from '../support/app.ts';
 import { startCommand } from '../support/commands.ts';
@@ -156,3 +156,10 @@ test.each([1, 2])(
     }
   },
 );
+
+test('explains a port that needs a privileged user', () => {
+  const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' });
+  expect(explainListenError(error, { host: '127.0.0.1', port: 80 })).toMatchObject({
+    message: expect.stringMatching(/^This user may not listen on PORT=80\. Set PORT to 1024 or/),
+  });
+});

@@ -17,6 +17,11 @@ export function removeCopyMark(sqlite: Sqlite.Database): void {
   if (id === COPY_APPLICATION_ID) sqlite.pragma('application_id = 0');
 }
 
+/** Whether these bytes begin like a database file. */
+export function hasDatabaseHeader(bytes: Buffer): boolean {
+  return bytes.toString('latin1', 0, 16) === 'SQLite format 3\0';
+}
+
 /** Whether a file is a marked copy. Does not open it with SQLite. */
 export async function isMarkedAsCopy(file: string): Promise<boolean> {
   await using handle = await open(file, 'r');
@@ -24,7 +29,7 @@ export async function isMarkedAsCopy(file: string): Promise<boolean> {
   const { bytesRead } = await handle.read(header);
   return (
     bytesRead === header.length &&
-    header.toString('latin1', 0, 16) === 'SQLite format 3\0' &&
+    hasDatabaseHeader(header) &&
     header.readInt32BE(APPLICATION_ID_OFFSET) === COPY_APPLICATION_ID
   );
 }

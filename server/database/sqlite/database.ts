@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { OperatorError } from '../../errors.ts';
+import { createDataFolder } from '../../system/data-folder.ts';
 import type { Engine } from '../engine.ts';
 import type { DatabaseKind, Location } from '../kind.ts';
 import { compactFile } from './compact.ts';
@@ -33,7 +33,7 @@ export const sqlite: DatabaseKind = {
       prepare,
     },
   ) {
-    await mkdir(location.dataDir, { recursive: true });
+    await createDataFolder(location.dataDir);
     const open = () =>
       openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule, prepare });
     // The process that runs the maintenance for this one has locked the folder.
@@ -54,7 +54,7 @@ export const sqlite: DatabaseKind = {
 
   /** Refuses to run beside a server, whose writers would wait for the import. */
   async openForImport(location) {
-    await mkdir(location.dataDir, { recursive: true });
+    await createDataFolder(location.dataDir);
     const lock = await acquireFileLock(lockFile(location), {
       mode: 'shared',
       timeoutMs: LOCK_TIMEOUT_MS,
@@ -86,7 +86,7 @@ export const sqlite: DatabaseKind = {
   },
 
   async openRateLimitStore(location, onReset) {
-    await mkdir(location.dataDir, { recursive: true });
+    await createDataFolder(location.dataDir);
     return openSqliteRateLimitStore(rateLimitsFile(location), onReset);
   },
 };
