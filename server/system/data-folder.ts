@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir } from 'node:fs/promises';
 import { OperatorError } from '../errors.ts';
 
 /**
@@ -9,25 +7,11 @@ import { OperatorError } from '../errors.ts';
  */
 export async function createDataFolder(dataDir: string): Promise<void> {
   try {
-    await createFolder(dataDir);
+    await mkdir(dataDir, { recursive: true });
   } catch (error) {
     throw new OperatorError(`DATA_DIR=${dataDir} ${explain(error as NodeJS.ErrnoException)}`, {
       cause: error,
     });
-  }
-}
-
-/** Unlike `mkdir` with `recursive`, also ends on file systems without new folders, such as `/proc`. */
-async function createFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const isFolder = code !== 'ENOENT' && (await stat(path).catch(() => undefined))?.isDirectory();
-    if (isFolder) return;
-    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error;
-    await createFolder(dirname(path));
-    await createFolder(path);
   }
 }
 
