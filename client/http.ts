@@ -22,14 +22,14 @@ export type ClientResponse<T> = Promise<{
 /**
  * Creates a client for one API object. Other objects do not share its token or base URL.
  * @param options undefined only if JavaScript code omits it
- * @throws TypeError if the base URL is missing or has no scheme
+ * @throws TypeError if the base URL is not an HTTP URL, a path or empty
  */
 export function createApiClient(options: ApiOptions | undefined, token?: AccessToken): Client {
   const { baseUrl, fetch } = options ?? {};
   // Web pages can use the path or the empty URL of their own origin.
   if (typeof baseUrl !== 'string' || !/^(https?:\/\/|\/|$)/i.test(baseUrl)) {
     throw new TypeError(
-      `The option baseUrl is ${baseUrl}. Set it to a URL such as https://spaces.example.com.`,
+      `The option baseUrl is ${baseUrl}. Set it to a string such as https://spaces.example.com.`,
     );
   }
   // Parses every response as JSON, because a proxy may drop or change the content type.

@@ -12,7 +12,7 @@ export type AvatarFile =
 export class ProfileAPI {
   readonly #client: Client;
 
-  /** @throws TypeError if `baseUrl` is missing or has no scheme */
+  /** @throws TypeError if `baseUrl` is not an HTTP URL, a path or empty */
   constructor(options: ApiOptions & { token: AccessToken }) {
     this.#client = createApiClient(options, options?.token);
   }

@@ -35,7 +35,7 @@ export interface SearchOptions {
 export class SearchAPI {
   readonly #client: Client;
 
-  /** @throws TypeError if `baseUrl` is missing or has no scheme */
+  /** @throws TypeError if `baseUrl` is not an HTTP URL, a path or empty */
   constructor(options: ApiOptions) {
     this.#client = createApiClient(options);
   }

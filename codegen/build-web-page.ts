@@ -11,7 +11,7 @@ else console.log('The demo starts without its web page, because Vite is not inst
 
 /** Prints the error of a system call, such as EACCES in a folder of another user. Throws all other errors. */
 function explain(error: Error): void {
-  const [reason] = /\bE[A-Z]+: .*/.exec(error.message) ?? [];
+  const [reason] = /\bE[A-Z]{3,}: .*, [a-z]+ '.*/.exec(error.message) ?? [];
   if (reason === undefined) throw error;
   const hasPage = existsSync('examples/web/dist/index.html');
   const effect = hasPage ? 'with the web page of an earlier build' : 'without its web page';

@@ -73,8 +73,9 @@ function explainListenError(error: NodeJS.ErrnoException, { host, port }: MockOp
       return `Port ${port} of ${host} is in use. Choose another with --port.`;
     case 'EACCES':
       return `This user may not listen on port ${port}. Choose 1024 or higher with --port.`;
-    case 'ENOTFOUND':
     case 'EAI_AGAIN':
+      return `${host} cannot be resolved, because the name server does not respond.`;
+    case 'ENOTFOUND':
     case 'EADDRNOTAVAIL':
       return `${host} is not an address of this machine. Choose another with --host, such as 127.0.0.1.`;
     default:

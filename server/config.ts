@@ -94,16 +94,16 @@ export class ConfigError extends OperatorError {
 
 /**
  * Reads the settings from the environment of this process.
- * @param overrides values that replace those of the environment
- * @param names the variables to read; all of them if omitted
  * @throws ConfigError
  */
-export function configFromEnvironment(
-  overrides: Record<string, string> = {},
-  names = Object.keys(process.env),
-): Config {
-  const used = names.map((name) => [name, process.env[name]]);
-  return readConfig({ ...Object.fromEntries(used), ...overrides });
+export function configFromEnvironment(): Config {
+  return readConfig(process.env);
+}
+
+/** Returns only HOST and PORT of the environment of this process. */
+export function addressFromEnvironment(): Environment {
+  const { HOST, PORT } = process.env;
+  return { HOST, PORT };
 }
 
 /**

@@ -52,6 +52,7 @@ export const changes: Record<string, Change> = {
     asOther(t, world);
     takenUsername(t, world);
   },
+  // Not as `creator`: restoring the bio of an existing account would then get 429.
   'changeBio 429': asOther,
   'changeProfilePicture 200': (t) => setAvatar(t, new Blob([avatar])),
   'changeProfilePicture 400': (t) => setAvatar(t),

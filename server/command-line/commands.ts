@@ -42,7 +42,7 @@ export const commands = {
     positionals: '[FILE.ndjson]',
     summary: 'Writes all data of the database, except sessions, reports and avatar files.',
     details: isPackaged
-      ? 'Without a file, it writes to standard output.'
+      ? 'Without a file, it writes to standard output: (umask 077; space-service export > FILE.ndjson)'
       : 'Without a file, it writes to standard output: (umask 077; npm run --silent export > FILE.ndjson)',
   },
   backup: {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
 import { readArguments } from '../command-line/arguments.ts';
-import { type Config, configFromEnvironment, DEFAULT_PORT } from '../config.ts';
+import { addressFromEnvironment, type Config, DEFAULT_PORT, readConfig } from '../config.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, PortInUseError, resolvePort } from '../process/port.ts';
 import { runProgram } from '../process/program.ts';
@@ -46,7 +46,7 @@ await runProgram(async () => {
 async function configForDemo(): Promise<Config> {
   const own = { DATA_DIR: dataDir, PUBLIC_RATE_LIMIT: 'off' };
   // Other settings can be those of a real service, whose database, bucket and URLs the demo must not use.
-  const config = configFromEnvironment(own, ['HOST', 'PORT']);
+  const config = readConfig({ ...own, ...addressFromEnvironment() });
   if (config.port === DEFAULT_PORT && !(await isFree(config))) {
     console.log(
       `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
@@ -55,7 +55,7 @@ async function configForDemo(): Promise<Config> {
     return config;
   }
   const port = await resolvePort({ host: config.host, port: 0 });
-  return configFromEnvironment({ ...own, PORT: String(port) }, ['HOST']);
+  return readConfig({ ...own, HOST: config.host, PORT: String(port) });
 }
 
 async function isFree(address: Address): Promise<boolean> {

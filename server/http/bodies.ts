@@ -4,10 +4,11 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fast
 import type { Operation } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { findBodyProblem, hasBody } from './body-headers.ts';
+import { MAX_DRAINED_BYTES } from './draining.ts';
 import { HttpProblem, unstorableText } from './problems.ts';
 import { MULTIPART_OPTIONS } from './uploads.ts';
 
-/** Parses JSON and multipart bodies. Bodies of other types are not read. */
+/** Parses JSON and multipart bodies. Reads and discards other bodies. */
 export async function parseBodies(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await app.register(multipart, MULTIPART_OPTIONS);
@@ -17,10 +18,14 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
     async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
   );
   // Ignores bodies sent to operations without a request body. `checkBody` rejects other types for all other operations.
-  // Problem documents are listed because fastify-openapi-glue warns about types of the contract without a parser.
-  app.addContentTypeParser(['*', 'application/problem+json'], async ({ raw }: FastifyRequest) => {
-    // Waits for its end, because a request with a malformed body gets 400, so it must not take effect.
-    await finished(raw.resume()).catch(() => {
+  app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => {
+    let remainingBytes = MAX_DRAINED_BYTES;
+    raw.on('data', (chunk: Buffer) => {
+      remainingBytes -= chunk.length;
+      if (remainingBytes < 0) raw.destroy();
+    });
+    // Waits for the end, because a request with a malformed body gets 400, so it must not take effect.
+    await finished(raw).catch(() => {
       throw new HttpProblem('invalid_request', 'The request body is malformed or incomplete.');
     });
   });

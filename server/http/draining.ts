@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
+export const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
 const DRAIN_TIMEOUT_MS = 30_000;
 
 /** Connections on which the rest of an answered request is still arriving. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../config.ts';
-import { OperatorError } from '../errors.ts';
+import { OperatorError, TemporaryError } from '../errors.ts';
 
 /** The address on which the service listens. */
 export type Address = Pick<Config, 'host' | 'port'>;
@@ -10,7 +10,7 @@ export class PortInUseError extends OperatorError {}
 
 /**
  * Returns the configured port if it is free. For port 0, the system chooses one.
- * @throws OperatorError if the address cannot be used, such as a PortInUseError
+ * @throws PortInUseError, or another OperatorError if the address cannot be used
  */
 export async function resolvePort(address: Address): Promise<number> {
   const probe = createServer();
@@ -34,8 +34,11 @@ export function explainListenError(error: unknown, { host, port }: Address): unk
       return new OperatorError(
         `This user may not listen on PORT=${port}. Set PORT to 1024 or higher, and use a reverse proxy for lower ports.`,
       );
-    case 'ENOTFOUND':
     case 'EAI_AGAIN':
+      return new TemporaryError(
+        `HOST=${host} cannot be resolved, because the name server does not respond.`,
+      );
+    case 'ENOTFOUND':
     case 'EADDRNOTAVAIL':
       return new OperatorError(
         `HOST=${host} is not an address of this machine. Set HOST to one of its addresses, such as 127.0.0.1, or to 0.0.0.0 for all of them.`,

@@ -158,7 +158,13 @@ describe('access tokens', () => {
         .execute();
       return (await api.getProfile({ client })).response?.status;
     };
+    const lastUsedAt = async () => {
+      const sessions = strict.context.engine.db.selectFrom('sessions').select('last_used_at');
+      return (await sessions.executeTakeFirstOrThrow()).last_used_at;
+    };
     expect(await statusAfter(1.999)).toBe(200);
+    // The response does not wait until the use has been recorded.
+    await expect.poll(async () => (await lastUsedAt()) > daysAgo(1)).toBe(true);
     expect(await statusAfter(2.001)).toBe(401);
   });
 

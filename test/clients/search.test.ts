@@ -95,7 +95,7 @@ describe('the base URL', () => {
     'is rejected if it is missing or has no scheme: %j',
     (options) => {
       const expected = new TypeError(
-        `The option baseUrl is ${options?.baseUrl}. Set it to a URL such as https://spaces.example.com.`,
+        `The option baseUrl is ${options?.baseUrl}. Set it to a string such as https://spaces.example.com.`,
       );
       expect(() => new SearchAPI(options as ApiOptions)).toThrow(expected);
       const profileOptions = options as ApiOptions & { token: string };

@@ -132,9 +132,9 @@ test('An import names the database', async () => {
   expect(stdout.endsWith(` s. Database: DATA_DIR=${DATA_DIR}\n`)).toBe(true);
 });
 
-test.each([[], ['--skip-bad']])(
+test.each([[[]], [['--skip-bad']]])(
   'An import rejects a backup with one line: %j',
-  async (...flags) => {
+  async (flags: string[]) => {
     await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson([ada]));
     const backup = join(folder, 'backup.sqlite');
     await runCommand('commands/backup', [backup], { DATA_DIR });

@@ -186,7 +186,7 @@ describe('The commands for takedowns', () => {
         });
       }
       const wrong: [string[], RegExp][] = [
-        [[], /^[A-Z_ or]+ is missing\.$/],
+        [[], /^[A-Z_]+( or [A-Z_]+)* is missing\.$/],
         [['a', 'b'], /^Unexpected argument b\.$/],
         [['--unknown'], /^Unknown option --unknown\.$/],
       ];

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
@@ -24,7 +24,7 @@ describe('The mock server', () => {
     const port = await freePort();
     mock = start('--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
+    await expect.poll(mock.stdout).toContain(url);
   });
   afterAll(() => mock.kill());
 
@@ -179,7 +179,7 @@ describe('With --stateful, the mock server', () => {
     const port = await freePort();
     mock = start('--stateful', '--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
+    await expect.poll(mock.stdout).toContain(url);
   });
   // SIGKILL would leave its data behind.
   afterAll(() => stop(mock));
@@ -283,7 +283,7 @@ describe('With --stateful, the mock server', () => {
       ['mock/serve.ts', '--stateful', '--port', '0'],
       { TMPDIR: folder },
     );
-    await vi.waitFor(() => expect(other.stdout()).toContain('http://'), { timeout: 15_000 });
+    await expect.poll(other.stdout).toContain('http://');
     expect(readdirSync(folder)).toHaveLength(1);
     other.child.kill('SIGINT');
     expect((await other.result).code).toBe(0);
@@ -302,7 +302,7 @@ test('loads packages of the server only with --stateful', async () => {
   const packagesOf = async (...args: string[]) => {
     const command = ['mock/serve.ts', '--port', '0', ...args];
     await using mock = startProcess(process.execPath, command, preload(hook));
-    await vi.waitFor(() => expect(mock.stdout()).toContain('http://'), { timeout: 15_000 });
+    await expect.poll(mock.stdout).toContain('http://');
     await stop(mock);
     return new Set([...mock.stdout().matchAll(/^package: (.*)$/gm)].map(([, name]) => name));
   };

@@ -33,7 +33,7 @@ beforeAll(async () => {
   // The system's temporary folder can be a symbolic link.
   folder = await realpath(await mkdtemp(join(tmpdir(), 'space-tools-')));
   installation = await installPackage('space-service-tools', [], folder);
-}, 180_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 /** Starts the installed mock server and waits until it is ready. */

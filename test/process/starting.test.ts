@@ -21,7 +21,7 @@ const statusOf = (url: string) =>
 test('responds to health checks while a migration blocks the main thread', async () => {
   const port = await freePort();
   const clientScript = `
-    const deadline = Date.now() + 10_000;
+    const deadline = Date.now() + 40_000;
     const get = (path) => fetch('http://127.0.0.1:${port}' + path).catch((error) => {
       if (Date.now() > deadline) throw error;
       return new Promise((resolve) => setTimeout(resolve, 50)).then(() => get(path));

@@ -33,7 +33,7 @@ test('exits with EX_CONFIG if its workers do, and prints their error', async () 
   const { code, stderr } = await cleanup.use(startCommand('main', [], env)).result;
   expect(stderr).toContain('limits.sqlite');
   expect(code).toBe(EX_CONFIG);
-}, 40_000);
+});
 
 test.each(['1', '2'])(
   'reports not ready, finishes pending requests and exits on a signal, with WORKERS=%s',

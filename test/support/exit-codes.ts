@@ -1,7 +1,7 @@
-// The exit codes of the service have the names and values of sysexits.h.
+// A second copy on purpose: tests fail if a value in server/process/exit-codes.js changes. From sysexits.h.
 
-/** The service cannot start now, but may later. */
+/** Temporary failure: start again. */
 export const EX_TEMPFAIL = 75;
 
-/** The service cannot use its settings. */
+/** An error that the operator must fix: do not restart. */
 export const EX_CONFIG = 78;

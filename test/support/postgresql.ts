@@ -99,7 +99,7 @@ export async function createServerFolder(parent: string): Promise<string> {
 const isRoot = process.getuid?.() === 0;
 
 class Server extends EmbeddedPostgres {
-  /** Unlike the method of the package, does not wait for ever for a process that has already exited. */
+  /** Unlike the method of the package, does not wait forever for a process that has already exited. */
   override async stop(): Promise<void> {
     // biome-ignore lint/complexity/useLiteralKeys: TypeScript allows access to a private member only in this way
     const child = this['process'] as ChildProcess | undefined;

@@ -10,7 +10,7 @@ const POLL_INTERVAL_MS = 20;
 export async function waitUntil(
   description: string,
   condition: () => unknown,
-  timeoutMs = 20_000,
+  timeoutMs = 40_000,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await condition())) {

@@ -18,10 +18,6 @@ export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** A process that hangs in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 
-/** A setting since PostgreSQL 17. Older versions would reject it as a parameter of the connection. */
-const DISABLE_TRANSACTION_TIMEOUT = `
-  SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'`;
-
 /** PostgreSQL's OIDs of bigint and numeric. All values of the service are safe integers. */
 const NUMBER_TYPE_OIDS = [20, 1700];
 
@@ -37,7 +33,7 @@ export interface PoolOptions {
   maxConnections?: number;
   /** How long a query waits for a free or new connection. */
   connectTimeoutMs?: number;
-  /** 0 for no timeout of statements and transactions. */
+  /** 0 for no timeout. */
   statementTimeoutMs?: number;
   /** How long a statement waits for a lock. 0 for no timeout. By default, that of the role or database. */
   lockTimeoutMs?: number;
@@ -80,9 +76,6 @@ export function openPool(
     statement_timeout: toSetting(statementTimeoutMs),
     ...(lockTimeoutMs === undefined ? {} : { lock_timeout: toSetting(lockTimeoutMs) }),
     idle_in_transaction_session_timeout: toSetting(idleInTransactionTimeoutMs),
-    ...(statementTimeoutMs === 0 && {
-      onConnect: (client: pg.ClientBase) => client.query(DISABLE_TRANSACTION_TIMEOUT),
-    }),
     application_name: applicationName,
     keepAlive: true,
     types,

@@ -23,6 +23,9 @@ const url = 'http://127.0.0.1:8097';
 const [WARM_UP, DURATION] = [0.5, 1.5];
 const [email, password] = ['bench@example.org', 'bench bench bench'];
 
+// The exit handler ends the servers. A signal alone does not run it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 await using cleanup = new AsyncDisposableStack();
 const folder = await mkdtemp(join(tmpdir(), 'pocketbase-'));
 cleanup.defer(() => rm(folder, { recursive: true }));

@@ -9,7 +9,7 @@ import { sampleRecords } from '../../../server/sample/sample.ts';
 import { PASSWORD_HASH } from '../../exchange/records.ts';
 import { runCommand } from '../../support/commands.ts';
 import { toNdjson } from '../../support/ndjson.ts';
-import { query, startPostgresql } from '../../support/postgresql.ts';
+import { PASSWORD, query, startPostgresql } from '../../support/postgresql.ts';
 import { startProcess } from '../../support/processes.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -26,9 +26,13 @@ test('An export of either kind of database can be imported into the other kind',
   const second = { DATA_DIR: join(folder, 'second') };
 
   const importInto = async (settings: Record<string, string>, input: string) => {
-    const { code, stderr } = await runCommand('commands/import', ['-'], settings, input);
+    const { code, stdout, stderr } = await runCommand('commands/import', ['-'], settings, input);
     expect(stderr).toBe('');
     expect(code).toBe(0);
+    expect(stdout).toContain(
+      `Database: ${settings.DATABASE_URL ? 'DATABASE_URL=postgres' : 'DATA_DIR='}`,
+    );
+    expect(stdout).not.toContain(PASSWORD);
   };
   const exportFrom = async (settings: Record<string, string>) =>
     (await runCommand('commands/export', [], settings)).stdout;

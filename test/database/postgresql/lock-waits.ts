@@ -10,5 +10,5 @@ export async function waitForLockWaits({ db }: Engine, count: number): Promise<v
       WHERE wait_event_type = 'Lock' AND datname = current_database()`.execute(db);
     return rows.length;
   };
-  await expect.poll(countWaiting, { timeout: 3_000, interval: 5 }).toBe(count);
+  await expect.poll(countWaiting, { interval: 5 }).toBe(count);
 }

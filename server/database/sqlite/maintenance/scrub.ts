@@ -49,7 +49,7 @@ interface StaleRange {
  * on it, including those of SQLite. See
  * https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
  * @param signal        stops the scrub after the current transaction
- * @param lockTimeoutMs how long to wait for others that use the write-ahead log
+ * @param lockTimeoutMs how long each wait for readers and writers of the write-ahead log may take
  * @throws the error of SQLite or Node.js, and SQLITE_BUSY after `lockTimeoutMs`
  */
 export async function scrubFile(
@@ -63,7 +63,7 @@ export async function scrubFile(
     const emptyWal = async () => {
       const timeout = AbortSignal.timeout(lockTimeoutMs);
       if (await truncateWal(sqlite, AbortSignal.any([signal, timeout]))) return true;
-      if (!signal.aborted) throw busyError('Another program has been using the database too long.');
+      if (!signal.aborted) throw busyError('The database has been in use for too long.');
       return false;
     };
     // Now all pages with deleted content are in the file. Pages that are added later contain none.
