@@ -85,8 +85,6 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
       );
     });
   };
-  for (let i = 0; i < config.workers; i += 1) startWorker();
-
   stopOnSignal(async (signal) => {
     isStopping = true;
     log.info({ signal }, 'stopping');
@@ -99,6 +97,8 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
     log.info('stopped');
     return Math.max(stopDeadline.exitCode, ...codes);
   });
+  // Last, so that a signal never ends this process without its workers.
+  for (let i = 0; i < config.workers; i += 1) startWorker();
 }
 
 /**

@@ -17,7 +17,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import { rolldown } from 'rolldown';
 import { build, type Rollup } from 'vite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import {
   createClient,
@@ -309,7 +309,7 @@ describe('another server, which implements seven operations with the handler typ
       types: ['node'],
     });
     server = startProcess(process.execPath, [join(path, 'server.ts')]);
-    await expect.poll(server.output).toMatch(/^http:\S+\n$/);
+    await vi.waitFor(() => expect(server.output()).toMatch(/^http:\S+\n$/), 40_000);
     baseUrl = server.stdout().trim();
   });
   afterAll(() => server?.[Symbol.asyncDispose]());

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { operations } from '../../server/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
@@ -24,7 +24,7 @@ describe('The mock server', () => {
     const port = await freePort();
     mock = start('--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    await expect.poll(mock.stdout).toContain(url);
+    await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
   });
   afterAll(() => mock.kill());
 
@@ -179,7 +179,7 @@ describe('With --stateful, the mock server', () => {
     const port = await freePort();
     mock = start('--stateful', '--port', String(port));
     url = `http://127.0.0.1:${port}`;
-    await expect.poll(mock.stdout).toContain(url);
+    await vi.waitFor(() => expect(mock.stdout()).toContain(url), { timeout: 40_000 });
   });
   // SIGKILL would leave its data behind.
   afterAll(() => stop(mock));

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Operation, operations } from '../../server/contract.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
 import { freePort } from '../support/ports.ts';
@@ -23,7 +23,8 @@ describe('npm run demo', () => {
     url = `http://127.0.0.1:${port}`;
     // Through npm, which builds the page first.
     demo = startProcess('npm', ['run', '--silent', 'demo'], { PORT: port, TMPDIR: folder });
-    await expect.poll(demo.output).toContain('person30@example.com');
+    const isReady = () => expect(demo.output()).toContain('person30@example.com');
+    await vi.waitFor(isReady, { timeout: 40_000 });
     if (hasChromium) browser = await launchChromium();
   });
   afterAll(async () => {
