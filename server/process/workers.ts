@@ -85,6 +85,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
       );
     });
   };
+
   stopOnSignal(async (signal) => {
     isStopping = true;
     log.info({ signal }, 'stopping');
