@@ -20,8 +20,8 @@ interface Arguments {
 }
 
 /**
- * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints the
- * reason and its usage and exits with 1 if they are wrong.
+ * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints the reason and
+ * its usage, and exits with 1, if they are wrong.
  */
 export function readArguments(name: CommandName): Arguments {
   const { positionals: usage, flags: knownFlags = {} } = command(name);
@@ -70,7 +70,7 @@ function splitArguments(
   };
 }
 
-/** Prints what is wrong with the arguments and the usage of a command, and exits with 1. */
+/** Prints why the arguments are wrong, then the usage of the command, and exits with 1. */
 export function exitWithUsage(name: CommandName, reason: string): never {
   console.error(reason);
   console.error(usageOf(name));

@@ -12,7 +12,7 @@ async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
   return (await import('./sqlite/database.ts')).sqlite;
 }
 
-/** Returns what is known about the configured database without opening it, for the log. */
+/** Returns the state of the configured database for the log. Does not open it. */
 export function describeDatabase(
   location: Location,
 ): 'found' | 'new' | 'unreadable' | 'postgresql' {
