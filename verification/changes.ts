@@ -139,8 +139,8 @@ export const changes: Record<string, Change> = {
 };
 
 /**
- * Reads the items of a list, by the id of its response. Throws MissingOperation if they could not be created. Otherwise
- * the check would run and fail, because the request for a list names none of its items.
+ * Reads the items of a list, by the id of its response. Throws MissingOperation if they could not be created. Without
+ * this, the check would run and fail, because the request for a list names none of its items.
  */
 export const requiredItems: Record<string, (world: World) => unknown> = {
   'searchSpaces 200': ({ space }) => space,

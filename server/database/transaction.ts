@@ -104,15 +104,15 @@ export function onConnection<T>(
   return enterTransaction(() => db.connection().execute(work));
 }
 
-/** @throws if the caller is in a transaction, because it could wait forever for the connection of another one */
+/** @throws if the caller is in a transaction, because it could wait forever for a second connection */
 async function enterTransaction<T>(work: () => Promise<T>): Promise<T> {
   assertOutsideTransaction();
   return currentTransaction.run({ hasConnection: false }, work);
 }
 
 /**
- * Every driver calls this when it acquires a connection. The first call in a transaction acquires the transaction's own
- * connection.
+ * Every driver calls this before it acquires a connection. The first call in a transaction is for the transaction's own
+ * connection, so it does not throw.
  * @throws if the caller is in a transaction that already has a connection
  */
 export function assertOutsideTransaction(): void {

@@ -48,7 +48,7 @@ async function startMock(...args: string[]) {
 }
 
 describe('space-service-mock', () => {
-  test('returns search results, the error that a request selects, and 400 for malformed JSON', async () => {
+  test('returns search results, selected errors, 400 for invalid bodies, and avatars', async () => {
     await using mock = await startMock('--host', '127.0.0.1');
     const found = await fetch(`${mock.url}/api/spaces/search?q=bread`);
     expect(found.status).toBe(200);
