@@ -124,7 +124,7 @@ describe('The deletion of an account', () => {
         expect(status, operation.operationId).toBe(404);
       }
     }
-    // The second query would be corrected to the first if the dictionary still contained its word.
+    // The dictionary may still correct the second query to the first, but a query without results is never named.
     for (const q of ['vanishing', 'vanishinq']) {
       const { data, response } = await api.searchSpaces({ client, query: { q } });
       expect(data).toEqual([]);

@@ -5,7 +5,7 @@ export interface Effort {
   warmUp: number;
   /** Seconds of measurement per round. */
   duration: number;
-  /** Number of individually timed queries per class. */
+  /** Number of individually timed queries per class. Some measurements use three times as many. */
   queries: number;
   /** Number of records in the timed import. */
   importRecords: number;

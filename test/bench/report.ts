@@ -8,7 +8,7 @@ export interface Figure {
   /** The value to compare with the target: a ratio, or our measurement itself. */
   value: number;
   unit: '%' | 'x' | 'µs' | 'ms' | 's' | 'MB' | 'records/s';
-  /** Minimum and maximum of the rounds. */
+  /** Minimum and maximum of what the figure summarises: rounds, queries or samples. */
   spread?: [number, number];
   target?: { min: number } | { max: number };
   note?: string;

@@ -167,7 +167,7 @@ describe('The tables', () => {
   });
 });
 
-test('Results for the query as typed are among all results, and alone with as_typed', async () => {
+test('Another query removes no results of the query as typed, and adds some only to fewer than ten', async () => {
   const texts = [typedGroups, otherGroups]
     .flat()
     .flatMap(({ queries }) => queries.flatMap(({ q = [] }) => toArray(q)));

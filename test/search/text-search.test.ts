@@ -172,8 +172,8 @@ describe('A text search', () => {
     },
   );
 
-  // The ranks of these title matches are less than those of all other matches.
-  test('returns no space twice on a page with title matches of more than 131,071 participants', async () => {
+  // Their ranks are negative, so a page has them before any other match is read.
+  test('returns no space twice on a page with title matches of 185,363 participants or more', async () => {
     const popular = Array.from({ length: 62 }, (_, i) => ({
       pk: 1 + i,
       title: i < 4 ? 'Music' : i < 23 ? `Music ${i}` : `Concerts ${i}`,

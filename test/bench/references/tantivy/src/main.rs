@@ -7,7 +7,8 @@
 //!
 //! - `exact`: the word only.
 //! - `prefix`: every word that begins with it, found in the term dictionary.
-//! - `indexedPrefix`: the same, but every beginning of up to 12 characters is indexed as a term.
+//! - `indexedPrefix`: the same, but every beginning of up to 12 characters is indexed as a term. Of a longer word, only
+//!   the first 12 characters count.
 //!
 //! Rows are indexed by descending popularity into one segment, so that the order of documents is the order of results.
 //! A search stops at the last row of the page. No scores are computed; positions and frequencies are not indexed.
