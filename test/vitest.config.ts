@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { PRELOAD_CACHE } from './support/preload-cache.ts';
 
 export default defineConfig({
   test: {
@@ -8,7 +9,11 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/conformance/**'],
     globalSetup: ['test/support/coverage.ts', 'test/support/query-plans.ts'],
     setupFiles: ['test/support/setup.ts'],
-    execArgv: ['--import', new URL('support/statements.ts', import.meta.url).href],
+    execArgv: [
+      ...PRELOAD_CACHE,
+      '--import',
+      new URL('support/statements.ts', import.meta.url).href,
+    ],
     // Tests often wait for processes and timers, so two files run at once even on two processors.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // For slow and busy machines. Many tests start processes.

@@ -1,0 +1,9 @@
+/**
+ * Node.js options that let the threads of the service load compiled modules, as `npm start` does. Without them, each
+ * thread strips the types of its modules in WebAssembly, which takes a tenth of a test run. V8 can crash if several
+ * threads do so.
+ */
+export const PRELOAD_CACHE = [
+  '--import',
+  new URL('../../server/process/compile-cache.js', import.meta.url).href,
+];
