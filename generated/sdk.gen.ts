@@ -34,8 +34,10 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  *
  * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query
  * follow. It corrects probable misspellings, splits compound words and leaves out stop words. If there
- * are still no results, it also leaves out the least informative words. The response header
- * `Answered-Query` contains it. `as_typed=true` disables it, and the other forms of words as well.
+ * are still no results, it also leaves out the least informative words. If no space matches `q` as typed
+ * and few match the other query, spaces with only some of its words are last. The response header
+ * `Answered-Query` contains the other query. `as_typed=true` disables it, and the other forms of words as
+ * well.
  *
  * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
  * other query in the same order. Each group is sorted by popularity, then newest first. Popularity is

@@ -1,7 +1,7 @@
 import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { isCorrectable, segmentUnspaced } from '../text/words/tokenize.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
-import { similarWords } from './dictionary/similar-words.ts';
+import { type SimilarWord, similarWords } from './dictionary/similar-words.ts';
 import { inflectionsOf } from './inflections.ts';
 import type { Alternative, Alternatives } from './matcher.ts';
 import { isStopWord } from './stop-words.ts';
@@ -11,6 +11,9 @@ const MIN_LENGTH_FOR_TWO_EDITS = 8;
 
 /** Corrections and the parts of a split word occur in at least this many times as many spaces as the typed word. */
 const MIN_FREQUENCY_RATIO = 20;
+
+/** A correction with the same letters counts as if it were this many times as frequent. */
+const ANAGRAM_WEIGHT = 20;
 
 /** Corrections with a smaller share of the frequency of the best one are ignored. */
 const MIN_SHARE_OF_BEST = 0.1;
@@ -24,31 +27,37 @@ const MAX_DICTIONARY_NODES = 30_000;
 /** Minimum length of both parts of a split word. */
 const MIN_PART_LENGTH = 2;
 
-/** Maximum number of pairs of adjacent words that also match joined. */
+/** Maximum number of pairs of adjacent words that also match joined. Three words joined to one are two pairs. */
 const MAX_JOINS = 2;
 
 /** Shorter joined words are prefixes of too many other words. */
 const MIN_JOINED_LENGTH = 4;
 
 /**
- * Finds pairs of adjacent words that are a known word when joined. Returns the index of the first word of each pair,
- * for at most `MAX_JOINS` pairs, the most frequent ones.
+ * Finds two or three adjacent words that are a known word when joined, the most frequent ones first. Returns the index
+ * of the first word of each pair to join, for at most `MAX_JOINS` pairs.
  */
 export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
-  return words
-    .slice(0, -1)
-    .map((word, i) => ({
-      i,
-      joined: word.word + words[i + 1]?.word,
-      isSpaced: !word.isUnspaced && !words[i + 1]?.isUnspaced,
-    }))
-    .filter(({ joined, isSpaced }) => isSpaced && joined.length >= MIN_JOINED_LENGTH)
-    .map(({ i, joined }) => ({ i, documents: documentsWithPrefix(dictionary, joined) }))
-    .filter(({ documents }) => documents > 0)
-    .sort((a, b) => b.documents - a.documents || a.i - b.i)
-    .slice(0, MAX_JOINS)
-    .map(({ i }) => i)
-    .sort((a, b) => a - b);
+  const known: { pairs: number[]; documents: number }[] = [];
+  for (const i of words.keys()) {
+    for (const pairs of [[i], [i, i + 1]]) {
+      const group = words.slice(i, i + pairs.length + 1);
+      const joined = group.map(({ word }) => word).join('');
+      const isJoinable =
+        group.length > pairs.length &&
+        joined.length >= MIN_JOINED_LENGTH &&
+        !group.some(({ isUnspaced }) => isUnspaced);
+      const documents = isJoinable ? documentsWithPrefix(dictionary, joined) : 0;
+      if (documents > 0) known.push({ pairs, documents });
+    }
+  }
+  known.sort((a, b) => b.documents - a.documents);
+  let joins = new Set<number>();
+  for (const { pairs } of known) {
+    const extended = new Set([...joins, ...pairs]);
+    if (extended.size <= MAX_JOINS) joins = extended;
+  }
+  return [...joins].sort((a, b) => a - b);
 }
 
 /** Returns the other forms of each word. Stop words have none, because they are in every other text. */
@@ -140,11 +149,10 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
     const minTotal = documents * MIN_FREQUENCY_RATIO;
     const { found, visited } = similarWords(dictionary.trie, word, maxDistance, minTotal, nodes);
     nodes -= visited;
+    const weightOf = ({ word: correction, total }: SimilarWord) =>
+      isAnagram(correction, word) ? total * ANAGRAM_WEIGHT : total;
     const [best, ...others] = found.sort(
-      (a, b) =>
-        Number(isAnagram(b.word, word)) - Number(isAnagram(a.word, word)) ||
-        b.total - a.total ||
-        (a.word < b.word ? -1 : 1),
+      (a, b) => weightOf(b) - weightOf(a) || (a.word < b.word ? -1 : 1),
     );
     if (!best) continue;
     const ties = others.filter(({ total }) => total >= best.total * MIN_SHARE_OF_BEST);

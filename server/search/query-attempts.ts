@@ -3,14 +3,31 @@ import { newBudget } from './budget.ts';
 import { type Alternative, type Alternatives, alternativesMatcher } from './matcher.ts';
 import { type FoundKeys, findKeys } from './matching-keys.ts';
 import { dropWords, estimateDocuments, findOtherQuery, typedText } from './other-query.ts';
-import { type ListSearch, OTHER_QUERY_START, type ReadResult, readList } from './text-list.ts';
+import {
+  type Hit,
+  type ListSearch,
+  NO_OTHER_QUERY,
+  OTHER_QUERY_START,
+  type OtherQuery,
+  probableText,
+  type ReadResult,
+  readList,
+  toCloserMatches,
+} from './text-list.ts';
+
+/** If the query as typed has fewer results, another query is tried. If that one has fewer, shorter ones are tried. */
+export const MIN_MATCHES = 10;
+
+/** Once there are results, queries with fewer words are not tried. Their matches would have little in common with them. */
+const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
- * Tries the query that was probably meant and then, if `mayDropWords`, queries with fewer words. The first one with
- * results becomes `search.otherQuery`. Replaces the budget of the search.
+ * Tries the query that was probably meant and then, if `mayDropWords`, ever shorter queries, until there are
+ * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. Replaces the budget of the search.
  * @param words       the query as typed
  * @param inflections the other forms of each word
- * @returns the first hits of this query; undefined if no query has results
+ * @param maxHits     at least `MIN_MATCHES`
+ * @returns the first hits of these queries; undefined if no query has results
  */
 export async function tryOtherQueries(
   search: ListSearch,
@@ -20,38 +37,52 @@ export async function tryOtherQueries(
   maxHits: number,
 ): Promise<ReadResult | undefined> {
   search.budget = newBudget();
-  const tryQuery = async (query: Alternatives) => {
-    const read = await readOtherQuery(search, query, maxHits);
-    return read.hits.length > 0 ? read : undefined;
-  };
   const meant = findOtherQuery(search.dictionary, words);
-  const found = meant && (await tryQuery(meant));
-  if (found || !mayDropWords) return found;
+  let found = meant && (await readOtherQuery(search, meant, [], maxHits));
+  if (!mayDropWords || isEnough(found)) return found;
   const base =
     meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
+  const minWords = Math.max(MIN_WORDS_FOR_MORE_RESULTS, Math.ceil(base.length / 2));
   for (const query of dropWords(base, documents)) {
+    if (found && query.length < minWords) break;
     // Shorter queries are more likely to match, so half of the budget is reserved for them.
     const reserved = search.budget.entries / 2;
     search.budget.entries -= reserved;
-    const shorter = (await mayMatch(search, query)) && (await tryQuery(query));
-    if (shorter) return shorter;
+    if (await mayMatch(search, query)) {
+      found = (await readOtherQuery(search, query, found?.hits ?? [], maxHits)) ?? found;
+    }
+    if (isEnough(found)) return found;
     search.budget.entries += reserved;
   }
-  return undefined;
+  return found;
 }
 
-/** Reads results of a query, which becomes `search.otherQuery` if it has any. */
+function isEnough(found: ReadResult | undefined): boolean {
+  return found !== undefined && (found.hits.length >= MIN_MATCHES || found.resumeAt !== null);
+}
+
+/**
+ * Reads the results of a query that are not among the hits of longer queries. If there are any, the query becomes
+ * `search.otherQuery`.
+ * @returns the hits of the longer queries, followed by these results; undefined if there are none
+ */
 async function readOtherQuery(
   search: ListSearch,
-  query: Alternatives,
+  alternatives: Alternatives,
+  longer: readonly Hit[],
   maxHits: number,
-): Promise<ReadResult> {
-  search.otherQuery = query;
-  const read = await readList(search, OTHER_QUERY_START, maxHits);
-  if (read.hits.length === 0) search.otherQuery = [];
-  return read;
+): Promise<ReadResult | undefined> {
+  const otherQuery: OtherQuery = {
+    text: search.otherQuery.text || probableText(alternatives),
+    alternatives,
+    closerMatches: longer.map(({ key }) => key),
+  };
+  const read = await readList({ ...search, otherQuery }, OTHER_QUERY_START, maxHits);
+  if (read.hits.length === 0) return undefined;
+  search.otherQuery = otherQuery;
+  return { hits: [...toCloserMatches(longer), ...read.hits], resumeAt: read.resumeAt };
 }
 
 /**
@@ -61,8 +92,8 @@ async function readOtherQuery(
 async function countDocuments(search: ListSearch, alternative: Alternative): Promise<number> {
   if (alternativesMatcher([alternative]).mustVerify) {
     // The index would also count spaces that have the bigrams of a run, but not the run.
-    const { hits, resumeAt } = await readOtherQuery(search, [alternative], 1);
-    search.otherQuery = [];
+    const otherQuery = { ...NO_OTHER_QUERY, alternatives: [alternative] };
+    const { hits, resumeAt } = await readList({ ...search, otherQuery }, OTHER_QUERY_START, 1);
     if (hits.length === 0 && resumeAt === null) return 0;
   }
   const texts = alternative.flat();

@@ -14,8 +14,9 @@ import { type FoundRow, readRows, readRowsByTitle } from './rows.ts';
 // The sections of a list, in the order of the results.
 const EXACT_TITLE = 0;
 const AS_TYPED = 1;
-const OTHER_EXACT_TITLE = 2;
-const OTHER_QUERY = 3;
+const CLOSER_MATCHES = 2;
+const OTHER_EXACT_TITLE = 3;
+const OTHER_QUERY = 4;
 
 /** Where to resume reading the list: in a section, after a rank. */
 export interface ResumePoint {
@@ -25,8 +26,23 @@ export interface ResumePoint {
 
 export const LIST_START: ResumePoint = { section: EXACT_TITLE, after: -Infinity };
 
-/** Where the results of the other query begin. */
+/** Where the results of the other query begin, except closer matches. */
 export const OTHER_QUERY_START: ResumePoint = { section: OTHER_EXACT_TITLE, after: -Infinity };
+
+/** The query whose results follow those of the query as typed. */
+export interface OtherQuery {
+  /** What users see: the first other query that had results, in its most probable form. */
+  text: string;
+  /** Empty if there is no other query. */
+  alternatives: Alternatives;
+  /**
+   * The keys of spaces that match more words than `alternatives` has, in the order of the results. They precede the
+   * other results. Fewer than 10.
+   */
+  closerMatches: readonly number[];
+}
+
+export const NO_OTHER_QUERY: OtherQuery = { text: '', alternatives: [], closerMatches: [] };
 
 /** The parameters of the list of a text search, and the resources of a request that reads it. */
 export interface ListSearch extends KeySearch {
@@ -36,8 +52,7 @@ export interface ListSearch extends KeySearch {
   firstRevision: number;
   /** Matches the query as typed. */
   typed: Matcher;
-  /** Empty if there is none. */
-  otherQuery: Alternatives;
+  otherQuery: OtherQuery;
   /**
    * The `space_pk` of each match of the query as typed, which the other query leaves out. Fewer than 10. Empty if no
    * other query was tried, even if there are matches.
@@ -56,7 +71,7 @@ export interface Hit {
   section: number;
   /** Sort key within the section. */
   rank: number;
-  spacePk: number;
+  key: number;
   result: SearchResultJson;
 }
 
@@ -67,9 +82,8 @@ export async function readList(
   maxHits: number,
 ): Promise<ReadResult> {
   const hits: Hit[] = [];
-  for (const section of [EXACT_TITLE, AS_TYPED, OTHER_EXACT_TITLE, OTHER_QUERY]) {
-    if (section < start.section) continue;
-    if (section >= OTHER_QUERY_START.section && search.otherQuery.length === 0) continue;
+  const lastSection = search.otherQuery.alternatives.length > 0 ? OTHER_QUERY : AS_TYPED;
+  for (let { section } = start; section <= lastSection; section += 1) {
     const after = section === start.section ? start.after : -Infinity;
     const read = await readSection(search, { section, after }, maxHits - hits.length);
     hits.push(...read.hits);
@@ -88,16 +102,27 @@ function readSection(
       return readExactTitles(search, section, search.titleKeys, after, maxHits);
     case AS_TYPED:
       return readMatches(search, section, search.typed, after, maxHits);
+    case CLOSER_MATCHES:
+      return readCloserMatches(search, section, after, maxHits);
     case OTHER_EXACT_TITLE:
       return readExactTitles(search, section, otherTitleKeys(search), after, maxHits);
-    default:
-      return readMatches(search, section, alternativesMatcher(search.otherQuery), after, maxHits);
+    default: {
+      const matcher = alternativesMatcher(search.otherQuery.alternatives);
+      return readMatches(search, section, matcher, after, maxHits);
+    }
   }
 }
 
 /** Returns the key of titles that equal the other query, unless they also equal the query as typed. */
 function otherTitleKeys({ otherQuery, titleKeys }: ListSearch): string[] {
-  return [titleKey(probableText(otherQuery))].filter((key) => !titleKeys.includes(key));
+  const key = titleKey(probableText(otherQuery.alternatives));
+  return titleKeys.includes(key) ? [] : [key];
+}
+
+/** Returns the `space_pk` of results that precede those of a section and would match it, too. */
+function precedingSpaces({ typedSpaces, otherQuery }: ListSearch, section: number): number[] {
+  if (section < OTHER_EXACT_TITLE) return [];
+  return [...typedSpaces, ...otherQuery.closerMatches.map(spacePkOf)];
 }
 
 /** Returns a query with the most probable alternative of each word. */
@@ -105,16 +130,40 @@ export function probableText(query: Alternatives): string {
   return query.map(([[text]]) => text).join(' ');
 }
 
+/** Returns the hits of longer queries as those of `CLOSER_MATCHES`. */
+export function toCloserMatches(hits: readonly Hit[]): Hit[] {
+  return hits.map((hit, rank) => ({ ...hit, section: CLOSER_MATCHES, rank }));
+}
+
+/** The rank of a closer match is its index in `OtherQuery.closerMatches`. */
+async function readCloserMatches(
+  { resources, db, firstRevision, otherQuery }: ListSearch,
+  section: number,
+  after: number,
+  maxHits: number,
+): Promise<ReadResult> {
+  const keys = otherQuery.closerMatches;
+  if (keys.length === 0) return { hits: [], resumeAt: null };
+  const rows = await readRows(resources, db, keys);
+  const hits = keys.flatMap((key, rank) => {
+    const row = rows.get(key);
+    const isHit = row !== undefined && row.revision < firstRevision && rank > after;
+    return isHit ? [{ section, rank, key, result: row.result }] : [];
+  });
+  return { hits: hits.slice(0, maxHits), resumeAt: null };
+}
+
 async function readExactTitles(
-  { resources, db, firstRevision, typedSpaces, budget }: ListSearch,
+  search: ListSearch,
   section: number,
   titleKeys: readonly string[],
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
+  const { resources, db, firstRevision, budget } = search;
   // Later pages read more rows, because those that changed after the first page are omitted. So does the section of the
-  // other query, because matches of the query as typed are omitted.
-  const omitted = section === OTHER_EXACT_TITLE ? typedSpaces : [];
+  // other query, because results that precede it are omitted.
+  const omitted = precedingSpaces(search, section);
   const limit =
     maxHits + omitted.length + (after === -Infinity ? 0 : Math.floor(budget.rejectedRows));
   const read = await Promise.all(
@@ -127,7 +176,7 @@ async function readExactTitles(
   const hits = rows
     .filter((row) => row.revision < firstRevision && !omitted.includes(spacePkOf(row.key)))
     .slice(0, maxHits)
-    .map(({ key, result }) => ({ section, rank: key, spacePk: spacePkOf(key), result }));
+    .map(({ key, result }) => ({ section, rank: key, key, result }));
   const last = rows.at(-1);
   const isTruncated = rows.length === limit && hits.length < maxHits && last !== undefined;
   return { hits, resumeAt: isTruncated ? { section, after: last.key } : null };
@@ -143,7 +192,7 @@ async function readMatches(
 ): Promise<ReadResult> {
   const { resources, db, budget, titleKeys, firstRevision } = search;
   const rankedKeys = new RankedKeys(search, matcher, after);
-  const omittedSpaces = section === OTHER_QUERY ? search.typedSpaces : [];
+  const omittedSpaces = precedingSpaces(search, section);
   const exactTitles =
     section === OTHER_QUERY ? [...titleKeys, ...otherTitleKeys(search)] : titleKeys;
   const hits: Hit[] = [];
@@ -173,16 +222,15 @@ async function readMatches(
       if (hits.length === maxHits) break;
       reached = rank;
       const row = rows.get(key);
-      const spacePk = spacePkOf(key);
       const text = row && matcher.mustVerify ? readText(row) : undefined;
       const isHit =
         row !== undefined &&
         row.revision < firstRevision &&
         !exactTitles.includes(row.title_key) &&
-        !omittedSpaces.includes(spacePk) &&
+        !omittedSpaces.includes(spacePkOf(key)) &&
         (text === undefined || isMatch(text, matcher, scope));
       if (isHit) {
-        hits.push({ section, rank, spacePk, result: row.result });
+        hits.push({ section, rank, key, result: row.result });
         continue;
       }
       rejected += 1;

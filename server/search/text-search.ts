@@ -5,20 +5,12 @@ import { type QueryWord, queryWords } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
+import { spacePkOf } from './keys.ts';
 import { type Alternatives, typedMatcher, type Variants, wordGroups } from './matcher.ts';
 import { findInflections, findJoins } from './other-query.ts';
-import { tryOtherQueries } from './query-attempts.ts';
+import { MIN_MATCHES, tryOtherQueries } from './query-attempts.ts';
 import type { SearchResultJson } from './results.ts';
-import {
-  LIST_START,
-  type ListSearch,
-  probableText,
-  type ReadResult,
-  readList,
-} from './text-list.ts';
-
-/** If fewer spaces match the query as typed, the search also tries another query, whatever the page size. */
-const MIN_TYPED_MATCHES = 10;
+import { LIST_START, type ListSearch, type ReadResult, readList } from './text-list.ts';
 
 /**
  * Where a page begins. Includes everything that the first page decided from the dictionary, so that later pages
@@ -30,7 +22,9 @@ type TextPosition = readonly [
   firstRevision: number,
   joins: Variants['joins'],
   inflections: Variants['inflections'],
-  otherQuery: Alternatives,
+  otherText: string,
+  alternatives: Alternatives,
+  closerMatches: readonly number[],
   typedSpaces: readonly number[],
 ];
 
@@ -72,8 +66,17 @@ export async function searchText(
 ): Promise<TextPage> {
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
-  const [section, after, firstRevision, joins, inflections, otherQuery, typedSpaces] =
-    (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
+  const [
+    section,
+    after,
+    firstRevision,
+    joins,
+    inflections,
+    otherText,
+    alternatives,
+    closerMatches,
+    typedSpaces,
+  ] = (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
   const variants: Variants = { joins, inflections };
   const search: Search = {
     resources,
@@ -84,7 +87,7 @@ export async function searchText(
     firstRevision,
     variants,
     typed: typedMatcher(words, variants),
-    otherQuery,
+    otherQuery: { text: otherText, alternatives, closerMatches },
     typedSpaces,
     budget: newBudget(),
   };
@@ -107,6 +110,8 @@ function firstPosition(
     revision,
     findJoins(dictionary, words),
     asTyped ? [] : findInflections(dictionary, words),
+    '',
+    [],
     [],
     [],
   ];
@@ -126,15 +131,17 @@ function exactTitleKeys(
 
 /** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */
 async function readFirstPage(search: Search, maxHits: number): Promise<ReadResult> {
-  const typed = await readList(search, LIST_START, Math.max(maxHits, MIN_TYPED_MATCHES));
+  // Whether another query is tried must not depend on the page size.
+  const count = Math.max(maxHits, MIN_MATCHES);
+  const typed = await readList(search, LIST_START, count);
   const { hits, resumeAt } = typed;
   // If the budget ended after some matches, the next page continues with the query as typed. If it ended before the
   // first match, the list continues with the other query.
-  if (hits.length >= MIN_TYPED_MATCHES || (resumeAt !== null && hits.length > 0)) return typed;
-  search.typedSpaces = hits.map(({ spacePk }) => spacePk);
+  if (hits.length >= MIN_MATCHES || (resumeAt !== null && hits.length > 0)) return typed;
+  search.typedSpaces = hits.map(({ key }) => spacePkOf(key));
   const { words, variants } = search;
   const mayDropWords = hits.length === 0;
-  const other = await tryOtherQueries(search, words, variants.inflections, mayDropWords, maxHits);
+  const other = await tryOtherQueries(search, words, variants.inflections, mayDropWords, count);
   return other ? { hits: [...hits, ...other.hits], resumeAt: other.resumeAt } : typed;
 }
 
@@ -148,12 +155,14 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
     firstRevision,
     variants.joins,
     variants.inflections,
-    otherQuery,
+    otherQuery.text,
+    otherQuery.alternatives,
+    otherQuery.closerMatches,
     typedSpaces,
   ];
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: otherQuery.length > 0 ? probableText(otherQuery) : null,
+    answeredQuery: otherQuery.alternatives.length > 0 ? otherQuery.text : null,
   };
 }

@@ -190,6 +190,20 @@ describe('Another query', () => {
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
   });
 
+  test('is followed by spaces with at least half of its words if it has few results, for any limit', async () => {
+    await create('Repair a roof with slate', 2);
+    await create('Slate repair', 3);
+    await create('Terrace roof', 9);
+    await waitForDictionary(app);
+    const found = [...Array(2).fill('Repair a roof with slate'), ...Array(3).fill('Slate repair')];
+    for (const limit of [1, 2, 3, 4, 5, 100]) {
+      const path = pathOf('how to repair my slate roof', { limit: String(limit) });
+      const pages = await readPages<SearchResult>(app, path);
+      expect(titles(pages.flat())).toEqual(found);
+      expect(answeredQuery(await app.fetch(path))).toBe('repair slate roof');
+    }
+  });
+
   test('is used only if fewer than ten spaces match as typed, for any limit', async () => {
     await create('The library', 9);
     await create('A library', 3);

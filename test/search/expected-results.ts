@@ -56,25 +56,22 @@ export function expectedResults(
   const none = { typed, other: [], answeredQuery: null };
   if (asTyped || typed.length >= 10) return none;
 
-  const find = (alternatives: Alternatives): Expected => {
+  const find = (alternatives: Alternatives) => {
     const matcher = alternativesMatcher(alternatives);
     const others = spaces.filter(
       (space) =>
         matcher.matches(textOf(space)) && !matched.includes(space) && !exactTitles.includes(space),
     );
-    const answeredQuery = alternatives.map(([[text]]) => text).join(' ');
-    const isExact = ({ title }: IndexedSpace) => titleKey(title) === titleKey(answeredQuery);
-    return {
-      typed,
-      other: [
-        ...inOrder(others.filter(isExact), () => false),
-        ...inOrder(
-          others.filter((space) => !isExact(space)),
-          (title) => matcher.matches(title),
-        ),
-      ],
-      answeredQuery,
-    };
+    const text = alternatives.map(([[each]]) => each).join(' ');
+    const isExact = ({ title }: IndexedSpace) => titleKey(title) === titleKey(text);
+    const ids = [
+      ...inOrder(others.filter(isExact), () => false),
+      ...inOrder(
+        others.filter((space) => !isExact(space)),
+        (title) => matcher.matches(title),
+      ),
+    ];
+    return { text, ids };
   };
   const other = findOtherQuery(dictionary, words);
   const base =
@@ -91,7 +88,16 @@ export function expectedResults(
     ...(other ? [other] : []),
     ...(typed.length > 0 ? [] : dropWords(base, documents)),
   ];
-  return candidates.map(find).find((found) => found.other.length > 0) ?? none;
+  const expected: Expected = { ...none };
+  for (const alternatives of candidates) {
+    const mayAddResults = alternatives.length >= Math.max(2, base.length / 2);
+    const isFirst = expected.other.length === 0;
+    if (expected.other.length >= 10 || !(isFirst || mayAddResults)) break;
+    const { text, ids } = find(alternatives);
+    if (ids.length > 0) expected.answeredQuery ??= text;
+    expected.other = [...new Set([...expected.other, ...ids])];
+  }
+  return expected;
 }
 
 /** Returns the ids of spaces by popularity step, then newest first. A match in the title counts as six steps. */

@@ -32,6 +32,15 @@ describe('findJoins', () => {
     expect(joins(dictionary, 'gg hh ee ff aa bb')).toEqual([0, 2]);
   });
 
+  test('finds three adjacent words that form a known word', async () => {
+    const dictionary = await dictionaryOf({ html2canvas: 5, wordpress: 3 });
+    expect(joins(dictionary, 'an html 2 canvas')).toEqual([1, 2]);
+    expect(joins(dictionary, 'html 2 canvas word press')).toEqual([0, 1]);
+    expect(joins(dictionary, 'html canvas 2')).toEqual([]);
+    const pairsFirst = await dictionaryOf({ html2canvas: 5, wordpress: 9 });
+    expect(joins(pairsFirst, 'html 2 canvas word press')).toEqual([0, 3]);
+  });
+
   test('finds only pairs of at least four letters', async () => {
     const dictionary = await dictionaryOf({ nomad: 9, noma: 9 });
     expect(joins(dictionary, 'no m')).toEqual([]);
@@ -126,6 +135,14 @@ describe('findOtherQuery', () => {
       expect(other(dictionary, 'braed')).toEqual([['bread', 'braed']]);
       expect(other(dictionary, 'braed oven')?.[0]).toEqual(['bread', 'brad', 'braed']);
       expect(other(dictionary, 'baord')).toEqual([['board', 'baord']]);
+    });
+
+    test('a word to one that is over 20 times as frequent as the one with the same letters', async () => {
+      const misspelt = { boostrap: 2 };
+      const rarer = await dictionaryOf({ ...misspelt, bootstrap: 40 });
+      expect(other(rarer, 'bootsrap')).toEqual([['boostrap', 'bootsrap']]);
+      const frequent = await dictionaryOf({ ...misspelt, bootstrap: 41 });
+      expect(other(frequent, 'bootsrap')).toEqual([['bootstrap', 'bootsrap']]);
     });
 
     test('one of several words to the three most frequent of the nearest words', async () => {
