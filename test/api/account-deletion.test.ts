@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
+import { documentsWith, readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -95,7 +96,10 @@ describe('The deletion of an account', () => {
       total_appreciations_received: 3,
     });
 
+    const countInDictionary = async () =>
+      documentsWith(await readDictionary(app.context.engine), 'vanishing');
     await waitForDictionary(app);
+    expect(await countInDictionary()).toBe(1);
     await deleteAccount(gone);
 
     const { client } = other;
@@ -133,6 +137,7 @@ describe('The deletion of an account', () => {
     const { data: typed } = await api.searchSpaces({ client, query: { q: title, as_typed: true } });
     expect(typed).toEqual([]);
     await waitForDictionary(app);
+    expect(await countInDictionary()).toBe(0);
     const { data: others } = await api.searchSpaces({ client, query: { q: title } });
     expect(others?.map(({ space_id }) => space_id)).toEqual([foreign.space_id]);
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);

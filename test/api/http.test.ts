@@ -267,7 +267,8 @@ describe('The unread rest of a request body', () => {
     [405, 'PUT', '/avatars/default.webp', { ...length }],
   ])(
     'is drained up to a limit: %i to %s %s with %j',
-    { timeout: 5_000 },
+    // Less than the timeouts of the server, so that only the limit can have closed the connection.
+    { timeout: 25_000 },
     async (status, method, path, headers) => {
       const accepted = new Promise<{ bytesRead: number }>((resolve) =>
         app.app.server.once('connection', resolve),

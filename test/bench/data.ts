@@ -50,7 +50,7 @@ export function drawTag(draw: Random): string {
 export function spaceOf(number: number): Space {
   const draw = seededRandom(hash(number, 44));
   const tagCount = Math.floor(draw() * 5);
-  // A quarter of the spaces have participants. Their number follows Pareto's law.
+  // A quarter of the spaces have participants besides the creator. Their number follows Pareto's law.
   const count = draw() < 0.75 ? 0 : Math.min(3_000, Math.floor((1 - draw()) ** (-1 / 1.25)));
   const creator = Math.floor(draw() ** 2 * USERS);
   // 4,999 and USERS are coprime, so no user participates twice.

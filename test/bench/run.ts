@@ -36,6 +36,7 @@ const USAGE = `Measures the service and its references.
   npm run bench -- --growth      only growth from 10,000 to a million spaces, and search during writes
   npm run bench -- --spaces N    the figures at N spaces
   npm run bench -- --limits      with the limit of public reads, which is not exceeded
+                                 (off for the start, two workers and search during writes)
   npm run bench -- --postgres    only the service on PostgreSQL, against SQLite and ts_rank
   npm run bench -- --references  first builds Tantivy and Meilisearch's engine with Cargo
 `;

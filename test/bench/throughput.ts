@@ -22,6 +22,9 @@ const CONNECTIONS = 10;
 /** Number of responses of each workload that the constant route returns. */
 const SAMPLE_SIZE = 300;
 
+/** The response headers of searches that depend on the query. */
+const QUERY_HEADERS = ['link', 'answered-query'];
+
 /** Length of the lists that connections repeat, in total: several requests for each of the popular queries. */
 const REPEATED_REQUESTS = 20_000;
 
@@ -216,5 +219,6 @@ function generatorNote(pairs: readonly [LoadResult, LoadResult][]): string {
 async function readResponse(url: string): Promise<CachedResponse> {
   const response = await fetch(url);
   if (response.status !== 200) throw new Error(`${url} returned ${response.status}.`);
-  return { body: await response.text(), link: response.headers.get('link') };
+  const headers = [...response.headers].filter(([name]) => QUERY_HEADERS.includes(name));
+  return { body: await response.text(), headers: Object.fromEntries(headers) };
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArguments } from '../support/arguments.ts';
 import { evaluate, measureCost } from './evaluation.ts';
 import { HALVES, QUERIES_FILE, readQueries } from './queries.ts';
 import { printReport } from './report.ts';
@@ -18,8 +18,38 @@ const USAGE = `Measures how often a search finds an acceptable answer, on real t
   --json FILE                              also writes the results as JSON
 `;
 
-const { file, data, half, queriesFile, json } = readArguments();
-const queries = readQueries(queriesFile).filter((query) => !half || query.half === half);
+const { positionals, values } = parseArguments(USAGE, {
+  allowPositionals: true,
+  options: {
+    data: { type: 'string' },
+    half: { type: 'string' },
+    queries: { type: 'string', default: QUERIES_FILE },
+    json: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  },
+});
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
+const [file, ...rest] = positionals;
+const { data, json } = values;
+const source = file ?? data;
+if (source === undefined || rest.length > 0) {
+  console.error(USAGE);
+  process.exit(1);
+}
+if (!existsSync(source)) {
+  console.error(`${source} does not exist.`);
+  process.exit(1);
+}
+const half = HALVES.find((each) => each === values.half);
+if (values.half !== half) {
+  console.error(`--half ${values.half} is not one of ${HALVES}.`);
+  process.exit(1);
+}
+
+const queries = readQueries(values.queries).filter((query) => !half || query.half === half);
 const temporary = data === undefined ? await mkdtemp(join(tmpdir(), 'space-service-finding-')) : '';
 try {
   const dataDir = data ?? join(temporary, 'data');
@@ -35,36 +65,4 @@ try {
   }
 } finally {
   if (temporary !== '') await rm(temporary, { recursive: true });
-}
-
-function readArguments() {
-  try {
-    const { positionals, values } = parseArgs({
-      allowPositionals: true,
-      options: {
-        data: { type: 'string' },
-        half: { type: 'string' },
-        queries: { type: 'string', default: QUERIES_FILE },
-        json: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    });
-    if (values.help) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const [file, ...rest] = positionals;
-    const { data, queries: queriesFile, json } = values;
-    const half = HALVES.find((each) => each === values.half);
-    if (values.half !== half) throw new Error(`--half ${values.half} is not one of ${HALVES}.`);
-    const source = file ?? data;
-    if (rest.length === 0 && source !== undefined) {
-      if (!existsSync(source)) throw new Error(`${source} does not exist.`);
-      return { file, data, half, queriesFile, json };
-    }
-  } catch (error) {
-    console.error((error as Error).message);
-  }
-  console.error(USAGE);
-  process.exit(1);
 }

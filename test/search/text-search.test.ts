@@ -18,14 +18,14 @@ import {
   scaleDictionary,
 } from './generated-index.ts';
 
-/** The initial value of each budget, and the budgets that the current test has used. */
-const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, spent: [] as Budget[] }));
+/** The initial value of each budget, and what is left of each budget that the current test has used. */
+const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, used: [] as Budget[] }));
 
 vi.mock(import('../../server/search/budget.ts'), async (load) => {
   const original = await load();
   const newBudget = () => {
     const created = { ...budget.full };
-    budget.spent.push(created);
+    budget.used.push(created);
     return created;
   };
   return { ...original, newBudget };
@@ -37,7 +37,7 @@ const { newBudget: realBudget } = await vi.importActual<
 
 beforeEach(() => {
   budget.full = realBudget();
-  budget.spent.length = 0;
+  budget.used.length = 0;
 });
 
 const FREQUENT = 'bread oven flour yeast water salt dough crust loaf knead proof bake'.split(' ');
@@ -249,8 +249,8 @@ describe('The cost of a page', () => {
       });
       const total = entries.reduce((sum, each) => sum + each, 0);
       const maxEntries = realBudget().entries + 2 * MAX_ENTRIES_PER_STATEMENT;
-      expect(budget.spent.length).toBeLessThanOrEqual(2);
-      expect(total).toBeLessThanOrEqual(budget.spent.length * maxEntries);
+      expect(budget.used.length).toBeLessThanOrEqual(2);
+      expect(total).toBeLessThanOrEqual(budget.used.length * maxEntries);
     },
   );
 
@@ -275,10 +275,10 @@ describe('The cost of a page', () => {
     'exceeds the budget by at most two statements, for %i times as many spaces',
     async (factor) => {
       for (const text of [TWELVE, 'bread', 'bread oven', '東京都', 'the bread and the oven']) {
-        budget.spent.length = 0;
+        budget.used.length = 0;
         await observe(text, factor);
-        expect(budget.spent).not.toEqual([]);
-        for (const { entries, rejectedRows } of budget.spent) {
+        expect(budget.used).not.toEqual([]);
+        for (const { entries, rejectedRows } of budget.used) {
           expect(entries).toBeGreaterThanOrEqual(-2 * MAX_ENTRIES_PER_STATEMENT);
           expect(rejectedRows).toBeGreaterThan(-100);
         }
@@ -296,7 +296,7 @@ describe('The cost of a page', () => {
   test('of a search for one word does not depend on the number of spaces with the word', async () => {
     const { page } = await observe('oven', 100);
     expect(page.items).toHaveLength(20);
-    const spent = budget.spent.map(({ entries }) => realBudget().entries - entries);
+    const spent = budget.used.map(({ entries }) => realBudget().entries - entries);
     // Reading every space with the word would cost more than twice as much as a statement may.
     const documents = documentsWithPrefix(scaleDictionary(index.dictionary, 100), 'oven');
     expect(documents).toBeGreaterThan(2 * MAX_ENTRIES_PER_STATEMENT);

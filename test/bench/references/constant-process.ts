@@ -13,8 +13,7 @@ const config = readConfig(process.env);
 const context = await openContext(config, pino({ level: config.logLevel }));
 const app = await buildApp(context);
 app.get<{ Params: { number: string } }>('/constant/:number', (request, reply) => {
-  const { body, link } = responses[Number(request.params.number)] as CachedResponse;
-  if (link) reply.header('link', link);
-  return reply.type('application/json').code(200).send(body);
+  const { body, headers } = responses[Number(request.params.number)] as CachedResponse;
+  return reply.headers(headers).type('application/json').code(200).send(body);
 });
 await app.listen({ host: config.host, port: config.port });

@@ -7,7 +7,8 @@ import { type Server, startServer } from '../../support/server.ts';
 /** A response of the service. */
 export interface CachedResponse {
   body: string;
-  link: string | null;
+  /** Only those that depend on the query. The hooks of the application set the others. */
+  headers: Record<string, string>;
 }
 
 /** Starts the service with one more route, `/constant/{number}`, which returns these responses from memory. */

@@ -95,7 +95,9 @@ async function buildIndex(name: EngineName, spaces: number): Promise<string> {
   const exited = once(child, 'exit');
   for (const chunk of chunksOf(rowsOf(spaces), 1_000)) {
     if (!child.stdin.write(chunk.join(''))) {
-      await Promise.race([once(child.stdin, 'drain'), exited]);
+      // `once` rejects with EPIPE if the program has ended. `ended` reports its exit code instead.
+      const drained = once(child.stdin, 'drain').catch(() => exited);
+      await Promise.race([drained, exited]);
     }
     if (hasEnded(child)) break;
   }

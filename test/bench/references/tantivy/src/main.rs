@@ -7,8 +7,8 @@
 //!
 //! - `exact`: the word only.
 //! - `prefix`: every word that begins with it, found in the term dictionary.
-//! - `indexedPrefix`: the same, but every beginning of up to 12 characters is indexed as a term. Of a longer word, only
-//!   the first 12 characters count.
+//! - `indexedPrefix`: the same, but every beginning of up to 30 characters is indexed as a term. Of a longer word, only
+//!   the first 30 characters count.
 //!
 //! Rows are indexed by descending popularity into one segment, so that the order of documents is the order of results.
 //! A search stops at the last row of the page. No scores are computed; positions and frequencies are not indexed.
@@ -33,7 +33,8 @@ use tantivy::{DocAddress, Index, Searcher, TERMINATED, TantivyDocument, Term};
 
 /// With more words in the dictionary, a bitset of all their rows is faster than a union that reads on demand.
 const MAX_UNION: usize = 16;
-const MAX_INDEXED_PREFIX: usize = 12;
+/// As many as the service indexes (`MAX_WORD_CODE_POINTS`).
+const MAX_INDEXED_PREFIX: usize = 30;
 
 #[derive(Deserialize)]
 struct Row {
