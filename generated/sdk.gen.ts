@@ -21,9 +21,10 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * Search public spaces by text
  *
- * Returns public spaces whose title and description together contain every word of `q`. A word of
- * `q` matches a whole word or the beginning of one; a word of one or two letters matches beginnings
- * only at the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
+ * Returns public spaces whose title and description together contain every word of `q`. Frequent stop
+ * words such as `the` are ignored if two other words remain. A word of `q` matches a whole word or the
+ * beginning of one; a word of one or two letters matches beginnings only at the end of `q`. Only the
+ * first 12 words count. A blank `q` returns an empty array.
  *
  * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
  * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter is part of
@@ -36,8 +37,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * follow. It corrects probable misspellings, splits compound words and leaves out stop words. If there
  * are still no results, it also leaves out the least informative words. If no space matches `q` as typed
  * and few match the other query, spaces with only some of its words are last. The response header
- * `Answered-Query` contains the other query. `as_typed=true` disables it, and the other forms of words as
- * well.
+ * `Answered-Query` contains the other query. With `as_typed=true`, there is no other query, no other forms
+ * of words are found, and no stop word is ignored.
  *
  * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
  * other query in the same order. Each group is sorted by popularity, then newest first. Popularity is

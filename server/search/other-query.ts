@@ -27,11 +27,30 @@ const MAX_DICTIONARY_NODES = 30_000;
 /** Minimum length of both parts of a split word. */
 const MIN_PART_LENGTH = 2;
 
+/** A stop word in a smaller share of the spaces can be what a query is about: `man` and `die` are stop words, too. */
+const MIN_SHARE_OF_IGNORED = 1 / 50;
+
+/** Stop words are ignored only if this many words remain. */
+const MIN_REMAINING_WORDS = 2;
+
 /** Maximum number of pairs of adjacent words that also match joined. Three words joined to one are two pairs. */
 const MAX_JOINS = 2;
 
 /** Shorter joined words are prefixes of too many other words. */
 const MIN_JOINED_LENGTH = 4;
+
+/**
+ * Returns the indexes of the words that spaces need not have to match the query as typed: frequent stop words. Never
+ * includes the last word, because it may be the beginning of another one.
+ */
+export function findIgnoredWords(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
+  const minDocuments = Math.max(1, dictionary.spaces * MIN_SHARE_OF_IGNORED);
+  const ignored = words.flatMap(({ word }, i) => {
+    const isFrequent = isStopWord(word) && documentsWith(dictionary, word) >= minDocuments;
+    return isFrequent && i < words.length - 1 ? [i] : [];
+  });
+  return words.length - ignored.length >= MIN_REMAINING_WORDS ? ignored : [];
+}
 
 /**
  * Finds two or three adjacent words that are a known word when joined, the most frequent ones first. Returns the index

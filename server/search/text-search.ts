@@ -7,7 +7,7 @@ import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { spacePkOf } from './keys.ts';
 import { type Alternatives, typedMatcher, type Variants, wordGroups } from './matcher.ts';
-import { findInflections, findJoins } from './other-query.ts';
+import { findIgnoredWords, findInflections, findJoins } from './other-query.ts';
 import { MIN_MATCHES, tryOtherQueries } from './query-attempts.ts';
 import type { SearchResultJson } from './results.ts';
 import { LIST_START, type ListSearch, type ReadResult, readList } from './text-list.ts';
@@ -20,6 +20,7 @@ type TextPosition = readonly [
   section: number,
   after: number,
   firstRevision: number,
+  ignoredWords: readonly number[],
   joins: Variants['joins'],
   inflections: Variants['inflections'],
   otherText: string,
@@ -42,7 +43,9 @@ export interface TextQuery {
 
 /** The state of one request. */
 interface Search extends ListSearch {
+  /** Without those that are ignored. */
   words: readonly QueryWord[];
+  ignoredWords: readonly number[];
   /** As the dictionary had them on the first page. */
   variants: Variants;
 }
@@ -64,26 +67,31 @@ export async function searchText(
   { limit, position }: PageRequest,
   db: Database = resources.engine.db,
 ): Promise<TextPage> {
-  const words = queryWords(query);
-  if (words.length === 0) return { items: [], next: null, answeredQuery: null };
+  const typedWords = queryWords(query);
+  if (typedWords.length === 0) return { items: [], next: null, answeredQuery: null };
   const [
     section,
     after,
     firstRevision,
+    ignoredWords,
     joins,
     inflections,
     otherText,
     alternatives,
     closerMatches,
     typedSpaces,
-  ] = (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
+  ] =
+    (position as TextPosition | undefined) ??
+    firstPosition(dictionary, typedWords, asTyped, revision);
+  const words = withoutIgnored(typedWords, ignoredWords);
   const variants: Variants = { joins, inflections };
   const search: Search = {
     resources,
     db,
     dictionary,
     words,
-    titleKeys: exactTitleKeys(query, words, joins),
+    ignoredWords,
+    titleKeys: exactTitleKeys(query, words, ignoredWords, joins),
     firstRevision,
     variants,
     typed: typedMatcher(words, variants),
@@ -100,14 +108,17 @@ export async function searchText(
 
 function firstPosition(
   dictionary: Dictionary,
-  words: readonly QueryWord[],
+  typedWords: readonly QueryWord[],
   asTyped: boolean,
   revision: number,
 ): TextPosition {
+  const ignoredWords = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
+  const words = withoutIgnored(typedWords, ignoredWords);
   return [
     LIST_START.section,
     LIST_START.after,
     revision,
+    ignoredWords,
     findJoins(dictionary, words),
     asTyped ? [] : findInflections(dictionary, words),
     '',
@@ -117,16 +128,25 @@ function firstPosition(
   ];
 }
 
-/** Returns the keys of titles that equal a query, or the query with some of its pairs joined. */
+function withoutIgnored(
+  words: readonly QueryWord[],
+  ignoredWords: readonly number[],
+): readonly QueryWord[] {
+  return words.filter((_, i) => !ignoredWords.includes(i));
+}
+
+/** Returns the keys of titles that equal a query, also without its ignored words, or with some of its pairs joined. */
 function exactTitleKeys(
   query: string,
   words: readonly QueryWord[],
+  ignoredWords: readonly number[],
   joins: Variants['joins'],
 ): string[] {
-  const [, ...joined] = wordGroups(words.length, joins).map((groups) =>
+  const [remaining, ...joined] = wordGroups(words.length, joins).map((groups) =>
     groups.map((group) => group.map((i) => words[i]?.word).join('')).join(' '),
   );
-  return [...new Set([query, ...joined].map(titleKey))];
+  const texts = ignoredWords.length > 0 ? [query, remaining as string] : [query];
+  return [...new Set([...texts, ...joined].map(titleKey))];
 }
 
 /** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */
@@ -146,13 +166,14 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
 }
 
 function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
-  const { firstRevision, variants, otherQuery, typedSpaces } = search;
+  const { firstRevision, ignoredWords, variants, otherQuery, typedSpaces } = search;
   const last = hits.length > limit ? hits[limit - 1] : undefined;
   const start = last ? { section: last.section, after: last.rank } : resumeAt;
   const next: TextPosition | null = start && [
     start.section,
     start.after,
     firstRevision,
+    ignoredWords,
     variants.joins,
     variants.inflections,
     otherQuery.text,

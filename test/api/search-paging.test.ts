@@ -33,6 +33,8 @@ describe('The pages of a search', () => {
     joined?: string;
     /** The query with an inflected form. */
     inflected?: string;
+    /** The query without its frequent stop words. */
+    shortened?: string;
     /** The alternatives of each word of the other query. */
     other?: string[][];
   }
@@ -49,7 +51,8 @@ describe('The pages of a search', () => {
     { q: 'tasting', inflected: 'tastes' },
     { q: 'teehouse', other: [['teahouse']] },
     { q: 'green teas', inflected: 'green tea' },
-    { q: 'with tea cake', other: [['tea'], ['cake']] },
+    { q: 'tea with cake', shortened: 'tea cake' },
+    { q: 'tea cake with', other: [['tea'], ['cake']] },
     { q: 'the teahouse', other: [['teahouse']] },
     { q: 'tea qqqq', other: [['tea']] },
     { q: '道茶道花', other: [['道'], ['茶道'], ['花']] },
@@ -57,11 +60,11 @@ describe('The pages of a search', () => {
 
   /** Returns the results of a query by the rules in docs/search.md, without an index. */
   const expected = (
-    { q, joined, inflected, other }: Query,
+    { q, joined, inflected, shortened, other }: Query,
     all: SearchResult[],
     asTyped = false,
   ): SearchResult[] => {
-    const variants = [q, joined, asTyped ? undefined : inflected]
+    const variants = [q, joined, ...(asTyped ? [] : [inflected, shortened])]
       .filter((each) => each !== undefined)
       .map((each) => queryWords(each));
     const isTyped = (text: string) => variants.some((words) => matches(words, text));
@@ -76,7 +79,8 @@ describe('The pages of a search', () => {
     };
     const isTitle = (text: string | undefined, { title }: SearchResult) =>
       text !== undefined && titleKey(title) === titleKey(text);
-    const exactTitles = all.filter((space) => isTitle(q, space) || isTitle(joined, space));
+    const equalTexts = [q, joined, asTyped ? undefined : shortened];
+    const exactTitles = all.filter((space) => equalTexts.some((text) => isTitle(text, space)));
     const typed = all.filter((space) => !exactTitles.includes(space) && isTyped(textOf(space)));
     const found = [...order(exactTitles, () => true), ...order(typed, isTyped)];
     if (found.length >= 10 || asTyped) return found;

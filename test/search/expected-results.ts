@@ -9,6 +9,7 @@ import {
 import {
   dropWords,
   estimateDocuments,
+  findIgnoredWords,
   findInflections,
   findJoins,
   findOtherQuery,
@@ -33,7 +34,9 @@ export function expectedResults(
   query: string,
   asTyped: boolean,
 ): Expected {
-  const words = queryWords(query);
+  const typedWords = queryWords(query);
+  const ignored = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
+  const words = typedWords.filter((_, i) => !ignored.includes(i));
   if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
   const joins = findJoins(dictionary, words);
@@ -43,7 +46,7 @@ export function expectedResults(
       joins.includes(i - 1) ? [`${text} ${word}`, `${text}${word}`] : `${text} ${word}`,
     );
   }
-  const exactKeys = [query, ...joined.slice(1)].map(titleKey);
+  const exactKeys = [query, ...joined.slice(ignored.length > 0 ? 0 : 1)].map(titleKey);
   const exactTitles = spaces.filter(({ title }) => exactKeys.includes(titleKey(title)));
   const inflections = asTyped ? [] : findInflections(dictionary, words);
   const typedQuery = typedMatcher(words, { joins, inflections });

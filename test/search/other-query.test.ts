@@ -5,6 +5,7 @@ import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.
 import {
   dropWords,
   estimateDocuments,
+  findIgnoredWords,
   findInflections,
   findJoins,
   findOtherQuery,
@@ -15,6 +16,32 @@ import { dictionaryOf } from './dictionary/dictionary-of.ts';
 const joins = (dictionary: Dictionary, query: string) => findJoins(dictionary, queryWords(query));
 const other = (dictionary: Dictionary, query: string) =>
   findOtherQuery(dictionary, queryWords(query))?.map(([texts]) => texts);
+
+describe('findIgnoredWords', () => {
+  const ignored = (dictionary: Dictionary, query: string) =>
+    findIgnoredWords(dictionary, queryWords(query));
+
+  test('finds stop words that are in at least one of fifty spaces', async () => {
+    const dictionary = await dictionaryOf(
+      { router: 5, vue: 3, for: 20, the: 19 },
+      { spaces: 1_000 },
+    );
+    expect(ignored(dictionary, 'router for vue')).toEqual([1]);
+    expect(ignored(dictionary, 'for the router vue')).toEqual([0]);
+    expect(ignored(dictionary, 'the router vue')).toEqual([]);
+  });
+
+  test('finds none if fewer than two words remain', async () => {
+    const dictionary = await dictionaryOf({ for: 20 }, { spaces: 1_000 });
+    expect(ignored(dictionary, 'for vue')).toEqual([]);
+    expect(ignored(dictionary, 'for the')).toEqual([]);
+  });
+
+  test('never finds the last word', async () => {
+    const dictionary = await dictionaryOf({ for: 20 }, { spaces: 1_000 });
+    expect(ignored(dictionary, 'router vue for')).toEqual([]);
+  });
+});
 
 describe('findJoins', () => {
   test('finds adjacent words that form a known word or its prefix', async () => {

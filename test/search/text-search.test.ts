@@ -60,7 +60,12 @@ function generateSpaces(count: number) {
     return {
       pk: 1 + i * 1_009,
       title: i % 300 < exactTitles.length ? (exactTitles[i % 300] as string) : title,
-      description: [...pick(FREQUENT, 90), ...pick(RARE, 2), ...(i === 0 ? ['the'] : [])].join(' '),
+      description: [
+        ...pick(FREQUENT, 90),
+        ...pick(RARE, 2),
+        ...(i === 0 ? ['the'] : []),
+        ...(i % 3 === 0 ? ['with'] : []),
+      ].join(' '),
       participants: Math.floor(2 ** (random(110) / 10)),
     };
   });
@@ -99,7 +104,19 @@ async function readPages(
 
 const word = fc.oneof(
   fc.constantFrom(...FREQUENT),
-  fc.constantFrom(...RARE, 'no12', 'no', 'sourduogh', 'the', 'k', 'zuk', '学习', 'breads', '東'),
+  fc.constantFrom(
+    ...RARE,
+    'no12',
+    'no',
+    'sourduogh',
+    'the',
+    'with',
+    'k',
+    'zuk',
+    '学习',
+    'breads',
+    '東',
+  ),
 );
 const query = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
 
@@ -122,6 +139,7 @@ describe('A text search', () => {
     'sourduogh',
     'the sourdough',
     'the sourdough zuk',
+    'rye with bread',
     'fast api',
     'fastapi',
     'tni k',
