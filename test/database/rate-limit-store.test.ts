@@ -1,9 +1,43 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
+
+/** Longer than a request waits for a lock. */
+const LOCKED_MS = 300;
+
+/** Locks a new file for writing for `LOCKED_MS`, in another thread, as a process does that creates it. */
+async function lockNewFile(file: string): Promise<void> {
+  const work = `
+    const { parentPort } = require('node:worker_threads');
+    const sqlite = new (require('better-sqlite3'))(${JSON.stringify(file)});
+    sqlite.exec('BEGIN IMMEDIATE');
+    parentPort.postMessage('locked');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${LOCKED_MS});
+    sqlite.exec('COMMIT');
+    sqlite.close();`;
+  await once(new Worker(work, { eval: true }), 'message');
+}
+
+test.each([
+  { name: 'database', open: (file: string) => void openFile(file).close() },
+  {
+    name: 'file of counters',
+    open: (file: string) => openSqliteRateLimitStore(file, () => {}).close(),
+  },
+])('Opening a new $name waits for another process that creates it', async ({ open }) => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'opening-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'new.sqlite');
+  await lockNewFile(file);
+  await open(file);
+});
 
 test('A new file of counters that is locked at first is not taken for a damaged one', async () => {
   await using cleanup = new AsyncDisposableStack();
