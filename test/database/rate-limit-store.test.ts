@@ -1,10 +1,11 @@
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
 
@@ -37,6 +38,34 @@ test.each([
   const file = join(folder, 'new.sqlite');
   await lockNewFile(file);
   await open(file);
+});
+
+test('Opening a new file of counters keeps the file that another process creates at the same time', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'limits.sqlite');
+  const open = () => {
+    const store = openSqliteRateLimitStore(file, () => {});
+    cleanup.defer(() => store.close());
+    void store.openCounter('logins', 10, 60);
+  };
+  let created: number | undefined;
+  // After the first statement of this process, another one creates the file.
+  const { pragma } = Sqlite.prototype;
+  const spy = vi.spyOn(Sqlite.prototype, 'pragma').mockImplementation(function (
+    this: Sqlite.Database,
+    ...parameters
+  ) {
+    const result = pragma.apply(this, parameters);
+    spy.mockRestore();
+    open();
+    created = statSync(file).ino;
+    return result;
+  });
+  open();
+  expect(created).toBeDefined();
+  expect(statSync(file).ino).toBe(created);
 });
 
 test('A new file of counters that is locked at first is not taken for a damaged one', async () => {

@@ -163,9 +163,11 @@ class CounterFile {
 }
 
 function hasOlderFormat(sqlite: Sqlite.Database): boolean {
-  const version = sqlite.pragma('user_version', { simple: true }) as number;
-  const tables = sqlite.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number;
-  return tables > 0 && version < FORMAT_VERSION;
+  // In one statement, because another process may create the tables between two.
+  const isOlder = sqlite
+    .prepare('SELECT count(*) > 0 AND user_version < ? FROM sqlite_schema, pragma_user_version')
+    .pluck();
+  return isOlder.get(FORMAT_VERSION) === 1;
 }
 
 function createTable(sqlite: Sqlite.Database, name: string): void {
