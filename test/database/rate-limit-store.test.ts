@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -8,6 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test, vi } from 'vitest';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
+import { OperatorError } from '../../server/errors.ts';
 
 /** Longer than a request waits for a lock. */
 const LOCKED_MS = 300;
@@ -66,6 +67,20 @@ test('Opening a new file of counters keeps the file that another process creates
   open();
   expect(created).toBeDefined();
   expect(statSync(file).ino).toBe(created);
+});
+
+test('A counter of a file that can no longer be used says what to do', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'limits.sqlite');
+  const store = openSqliteRateLimitStore(file, () => {});
+  cleanup.defer(() => store.close());
+  await rm(file);
+  await mkdir(file);
+  const opened = store.openCounter('logins', 10, 60);
+  await expect(opened).rejects.toBeInstanceOf(OperatorError);
+  await expect(opened).rejects.toThrow(`${file} cannot be written. `);
 });
 
 test('A new file of counters that is locked at first is not taken for a damaged one', async () => {

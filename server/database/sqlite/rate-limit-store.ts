@@ -21,12 +21,7 @@ export function openSqliteRateLimitStore(
   onReset: (error: unknown) => void,
 ): RateLimitStore {
   const counters = new CounterFile(file, onReset);
-  try {
-    counters.runAtStart(() => {});
-  } catch (error) {
-    throw explainFailure(error, file);
-  }
-
+  counters.runAtStart(() => {});
   return {
     async openCounter(name, points, duration) {
       counters.addTable(name);
@@ -87,11 +82,16 @@ class CounterFile {
     this.runAtStart((sqlite) => createTable(sqlite, name));
   }
 
-  /** Like `run`, before the process accepts requests. Waits as long as the other processes may need to start. */
+  /**
+   * Like `run`, before the process accepts requests. Waits as long as the other processes may need to start.
+   * @throws OperatorError if the file cannot be used
+   */
   runAtStart<T>(work: (sqlite: Sqlite.Database) => T): T {
     this.#setLockTimeout(OPEN_TIMEOUT_MS);
     try {
       return this.run(work);
+    } catch (error) {
+      throw explainFailure(error, this.#file);
     } finally {
       this.#setLockTimeout(LOCK_TIMEOUT_MS);
     }
