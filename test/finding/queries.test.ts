@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HALVES, readQueries } from './queries.ts';
 
@@ -14,6 +15,14 @@ const classes = Map.groupBy(readQueries(), (query) => query.class);
 
 test.each([...classes])('The queries alternate between the halves: %s', (_, queries) => {
   expect(queries.map(({ half }) => half)).toEqual(queries.map((_, i) => HALVES[i % 2]));
+});
+
+test('The queries of more authors are divided equally between the halves', () => {
+  const more = readQueries(fileURLToPath(new URL('more-queries.yaml', import.meta.url)));
+  for (const queries of Map.groupBy(more, (query) => query.class).values()) {
+    const tuned = queries.filter(({ half }) => half === 'tune');
+    expect(tuned).toHaveLength(queries.length / 2);
+  }
 });
 
 test('A malformed query is rejected', async () => {
