@@ -10,8 +10,8 @@ export interface Metrics {
   registry: Registry | null;
   countFailedLogin(): void;
   countDelayedLogin(): void;
-  /** Records a response, and its duration in seconds. */
-  recordRequest(labels: { operation: string; status: number }, seconds: number): void;
+  /** Records a request and its duration in seconds. `aborted`: its connection closed before the response ended. */
+  recordRequest(labels: { operation: string; status: number | 'aborted' }, seconds: number): void;
   /** Runs a search and records its duration. */
   timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
 }
