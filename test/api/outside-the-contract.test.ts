@@ -250,6 +250,23 @@ describe('/metrics', () => {
     }
   });
 
+  test('shows an outage, even if the only failing requests are health checks', async () => {
+    let failure: Failure | undefined;
+    await using failing = await startApp(
+      { METRICS_TOKEN: 'sesame' },
+      { engine: (real) => failingEngine(real, () => failure) },
+    );
+    const readGauges = async () => {
+      const figure = parseMetrics(await scrape(failing));
+      const series = (resource: string) => `resource_unavailable{resource="${resource}"}`;
+      return [figure(series('database')), figure(series('avatar storage'))];
+    };
+    expect(await readGauges()).toEqual([0, 0]);
+    failure = { error: databaseError('disk I/O error', UNAVAILABLE_CODES[0]), after: 0 };
+    expect((await failing.fetch('/readyz')).status).toBe(503);
+    expect(await readGauges()).toEqual([1, 0]);
+  });
+
   test('labels every series with the instance', async () => {
     await using labelled = await startApp({ METRICS_TOKEN: 'sesame', INSTANCE: 'web-2' });
     await labelled.fetch('/api/spaces/search?q=tea');
