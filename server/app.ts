@@ -60,16 +60,17 @@ export async function buildApp(
   // Hooks of one kind run in the order of their registration. Register all of them before the plugins with routes,
   // because a plugin inherits only the hooks that exist when it is registered.
 
-  // onSend, onResponse
+  // onSend
   drainUnreadBodies(app);
   omitJsonCharset(app);
   preventCaching(app);
-  logRequests(app);
-  measureRequests(app, context);
   limitUnsentResponses(app);
 
   // onRequest
-  // Pipelining first, because it counts every request of a connection.
+  // First, because requests that the hooks below reject or delay are logged and measured, too.
+  logRequests(app);
+  measureRequests(app, context);
+  // Pipelining next, because it counts every request of a connection.
   limitPipelining(app);
   warnAboutUntrustedProxy(app, config);
   // Before the hooks that reject requests, because browsers hide responses without CORS headers from the page.

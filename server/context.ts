@@ -71,8 +71,8 @@ export async function openContext(
     }),
     (limits) => limits.close(),
   );
-  const metrics = openMetrics(config, engine);
   const outageLog = opened.adopt(openOutageLog(log), (logged) => logged.stop());
+  const metrics = openMetrics(config, engine, outageLog);
   const housekeeping = opened.adopt(
     startHousekeeping({ config, log, engine, avatars, rateLimits, outageLog }),
     (started) => started.stop(),

@@ -7,12 +7,15 @@ import { shareMetrics } from '../metrics/cluster.ts';
 import { bearerToken } from './bearer-token.ts';
 import { unavailable } from './problems.ts';
 
-/** Measures the duration of each request, by operation and status. */
+/** Measures the duration of each request, by operation and status, including those whose connection closes early. */
 export function measureRequests(app: FastifyInstance, { metrics }: Pick<Context, 'metrics'>): void {
   if (metrics.registry === null) return;
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
     const operation = request.routeOptions.config.operation?.operationId ?? 'none';
-    metrics.recordRequest({ operation, status: reply.statusCode }, reply.elapsedTime / 1000);
+    reply.raw.once('close', () => {
+      const status = reply.raw.writableFinished ? reply.statusCode : 'aborted';
+      metrics.recordRequest({ operation, status }, reply.elapsedTime / 1000);
+    });
   });
 }
 

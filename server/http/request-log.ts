@@ -1,11 +1,21 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Logs one line for each response. */
+/** Logs one line for each request, after its response or when its connection closes. */
 export function logRequests(app: FastifyInstance): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
+    // The address is unknown after the connection has closed.
     const { method, originalUrl: url, ip } = request;
-    const { statusCode: status, elapsedTime } = reply;
-    const milliseconds = Math.round(elapsedTime * 10) / 10;
-    request.log.info({ method, url, ip, status, milliseconds }, 'request answered');
+    reply.raw.once('close', () => {
+      const { statusCode: status, elapsedTime } = reply;
+      const milliseconds = Math.round(elapsedTime * 10) / 10;
+      if (reply.raw.writableFinished) {
+        request.log.info({ method, url, ip, status, milliseconds }, 'request answered');
+      } else {
+        request.log.info(
+          { method, url, ip, milliseconds },
+          'connection closed before the response ended',
+        );
+      }
+    });
   });
 }

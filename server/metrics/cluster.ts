@@ -60,11 +60,17 @@ export function aggregateMetrics(instance: string): void {
 
     // Only the `process_` metrics (processor time, memory) of the supervisor are useful, because it serves no requests.
     const ownMetrics = await ownRegistry.getMetricsAsJSON();
-    const ownResources = ownMetrics.filter(({ name }) => name.startsWith('process_'));
+    const ownResources = ownMetrics
+      .filter(({ name }) => name.startsWith('process_'))
+      // By default, aggregation omits the start time. The earliest one is that of the supervisor, so of the service.
+      .map((metric) =>
+        metric.aggregator === 'omit' ? { ...metric, aggregator: 'min' as const } : metric,
+      );
     // Merged, so that the list does not grow with each worker that exits.
     const merged = AggregatorRegistry.aggregate(exitedCounters.splice(0));
     exitedCounters.push(await merged.getMetricsAsJSON());
-    const all = [...snapshots.values(), ownResources, ...exitedCounters];
+    // The first snapshot with a metric determines its aggregator.
+    const all = [ownResources, ...snapshots.values(), ...exitedCounters];
     return AggregatorRegistry.aggregate(all).metrics();
   }
 }

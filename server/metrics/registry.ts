@@ -3,6 +3,7 @@ import { countWaitingPasswords } from '../auth/password-hashing.ts';
 import { countWaitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
+import { type OutageLog, RESOURCES } from '../system/outage-log.ts';
 
 /** The metrics of this process. */
 export interface Metrics {
@@ -10,8 +11,8 @@ export interface Metrics {
   registry: Registry | null;
   countFailedLogin(): void;
   countDelayedLogin(): void;
-  /** Records a response, and its duration in seconds. */
-  recordRequest(labels: { operation: string; status: number }, seconds: number): void;
+  /** Records a request and its duration in seconds. `aborted`: its connection closed before the response ended. */
+  recordRequest(labels: { operation: string; status: number | 'aborted' }, seconds: number): void;
   /** Runs a search and records its duration. */
   timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
 }
@@ -20,6 +21,7 @@ export interface Metrics {
 export function openMetrics(
   { metricsToken, instance }: Pick<Config, 'metricsToken' | 'instance'>,
   engine: Pick<Engine, 'activity'>,
+  outageLog: Pick<OutageLog, 'isFailing'>,
 ): Metrics {
   if (metricsToken === null) {
     return {
@@ -58,6 +60,7 @@ export function openMetrics(
   });
   collectQueueLengths(registry, engine);
   collectActivity(registry, engine);
+  collectOutages(registry, outageLog);
   return {
     registry,
     countFailedLogin: () => failedLogins.inc(),
@@ -87,6 +90,22 @@ function collectQueueLengths(registry: Registry, engine: Pick<Engine, 'activity'
       const { waitingWriters, waitingQueries } = engine.activity();
       this.set({ queue: 'writers' }, waitingWriters);
       this.set({ queue: 'queries' }, waitingQueries);
+    },
+  });
+}
+
+function collectOutages(registry: Registry, outageLog: Pick<OutageLog, 'isFailing'>): void {
+  new Gauge({
+    name: 'resource_unavailable',
+    help: '1 from the first failure of the database or the avatar storage until a minute without failures, otherwise 0',
+    labelNames: ['resource'],
+    registers: [registry],
+    // One failing worker is an outage.
+    aggregator: 'max',
+    collect() {
+      for (const resource of RESOURCES) {
+        this.set({ resource }, outageLog.isFailing(resource) ? 1 : 0);
+      }
     },
   });
 }

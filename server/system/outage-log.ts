@@ -4,7 +4,8 @@ import type { FastifyBaseLogger } from 'fastify';
 const LOG_INTERVAL_MS = 60_000;
 
 /** A resource that requests and housekeeping use, and that can be unavailable. */
-export type Resource = 'database' | 'avatar storage';
+export type Resource = (typeof RESOURCES)[number];
+export const RESOURCES = ['database', 'avatar storage'] as const;
 
 /**
  * Logs outages at a bounded rate, because each failed request would log the same line: the first failure at once, the
@@ -13,6 +14,8 @@ export type Resource = 'database' | 'avatar storage';
 export interface OutageLog {
   /** @param log the logger of the failed request, if any */
   report(resource: Resource, err: unknown, log?: FastifyBaseLogger): void;
+  /** Whether the resource has failed, and there has not been a minute without failures since. */
+  isFailing(resource: Resource): boolean;
   /** Cancels pending lines. */
   stop(): void;
 }
@@ -56,6 +59,7 @@ export function openOutageLog(mainLog: FastifyBaseLogger): OutageLog {
       const begun: Outage = { failures: 1, unloggedFailures: 0, lastError: err, timer };
       outages.set(resource, begun);
     },
+    isFailing: (resource) => outages.has(resource),
     stop() {
       for (const { timer } of outages.values()) clearInterval(timer);
     },

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
@@ -10,7 +11,7 @@ import {
 } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { parseMetrics } from '../support/metrics.ts';
-import { head, sendRaw, validateRaw } from '../support/raw.ts';
+import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -178,6 +179,42 @@ describe('/metrics', () => {
     expect(after).not.toMatch(/tea|at-all/);
   });
 
+  test('counts and logs requests whose connection closes before the response ends', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) });
+    await using logging = await startApp({ METRICS_TOKEN: 'sesame' }, { log });
+    const arrived = new Promise<void>((resolve) => {
+      logging.app.server.on(
+        'request',
+        ({ url }) => url === '/api/spaces/search?q=tea' && resolve(),
+      );
+    });
+    const body = JSON.stringify({ email: 'nobody@example.com', password: 'anything at all' });
+    const fields = { 'Content-Type': 'application/json', 'Content-Length': body.length };
+    using connection = await openRaw(logging.url);
+    await connection.write(
+      `${head('POST', '/api/auth/login', fields)}${body}${head('GET', '/api/spaces/search?q=tea')}`,
+    );
+    await arrived;
+    connection.socket.destroy();
+
+    const msg = 'connection closed before the response ended';
+    const readAborted = () => lines.filter((line) => line.msg === msg);
+    await expect.poll(readAborted).toMatchObject([
+      { method: 'POST', url: '/api/auth/login', ip: '127.0.0.1' },
+      { method: 'GET', url: '/api/spaces/search?q=tea', ip: '127.0.0.1' },
+    ]);
+    for (const { milliseconds } of readAborted()) expect(milliseconds).toBeGreaterThan(0);
+    const figure = parseMetrics(await scrape(logging));
+    for (const operation of ['login', 'searchSpaces']) {
+      const series = `http_request_duration_seconds_count{operation="${operation}",status="aborted"}`;
+      expect(figure(series)).toBe(1);
+    }
+    await expect.poll(() => lines.filter(({ url }) => url === '/metrics')).toHaveLength(1);
+    const answered = lines.filter((line) => line.msg === 'request answered');
+    expect(answered).toMatchObject([{ url: '/metrics', status: 200 }]);
+  });
+
   test('measures searches by kind, time in the database, and queues', async () => {
     const readMetrics = async () => parseMetrics(await scrape());
     const kinds = ['text', 'tag'].map((kind) => `search_duration_seconds_count{kind="${kind}"}`);
@@ -211,6 +248,23 @@ describe('/metrics', () => {
     for (const queue of ['passwords', 'pictures', 'writers', 'queries']) {
       expect(afterwards(`queue_length{queue="${queue}"}`)).toBe(0);
     }
+  });
+
+  test('shows an outage, even if the only failing requests are health checks', async () => {
+    let failure: Failure | undefined;
+    await using failing = await startApp(
+      { METRICS_TOKEN: 'sesame' },
+      { engine: (real) => failingEngine(real, () => failure) },
+    );
+    const readGauges = async () => {
+      const figure = parseMetrics(await scrape(failing));
+      const series = (resource: string) => `resource_unavailable{resource="${resource}"}`;
+      return [figure(series('database')), figure(series('avatar storage'))];
+    };
+    expect(await readGauges()).toEqual([0, 0]);
+    failure = { error: databaseError('disk I/O error', UNAVAILABLE_CODES[0]), after: 0 };
+    expect((await failing.fetch('/readyz')).status).toBe(503);
+    expect(await readGauges()).toEqual([1, 0]);
   });
 
   test('labels every series with the instance', async () => {

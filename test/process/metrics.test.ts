@@ -5,6 +5,7 @@ import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
 
 test('Each worker serves the metrics of all workers, including those that have exited', async () => {
+  const startedAt = Math.floor(Date.now() / 1_000);
   await using server = await startServer({
     ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
@@ -44,11 +45,16 @@ test('Each worker serves the metrics of all workers, including those that have e
   await expect.poll(() => listening().size).toBe(2);
   await search(20);
   // The kernel assigns each connection to a random worker.
+  const processStart = (await scrape())('process_start_time_seconds');
+  expect(processStart).toBeGreaterThanOrEqual(startedAt);
+  expect(processStart).toBeLessThanOrEqual(Date.now() / 1_000 + 1);
   for (let i = 0; i < 6 || (serving('/metrics').size < 2 && i < 60); i += 1) {
     const figure = await scrape();
     expect(figure(searches)).toBe(20);
     expect(figure('search_duration_seconds_count{kind="text"}')).toBe(20);
     expect(figure('queue_length{queue="writers"}')).toBe(0);
+    expect(figure('process_start_time_seconds')).toBe(processStart);
+    expect(figure('resource_unavailable{resource="avatar storage"}')).toBe(0);
   }
   expect(serving('/api/spaces/search').size).toBe(2);
   expect(serving('/metrics').size).toBe(2);
@@ -61,6 +67,7 @@ test('Each worker serves the metrics of all workers, including those that have e
   await search(10);
   const figure = await scrape();
   expect(figure(searches)).toBe(30);
+  expect(figure('process_start_time_seconds')).toBe(processStart);
   expect(figure('database_busy_seconds_total')).toBeGreaterThan(busy);
 
   // A worker that hangs does not block scrapes. They contain its last metrics.

@@ -62,3 +62,17 @@ test('logs outages of the database and of the avatar storage separately', () => 
     'the avatar storage is unavailable',
   ]);
 });
+
+test('reports a resource as failing until a minute without failures', () => {
+  const isFailing = () => outageLog.isFailing('database');
+  expect(isFailing()).toBe(false);
+  outageLog.report('database', new Error('first'));
+  expect(isFailing()).toBe(true);
+  expect(outageLog.isFailing('avatar storage')).toBe(false);
+  vi.advanceTimersByTime(59_000);
+  outageLog.report('database', new Error('last'));
+  vi.advanceTimersByTime(60_000);
+  expect(isFailing()).toBe(true);
+  vi.advanceTimersByTime(60_000);
+  expect(isFailing()).toBe(false);
+});
