@@ -9,10 +9,12 @@ export interface Matcher {
   matches(text: string | SplitText): boolean;
 }
 
-/** Texts that count as the query as typed, besides the text itself. */
+/** Texts that count as the query as typed, besides the text itself. All indexes are those of words as typed. */
 export interface Variants {
   /** The index of the first word of each pair of adjacent words that also match joined: `fast api` as `fastapi`. */
   joins: readonly number[];
+  /** The indexes of words that a match need not have. */
+  ignored: readonly number[];
   /** For each word, its other forms. */
   inflections: readonly (readonly string[])[];
 }
@@ -20,14 +22,14 @@ export interface Variants {
 /** Returns a matcher for the words of a query as typed, including its variants. */
 export function typedMatcher(
   words: readonly QueryWord[],
-  { joins, inflections }: Variants,
+  { joins, ignored, inflections }: Variants,
 ): Matcher {
   const texts = words.map(({ word }) => word);
   const formMatchers = words.map((word, i) =>
     anyOf([wordMatcher(word), ...(inflections[i] ?? []).map(formMatcher)]),
   );
   const variants = wordGroups(words.length, joins).map((groups) =>
-    groups.map((group) =>
+    withoutIgnored(groups, ignored).map((group) =>
       group.length === 1
         ? (formMatchers[group[0] as number] as Matcher)
         : textMatcher(group.map((i) => texts[i]).join('')),
@@ -51,6 +53,11 @@ export function wordGroups(words: number, joins: Variants['joins']): number[][][
     });
   }
   return ways;
+}
+
+/** Removes ignored words, but no joined ones. */
+export function withoutIgnored(groups: number[][], ignored: Variants['ignored']): number[][] {
+  return groups.filter((group) => group.length > 1 || !ignored.includes(group[0] as number));
 }
 
 /** A query with alternatives in place of each word. A space must match at least one text or form of each. */

@@ -27,8 +27,11 @@ const MAX_DICTIONARY_NODES = 30_000;
 /** Minimum length of both parts of a split word. */
 const MIN_PART_LENGTH = 2;
 
-/** A stop word in a smaller share of the spaces can be what a query is about: `man` and `die` are stop words, too. */
-const MIN_SHARE_OF_IGNORED = 1 / 50;
+/**
+ * Stop words in at least this share of the spaces are ignored. Rarer ones can be what a query is about: `man` and `die`
+ * are stop words, too.
+ */
+const MIN_SHARE_OF_SPACES = 1 / 50;
 
 /** Stop words are ignored only if this many words remain. */
 const MIN_REMAINING_WORDS = 2;
@@ -40,21 +43,21 @@ const MAX_JOINS = 2;
 const MIN_JOINED_LENGTH = 4;
 
 /**
- * Returns the indexes of the words that spaces need not have to match the query as typed: frequent stop words. Never
- * includes the last word, because it may be the beginning of another one.
+ * Returns the indexes of the words to ignore: frequent stop words. Never includes the last word, because it may be
+ * incomplete.
  */
 export function findIgnoredWords(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
-  const minDocuments = Math.max(1, dictionary.spaces * MIN_SHARE_OF_IGNORED);
-  const ignored = words.flatMap(({ word }, i) => {
-    const isFrequent = isStopWord(word) && documentsWith(dictionary, word) >= minDocuments;
-    return isFrequent && i < words.length - 1 ? [i] : [];
+  const minDocuments = Math.max(1, dictionary.spaces * MIN_SHARE_OF_SPACES);
+  const ignored = [...words.keys()].slice(0, -1).filter((i) => {
+    const { word } = words[i] as QueryWord;
+    return isStopWord(word) && documentsWith(dictionary, word) >= minDocuments;
   });
   return words.length - ignored.length >= MIN_REMAINING_WORDS ? ignored : [];
 }
 
 /**
- * Finds two or three adjacent words that are a known word when joined, the most frequent ones first. Returns the index
- * of the first word of each pair to join, for at most `MAX_JOINS` pairs.
+ * Finds two or three adjacent words that form a known word. Returns the index of the first word of each pair to join, in
+ * ascending order: at most `MAX_JOINS`, of the most frequent joined words.
  */
 export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
   const known: { pairs: number[]; documents: number }[] = [];
@@ -174,7 +177,7 @@ function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): Map<
       (a, b) => weightOf(b) - weightOf(a) || (a.word < b.word ? -1 : 1),
     );
     if (!best) continue;
-    const ties = others.filter(({ total }) => total >= best.total * MIN_SHARE_OF_BEST);
+    const ties = others.filter((each) => weightOf(each) >= best.total * MIN_SHARE_OF_BEST);
     // Several corrections of a word are useful only if the other words of the query decide between them.
     const count = words.length === 1 ? 1 : MAX_CORRECTIONS;
     corrections.set(

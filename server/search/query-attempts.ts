@@ -15,16 +15,19 @@ import {
   toCloserMatches,
 } from './text-list.ts';
 
-/** If the query as typed has fewer results, another query is tried. If that one has fewer, shorter ones are tried. */
+/**
+ * If the query as typed has fewer results, another query is tried. If it has none, and the other query has fewer, shorter
+ * queries are tried.
+ */
 export const MIN_MATCHES = 10;
 
-/** Once there are results, queries with fewer words are not tried. Their matches would have little in common with them. */
+/** Once there are results, shorter queries have at least this many words. A single word says too little. */
 const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
  * Tries the query that was probably meant and then, if `mayDropWords`, ever shorter queries, until there are
  * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. Replaces the budget of the search.
- * @param words       the query as typed
+ * @param words       the query as typed, without ignored words
  * @param inflections the other forms of each word
  * @param maxHits     at least `MIN_MATCHES`
  * @returns the first hits of these queries; undefined if no query has results
@@ -42,6 +45,7 @@ export async function tryOtherQueries(
   if (!mayDropWords || isEnough(found)) return found;
   const base =
     meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
+  if (found && base.length <= MIN_WORDS_FOR_MORE_RESULTS) return found;
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
   const minWords = Math.max(MIN_WORDS_FOR_MORE_RESULTS, Math.ceil(base.length / 2));
@@ -50,7 +54,8 @@ export async function tryOtherQueries(
     // Shorter queries are more likely to match, so half of the budget is reserved for them.
     const reserved = search.budget.entries / 2;
     search.budget.entries -= reserved;
-    if (await mayMatch(search, query)) {
+    // The spaces that have been found match shorter queries, too.
+    if (found || (await mayMatch(search, query))) {
       found = (await readOtherQuery(search, query, found?.hits ?? [], maxHits)) ?? found;
     }
     if (isEnough(found)) return found;
@@ -64,25 +69,25 @@ function isEnough(found: ReadResult | undefined): boolean {
 }
 
 /**
- * Reads the results of a query that are not among the hits of longer queries. If there are any, the query becomes
+ * Reads the results of a query that are not among the hits of longer queries, `closerHits`. If there are any, the query becomes
  * `search.otherQuery`.
- * @returns the hits of the longer queries, followed by these results; undefined if there are none
+ * @returns the closer hits, followed by these results; undefined if this query adds none
  */
 async function readOtherQuery(
   search: ListSearch,
   alternatives: Alternatives,
-  longer: readonly Hit[],
+  closerHits: readonly Hit[],
   maxHits: number,
 ): Promise<ReadResult | undefined> {
   const otherQuery: OtherQuery = {
     text: search.otherQuery.text || probableText(alternatives),
     alternatives,
-    closerMatches: longer.map(({ key }) => key),
+    closerMatches: closerHits.map(({ key }) => key),
   };
   const read = await readList({ ...search, otherQuery }, OTHER_QUERY_START, maxHits);
   if (read.hits.length === 0) return undefined;
   search.otherQuery = otherQuery;
-  return { hits: [...toCloserMatches(longer), ...read.hits], resumeAt: read.resumeAt };
+  return { hits: [...toCloserMatches(closerHits), ...read.hits], resumeAt: read.resumeAt };
 }
 
 /**

@@ -119,7 +119,10 @@ function otherTitleKeys({ otherQuery, titleKeys }: ListSearch): string[] {
   return titleKeys.includes(key) ? [] : [key];
 }
 
-/** Returns the `space_pk` of results that precede those of a section and would match it, too. */
+/**
+ * Returns the `space_pk` of results that precede those of a section and would match it, too. Only one of both kinds
+ * exists, because shorter queries are tried only if no space matches as typed.
+ */
 function precedingSpaces({ typedSpaces, otherQuery }: ListSearch, section: number): number[] {
   if (section < OTHER_EXACT_TITLE) return [];
   return [...typedSpaces, ...otherQuery.closerMatches.map(spacePkOf)];

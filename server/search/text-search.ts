@@ -6,7 +6,13 @@ import { titleKey } from '../text/words/tokenize.ts';
 import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { spacePkOf } from './keys.ts';
-import { type Alternatives, typedMatcher, type Variants, wordGroups } from './matcher.ts';
+import {
+  type Alternatives,
+  typedMatcher,
+  type Variants,
+  withoutIgnored,
+  wordGroups,
+} from './matcher.ts';
 import { findIgnoredWords, findInflections, findJoins } from './other-query.ts';
 import { MIN_MATCHES, tryOtherQueries } from './query-attempts.ts';
 import type { SearchResultJson } from './results.ts';
@@ -20,8 +26,8 @@ type TextPosition = readonly [
   section: number,
   after: number,
   firstRevision: number,
-  ignoredWords: readonly number[],
   joins: Variants['joins'],
+  ignored: Variants['ignored'],
   inflections: Variants['inflections'],
   otherText: string,
   alternatives: Alternatives,
@@ -43,18 +49,16 @@ export interface TextQuery {
 
 /** The state of one request. */
 interface Search extends ListSearch {
-  /** Without those that are ignored. */
   words: readonly QueryWord[];
-  ignoredWords: readonly number[];
   /** As the dictionary had them on the first page. */
   variants: Variants;
 }
 
 /**
  * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
- * then other matches of the query as typed, then those of at most one other query in the same way. Each of these
- * sections is sorted by popularity, and a title match ranks higher than one of a description. The index returns them in
- * this order.
+ * then other matches of the query as typed, then those of at most one other query in the same way, after spaces that
+ * match more of its words. Each of these sections is sorted by popularity, and a title match ranks higher than one of a
+ * description. The index returns them in this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
  * @param revision the current revision
@@ -67,31 +71,27 @@ export async function searchText(
   { limit, position }: PageRequest,
   db: Database = resources.engine.db,
 ): Promise<TextPage> {
-  const typedWords = queryWords(query);
-  if (typedWords.length === 0) return { items: [], next: null, answeredQuery: null };
+  const words = queryWords(query);
+  if (words.length === 0) return { items: [], next: null, answeredQuery: null };
   const [
     section,
     after,
     firstRevision,
-    ignoredWords,
     joins,
+    ignored,
     inflections,
     otherText,
     alternatives,
     closerMatches,
     typedSpaces,
-  ] =
-    (position as TextPosition | undefined) ??
-    firstPosition(dictionary, typedWords, asTyped, revision);
-  const words = withoutIgnored(typedWords, ignoredWords);
-  const variants: Variants = { joins, inflections };
+  ] = (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
+  const variants: Variants = { joins, ignored, inflections };
   const search: Search = {
     resources,
     db,
     dictionary,
     words,
-    ignoredWords,
-    titleKeys: exactTitleKeys(query, words, ignoredWords, joins),
+    titleKeys: exactTitleKeys(query, words, variants),
     firstRevision,
     variants,
     typed: typedMatcher(words, variants),
@@ -108,18 +108,16 @@ export async function searchText(
 
 function firstPosition(
   dictionary: Dictionary,
-  typedWords: readonly QueryWord[],
+  words: readonly QueryWord[],
   asTyped: boolean,
   revision: number,
 ): TextPosition {
-  const ignoredWords = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
-  const words = withoutIgnored(typedWords, ignoredWords);
   return [
     LIST_START.section,
     LIST_START.after,
     revision,
-    ignoredWords,
     findJoins(dictionary, words),
+    asTyped ? [] : findIgnoredWords(dictionary, words),
     asTyped ? [] : findInflections(dictionary, words),
     '',
     [],
@@ -128,25 +126,19 @@ function firstPosition(
   ];
 }
 
-function withoutIgnored(
-  words: readonly QueryWord[],
-  ignoredWords: readonly number[],
-): readonly QueryWord[] {
-  return words.filter((_, i) => !ignoredWords.includes(i));
-}
-
-/** Returns the keys of titles that equal a query, also without its ignored words, or with some of its pairs joined. */
+/** Returns the keys of titles that equal a query, also with some of its pairs joined or without its ignored words. */
 function exactTitleKeys(
   query: string,
   words: readonly QueryWord[],
-  ignoredWords: readonly number[],
-  joins: Variants['joins'],
+  { joins, ignored }: Variants,
 ): string[] {
-  const [remaining, ...joined] = wordGroups(words.length, joins).map((groups) =>
+  const ways = wordGroups(words.length, joins);
+  const [, ...joined] = ways;
+  const shortened = ignored.length > 0 ? ways.map((groups) => withoutIgnored(groups, ignored)) : [];
+  const texts = [...joined, ...shortened].map((groups) =>
     groups.map((group) => group.map((i) => words[i]?.word).join('')).join(' '),
   );
-  const texts = ignoredWords.length > 0 ? [query, remaining as string] : [query];
-  return [...new Set([...texts, ...joined].map(titleKey))];
+  return [...new Set([query, ...texts].map(titleKey))];
 }
 
 /** Reads the first page of a list, and sets `search.otherQuery` if the list has results of another query. */
@@ -159,22 +151,28 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
   // first match, the list continues with the other query.
   if (hits.length >= MIN_MATCHES || (resumeAt !== null && hits.length > 0)) return typed;
   search.typedSpaces = hits.map(({ key }) => spacePkOf(key));
-  const { words, variants } = search;
-  const mayDropWords = hits.length === 0;
-  const other = await tryOtherQueries(search, words, variants.inflections, mayDropWords, count);
+  const { ignored, inflections } = search.variants;
+  const isRequired = (_: unknown, i: number) => !ignored.includes(i);
+  const other = await tryOtherQueries(
+    search,
+    search.words.filter(isRequired),
+    inflections.filter(isRequired),
+    hits.length === 0,
+    count,
+  );
   return other ? { hits: [...hits, ...other.hits], resumeAt: other.resumeAt } : typed;
 }
 
 function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
-  const { firstRevision, ignoredWords, variants, otherQuery, typedSpaces } = search;
+  const { firstRevision, variants, otherQuery, typedSpaces } = search;
   const last = hits.length > limit ? hits[limit - 1] : undefined;
   const start = last ? { section: last.section, after: last.rank } : resumeAt;
   const next: TextPosition | null = start && [
     start.section,
     start.after,
     firstRevision,
-    ignoredWords,
     variants.joins,
+    variants.ignored,
     variants.inflections,
     otherQuery.text,
     otherQuery.alternatives,

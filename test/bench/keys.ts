@@ -5,7 +5,7 @@ import { queryWords } from '../../server/text/words/query.ts';
 
 /** Returns the pattern by which the service searches for all words of a query. */
 export function patternOf(query: string): WordPattern {
-  return typedMatcher(queryWords(query), { joins: [], inflections: [] }).pattern;
+  return typedMatcher(queryWords(query), { joins: [], ignored: [], inflections: [] }).pattern;
 }
 
 /** Reads the keys of a page from the word index, without the search for equal titles, corrections and rows. */

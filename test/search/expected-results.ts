@@ -15,7 +15,7 @@ import {
   findOtherQuery,
   typedText,
 } from '../../server/search/other-query.ts';
-import { queryWords } from '../../server/text/words/query.ts';
+import { type QueryWord, queryWords } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
 import type { IndexedSpace } from './generated-index.ts';
 
@@ -35,21 +35,27 @@ export function expectedResults(
   asTyped: boolean,
 ): Expected {
   const typedWords = queryWords(query);
-  const ignored = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
-  const words = typedWords.filter((_, i) => !ignored.includes(i));
-  if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
+  if (typedWords.length === 0) return { typed: [], other: [], answeredQuery: null };
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
-  const joins = findJoins(dictionary, words);
-  let joined = [''];
-  for (const [i, { word }] of words.entries()) {
-    joined = joined.flatMap((text) =>
-      joins.includes(i - 1) ? [`${text} ${word}`, `${text}${word}`] : `${text} ${word}`,
-    );
-  }
-  const exactKeys = [query, ...joined.slice(ignored.length > 0 ? 0 : 1)].map(titleKey);
+  const joins = findJoins(dictionary, typedWords);
+  const ignored = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
+  /** Joined words are connected by `~` in `texts`, until the omitted ones have been removed. */
+  const joinedTexts = (omitted: readonly string[]) => {
+    let texts = [''];
+    for (const [i, { word }] of typedWords.entries()) {
+      texts = texts.flatMap((text) =>
+        joins.includes(i - 1) ? [`${text} ${word}`, `${text}~${word}`] : `${text} ${word}`,
+      );
+    }
+    const required = (text: string) => text.split(' ').filter((each) => !omitted.includes(each));
+    return texts.map((text) => required(text).join(' ').replaceAll('~', ''));
+  };
+  const shortened =
+    ignored.length > 0 ? joinedTexts(ignored.map((i) => (typedWords[i] as QueryWord).word)) : [];
+  const exactKeys = [query, ...joinedTexts([]).slice(1), ...shortened].map(titleKey);
   const exactTitles = spaces.filter(({ title }) => exactKeys.includes(titleKey(title)));
-  const inflections = asTyped ? [] : findInflections(dictionary, words);
-  const typedQuery = typedMatcher(words, { joins, inflections });
+  const typedInflections = asTyped ? [] : findInflections(dictionary, typedWords);
+  const typedQuery = typedMatcher(typedWords, { joins, ignored, inflections: typedInflections });
   const matched = spaces.filter((space) => typedQuery.matches(textOf(space)));
   const rest = matched.filter((space) => !exactTitles.includes(space));
   const typed = [
@@ -59,6 +65,8 @@ export function expectedResults(
   const none = { typed, other: [], answeredQuery: null };
   if (asTyped || typed.length >= 10) return none;
 
+  const words = typedWords.filter((_, i) => !ignored.includes(i));
+  const inflections = typedInflections.filter((_, i) => !ignored.includes(i));
   const find = (alternatives: Alternatives) => {
     const matcher = alternativesMatcher(alternatives);
     const others = spaces.filter(

@@ -13,7 +13,7 @@ import { indexWords } from '../../server/text/words/tokenize.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
 
 const typed = (query: string, joins: number[] = [], inflections: string[][] = []) =>
-  typedMatcher(queryWords(query), { joins, inflections });
+  typedMatcher(queryWords(query), { joins, ignored: [], inflections });
 
 describe('typedMatcher', () => {
   test('matches texts with every word, in any order', () => {
@@ -27,6 +27,14 @@ describe('typedMatcher', () => {
     expect(matcher.matches('Bake a dough until it is sour')).toBe(true);
     expect(matcher.matches('Bakesour dough')).toBe(false);
     expect(matcher.matches('Sourdough')).toBe(false);
+  });
+
+  test('ignores words, but not as a part of a joined pair', () => {
+    const words = queryWords('no sql database');
+    const matcher = typedMatcher(words, { joins: [0], ignored: [0], inflections: [] });
+    expect(matcher.matches('A NoSQL database')).toBe(true);
+    expect(matcher.matches('SQL database')).toBe(true);
+    expect(matcher.matches('No database')).toBe(false);
   });
 
   test('matches each of two joined pairs as one word or as two', () => {
@@ -172,7 +180,7 @@ describe('The pattern of a matcher', () => {
       .map(([query, joins, inflections]) => {
         const words = queryWords(query);
         const possible = joins.filter((i) => i < words.length - 1).sort((a, b) => a - b);
-        return typedMatcher(words, { joins: possible, inflections });
+        return typedMatcher(words, { joins: possible, ignored: [], inflections });
       }),
     fc
       .array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })

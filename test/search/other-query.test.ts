@@ -164,6 +164,13 @@ describe('findOtherQuery', () => {
       expect(other(dictionary, 'baord')).toEqual([['board', 'baord']]);
     });
 
+    test('one of several words to one with the same letters and to a more frequent one', async () => {
+      const dictionary = await dictionaryOf({ tux: 1_000, tmux: 51, plugin: 500 });
+      expect(other(dictionary, 'tumx plugin')?.[0]).toEqual(['tmux', 'tux', 'tumx']);
+      const rarer = await dictionaryOf({ tux: 1_000, tmux: 49, plugin: 500 });
+      expect(other(rarer, 'tumx plugin')?.[0]).toEqual(['tux', 'tmux', 'tumx']);
+    });
+
     test('a word to one that is over 20 times as frequent as the one with the same letters', async () => {
       const misspelt = { boostrap: 2 };
       const rarer = await dictionaryOf({ ...misspelt, bootstrap: 40 });

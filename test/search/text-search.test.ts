@@ -140,6 +140,7 @@ describe('A text search', () => {
     'the sourdough',
     'the sourdough zuk',
     'rye with bread',
+    'fast with fast api bread',
     'fast api',
     'fastapi',
     'tni k',
