@@ -15,8 +15,8 @@ const MAX_LISTED_TABLES = 3;
 /**
  * Applies missing migrations. Processes that start at the same time wait for each other.
  * @param onLockWait called every ten seconds while another process migrates
- * @throws OperatorError if the database belongs to a newer version or to another program, or if the user may not
- *   create the missing tables
+ * @throws OperatorError if the database belongs to a newer version or to another program, or does not use UTF-8, or if
+ *   the user may not create the missing tables
  */
 export async function migrateToLatest(
   db: Database,
@@ -32,6 +32,7 @@ export async function migrateToLatest(
     );
     // Before the migrator changes a database of a newer version or another program.
     const missing = await readMissing(trx);
+    await assertUtf8(trx);
     // The migrator hides the cause, because it continues after an error, although the transaction is aborted.
     if (missing.length > 0) await assertCanCreateTables(trx);
     const provider = { getMigrations: async () => migrations };
@@ -101,6 +102,17 @@ async function readTables(db: Database): Promise<{ schema: string | null; tables
       ORDER BY class.relname
     ) AS tables`.execute(db);
   return rows[0] as { schema: string | null; tables: string[] };
+}
+
+/** @throws OperatorError if the database cannot store all characters */
+async function assertUtf8(db: Database): Promise<void> {
+  const { rows } = await sql<{ encoding: string }>`
+    SELECT current_setting('server_encoding') AS encoding`.execute(db);
+  const { encoding } = rows[0] as { encoding: string };
+  if (encoding === 'UTF8') return;
+  throw new OperatorError(
+    `The database of DATABASE_URL has the encoding ${encoding}. Create another one with createdb --encoding UTF8 --template template0, and set DATABASE_URL to it.`,
+  );
 }
 
 interface SchemaPrivileges {

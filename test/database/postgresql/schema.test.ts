@@ -5,7 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { openSqlite } from '../../../server/database/sqlite/open.ts';
-import { execute, type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
+import {
+  databaseUrlOf,
+  execute,
+  type PostgresqlServer,
+  startPostgresql,
+} from '../../support/postgresql.ts';
 
 /** Tables that only one kind of database needs. */
 const ONLY_SQLITE = ['pending_purges', 'word_index'];
@@ -63,6 +68,17 @@ describe('A database is rejected', () => {
     await execute(url, 'ALTER DATABASE pathless SET search_path = spaces');
     await expect(open(url)).rejects.toThrow(
       'The database of DATABASE_URL has no schema that the user "space-service" may use: its search_path is spaces. Create the schema, for example with CREATE SCHEMA AUTHORIZATION "space-service", or correct the search_path.',
+    );
+  });
+
+  test.each(['LATIN1', 'SQL_ASCII'])('if its encoding is %s', async (encoding) => {
+    const name = encoding.toLowerCase();
+    await execute(
+      server.url,
+      `CREATE DATABASE ${name} TEMPLATE template0 LOCALE 'C' ENCODING '${encoding}'`,
+    );
+    await expect(open(databaseUrlOf(server.url, name))).rejects.toThrow(
+      `The database of DATABASE_URL has the encoding ${encoding}. Create another one with createdb --encoding UTF8 --template template0, and set DATABASE_URL to it.`,
     );
   });
 });
