@@ -106,16 +106,16 @@ export function onConnection<T>(
 
 /** @throws if the caller is in a transaction, because it could wait forever for a second connection */
 async function enterTransaction<T>(work: () => Promise<T>): Promise<T> {
-  assertOutsideTransaction();
+  claimConnection();
   return currentTransaction.run({ hasConnection: false }, work);
 }
 
 /**
- * Every driver calls this before it acquires a connection. The first call in a transaction is for the transaction's own
- * connection, so it does not throw.
+ * Claims the only connection of the current transaction. Every driver calls this before it acquires a connection. Does
+ * nothing outside a transaction.
  * @throws if the caller is in a transaction that already has a connection
  */
-export function assertOutsideTransaction(): void {
+export function claimConnection(): void {
   const transaction = currentTransaction.getStore();
   if (transaction?.hasConnection) {
     throw new Error('Inside a transaction, use the transaction and not the database.');

@@ -72,10 +72,29 @@ describe('npm start', () => {
       /is the database of another program/,
     ],
     [
+      'of another program with the same library for migrations',
+      (file) =>
+        new Sqlite(file)
+          .exec('CREATE TABLE kysely_migration (name, timestamp)')
+          .exec("INSERT INTO kysely_migration VALUES ('001_orders', '2026-01-01')")
+          .close(),
+      /is the database of another program/,
+    ],
+    [
+      'of another program with the same library, but without migrations',
+      (file) =>
+        new Sqlite(file)
+          .exec('CREATE TABLE kysely_migration (name, timestamp)')
+          .exec('CREATE TABLE orders (id)')
+          .close(),
+      /is the database of another program/,
+    ],
+    [
       'of a newer version',
       (file) =>
         new Sqlite(file)
           .exec('CREATE TABLE kysely_migration (name, timestamp)')
+          .exec("INSERT INTO kysely_migration VALUES ('0001-initial', '2026-01-01')")
           .exec("INSERT INTO kysely_migration VALUES ('9999-later', '2099-01-01')")
           .close(),
       /was migrated by a newer version/,

@@ -1,9 +1,87 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
+import { OperatorError } from '../../server/errors.ts';
+
+/** Longer than a request waits for a lock. */
+const LOCKED_MS = 300;
+
+/** Locks a new file for writing for `LOCKED_MS`, in another thread, as a process does that creates it. */
+async function lockNewFile(file: string): Promise<void> {
+  const work = `
+    const { parentPort } = require('node:worker_threads');
+    const sqlite = new (require('better-sqlite3'))(${JSON.stringify(file)});
+    sqlite.exec('BEGIN IMMEDIATE');
+    parentPort.postMessage('locked');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${LOCKED_MS});
+    sqlite.exec('COMMIT');
+    sqlite.close();`;
+  await once(new Worker(work, { eval: true }), 'message');
+}
+
+test.each([
+  { name: 'database', open: (file: string) => void openFile(file).close() },
+  {
+    name: 'file of counters',
+    open: (file: string) => openSqliteRateLimitStore(file, () => {}).close(),
+  },
+])('Opening a new $name waits for another process that creates it', async ({ open }) => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'opening-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'new.sqlite');
+  await lockNewFile(file);
+  await open(file);
+});
+
+test('Opening a new file of counters keeps the file that another process creates at the same time', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'limits.sqlite');
+  const open = () => {
+    const store = openSqliteRateLimitStore(file, () => {});
+    cleanup.defer(() => store.close());
+    void store.openCounter('logins', 10, 60);
+  };
+  let created: number | undefined;
+  // After the first statement of this process, another one creates the file.
+  const { pragma } = Sqlite.prototype;
+  const spy = vi.spyOn(Sqlite.prototype, 'pragma').mockImplementation(function (
+    this: Sqlite.Database,
+    ...parameters
+  ) {
+    const result = pragma.apply(this, parameters);
+    spy.mockRestore();
+    open();
+    created = statSync(file).ino;
+    return result;
+  });
+  open();
+  expect(created).toBeDefined();
+  expect(statSync(file).ino).toBe(created);
+});
+
+test('A counter of a file that can no longer be used says what to do', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'limits.sqlite');
+  const store = openSqliteRateLimitStore(file, () => {});
+  cleanup.defer(() => store.close());
+  await rm(file);
+  await mkdir(file);
+  const opened = store.openCounter('logins', 10, 60);
+  await expect(opened).rejects.toBeInstanceOf(OperatorError);
+  await expect(opened).rejects.toThrow(`${file} cannot be written. `);
+});
 
 test('A new file of counters that is locked at first is not taken for a damaged one', async () => {
   await using cleanup = new AsyncDisposableStack();

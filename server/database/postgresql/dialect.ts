@@ -9,7 +9,7 @@ import {
 } from 'kysely';
 import type { Database } from '../engine.ts';
 import type { Schema } from '../schema.ts';
-import { assertOutsideTransaction } from '../transaction.ts';
+import { claimConnection } from '../transaction.ts';
 import { ClosableCursor } from './cursor.ts';
 
 /** Connects Kysely to a pool. Destroying the result closes the pool. */
@@ -29,7 +29,7 @@ function postgresqlDialect(pool: PostgresPool): Dialect {
 
 class CheckedDriver extends PostgresDriver {
   override async acquireConnection(...args: Parameters<PostgresDriver['acquireConnection']>) {
-    assertOutsideTransaction();
+    claimConnection();
     return super.acquireConnection(...args);
   }
 }

@@ -20,10 +20,19 @@ export function isUniqueViolation(error: unknown): boolean {
 const UNAVAILABLE_CODES =
   /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!RR_INVALID_|RR_OUT_OF_RANGE|NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
 
+/** Codes of rejected server certificates: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+const CERTIFICATE_CODES =
+  /^(ERR_TLS_CERT_.*|CERT_.*|UNABLE_TO_.*|CRL_.*|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH)$/;
+
 export function isUnavailable(error: unknown): boolean {
   // Errors of files have a path: a missing file of `sslrootcert`, or an avatar.
   if (error instanceof Error && 'path' in error) return false;
-  return UNAVAILABLE_CODES.test(codeOf(error)) || isLostConnection(error) || isPoolExhausted(error);
+  return (
+    UNAVAILABLE_CODES.test(codeOf(error)) ||
+    CERTIFICATE_CODES.test(codeOf(error)) ||
+    isLostConnection(error) ||
+    isPoolExhausted(error)
+  );
 }
 
 /** The code of a write that a standby refuses. */
@@ -95,26 +104,44 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^(08|57P0|53|40)/, 'is temporarily unavailable. Try again later.'],
   [/^(55P03|57014|25P03)/, 'did not finish a statement in time. Try again later.'],
   [/^58030/, 'cannot read or write its files. Check its disk.'],
+  [
+    /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/,
+    'has a certificate for another host name. Use that name in DATABASE_URL, or replace the certificate.',
+  ],
+  [
+    /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/,
+    'has a certificate that has expired or is not valid yet. Replace the certificate.',
+  ],
+  [
+    CERTIFICATE_CODES,
+    'has a certificate that cannot be verified. Set sslrootcert in DATABASE_URL to the file of its root certificate.',
+  ],
 ];
 
-const REJECTED_PARAMETER =
-  'is a PgBouncer that rejects timeouts. Add statement_timeout, lock_timeout and idle_in_transaction_session_timeout to its ignore_startup_parameters.';
-
-/**
- * Returns whether PgBouncer rejects a setting of the connection. Compares the message, because all its errors have one
- * code.
- */
-function isRejectedParameter(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('unsupported startup parameter');
-}
+/** Explanations of wrong settings that are recognised by their message, because their errors have no code of their own. */
+const SETTING_EXPLANATIONS: readonly [RegExp, string][] = [
+  [
+    /^unsupported startup parameter/,
+    'is a PgBouncer that rejects timeouts. Add statement_timeout, lock_timeout and idle_in_transaction_session_timeout to its ignore_startup_parameters.',
+  ],
+  [
+    /^The server does not support SSL connections/,
+    'does not support TLS. Enable it there, or set sslmode=disable in DATABASE_URL.',
+  ],
+  [
+    /^SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be /,
+    'requires a password. Add it to DATABASE_URL.',
+  ],
+];
 
 /** Converts an error of PostgreSQL to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, url: string): unknown {
-  const isTemporary = isUnavailable(error) && !isRejectedParameter(error);
-  const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
-  const explanation = isRejectedParameter(error)
-    ? REJECTED_PARAMETER
-    : (found?.[1] ?? (isTemporary ? 'cannot be reached.' : undefined));
+  const text = error instanceof Error ? error.message : '';
+  const wrongSetting = SETTING_EXPLANATIONS.find(([message]) => message.test(text));
+  const isTemporary =
+    isUnavailable(error) && !wrongSetting && !CERTIFICATE_CODES.test(codeOf(error));
+  const found = wrongSetting ?? EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
+  const explanation = found?.[1] ?? (isTemporary ? 'cannot be reached.' : undefined);
   if (explanation === undefined) return error;
   const message = `The PostgreSQL server of DATABASE_URL=${withoutPassword(url)} ${explanation}`;
   return isTemporary

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
+import { foreignTables } from '../foreign-tables.ts';
 import { isDuplicateObject } from './errors.ts';
 import { reportWait } from './lock-wait.ts';
 import { migrations } from './migrations/index.ts';
@@ -65,10 +66,8 @@ async function readMissing(db: Database): Promise<string[]> {
     : { rows: [] };
   const applied = rows.map(({ name }) => name);
   const names = Object.keys(migrations);
-  // Another program may use the same library for its migrations.
-  const isOwn = applied.includes(names[0] as string);
-  const others = applied.length > 0 ? tables : tables.filter((name) => !name.startsWith('kysely_'));
-  if (!isOwn && others.length > 0) {
+  const others = foreignTables(tables, applied, names);
+  if (others.length > 0) {
     const found = others.slice(0, MAX_LISTED_TABLES).join(', ');
     const more = others.length > MAX_LISTED_TABLES ? ', …' : '';
     throw new OperatorError(

@@ -1,5 +1,5 @@
 import type { Driver, TransactionSettings } from 'kysely';
-import { assertOutsideTransaction } from '../transaction.ts';
+import { claimConnection } from '../transaction.ts';
 import { type SharedResources, SqliteConnection } from './connection.ts';
 import { SqliteHandle } from './handle.ts';
 import type { Meter } from './meter.ts';
@@ -28,7 +28,7 @@ export class SqliteDriver implements Driver {
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
-    assertOutsideTransaction();
+    claimConnection();
     if (!this.#shared) throw new Error('The database is closed.');
     return new SqliteConnection(this.#shared);
   }

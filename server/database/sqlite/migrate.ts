@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
+import type Sqlite from 'better-sqlite3';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
+import { foreignTables } from '../foreign-tables.ts';
 import { migrations } from './migrations/index.ts';
 import { withPlainConnection } from './open-file.ts';
 
@@ -13,12 +15,13 @@ import { withPlainConnection } from './open-file.ts';
 export function isMigrated(file: string): boolean {
   if (!existsSync(file)) return false;
   return withPlainConnection(file, (sqlite) => {
-    const tables = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
-    if (tables.length === 0) return false;
-    if (!tables.includes('kysely_migration')) {
+    const tables = readStrings(sqlite, 'SELECT DISTINCT tbl_name FROM sqlite_schema');
+    const applied = tables.includes('kysely_migration')
+      ? readStrings(sqlite, 'SELECT name FROM kysely_migration')
+      : [];
+    if (foreignTables(tables, applied, Object.keys(migrations)).length > 0) {
       throw new OperatorError(`${file} is the database of another program.`);
     }
-    const applied = sqlite.prepare('SELECT name FROM kysely_migration').pluck().all() as string[];
     if (applied.some((name) => !Object.hasOwn(migrations, name))) {
       throw new OperatorError(
         `${file} was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.`,
@@ -26,6 +29,11 @@ export function isMigrated(file: string): boolean {
     }
     return applied.length === Object.keys(migrations).length;
   });
+}
+
+/** Returns the only column of a query. */
+function readStrings(sqlite: Sqlite.Database, query: string): string[] {
+  return sqlite.prepare<[], string>(query).pluck().all();
 }
 
 export async function migrateToLatest(db: Database): Promise<void> {

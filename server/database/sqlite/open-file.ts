@@ -1,10 +1,11 @@
 import Sqlite from 'better-sqlite3';
+import { isBusy } from './errors.ts';
 
 /** Older versions can lose committed data in WAL mode: https://sqlite.org/wal.html#walresetbug */
 const MIN_SQLITE_VERSION = '3.51.3';
 
 /** How long to wait for other processes that open or create the file at the same time. Blocks the event loop. */
-const OPEN_TIMEOUT_MS = 10_000;
+export const OPEN_TIMEOUT_MS = 10_000;
 
 const CACHE_KIB = 8_192;
 
@@ -37,7 +38,7 @@ export function openFile(file: string): Sqlite.Database {
   if (version.localeCompare(MIN_SQLITE_VERSION, 'en', { numeric: true }) < 0) {
     throw new Error(`SQLite ${version} is too old. Version ${MIN_SQLITE_VERSION} is required.`);
   }
-  sqlite.pragma('journal_mode = WAL');
+  switchToWal(sqlite, OPEN_TIMEOUT_MS);
   // Explicit, because better-sqlite3 is compiled with NORMAL as the default of WAL mode, and switches to it at the
   // first write.
   sqlite.pragma('synchronous = FULL');
@@ -51,4 +52,23 @@ export function openFile(file: string): Sqlite.Database {
   // From now on, the caller closes it.
   opened.move();
   return sqlite;
+}
+
+/**
+ * Switches a file to WAL mode. Waits for other processes that switch it at the same time. The pragma itself does not
+ * wait, because SQLite never waits to upgrade a read lock.
+ * @param timeoutMs the `busy_timeout` of the connection. Blocks the event loop at most twice as long.
+ */
+export function switchToWal(sqlite: Sqlite.Database, timeoutMs: number): void {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      sqlite.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error;
+      // Waits until the other process has released the write lock.
+      sqlite.exec('BEGIN IMMEDIATE; ROLLBACK');
+    }
+  }
 }

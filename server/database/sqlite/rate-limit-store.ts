@@ -3,8 +3,9 @@ import Sqlite from 'better-sqlite3';
 import { RateLimiterSQLite } from 'rate-limiter-flexible';
 import type { RateLimitStore } from '../rate-limit-store.ts';
 import { explainFailure, isUnavailable } from './errors.ts';
+import { OPEN_TIMEOUT_MS, switchToWal } from './open-file.ts';
 
-/** How long to wait for a write of another process. Blocks the event loop. */
+/** How long a request waits for a write of another process. Blocks the event loop. */
 const LOCK_TIMEOUT_MS = 100;
 
 /** `user_version` of the file. Older versions wrote keys that can be computed from an email address. */
@@ -20,12 +21,7 @@ export function openSqliteRateLimitStore(
   onReset: (error: unknown) => void,
 ): RateLimitStore {
   const counters = new CounterFile(file, onReset);
-  try {
-    counters.run(() => {});
-  } catch (error) {
-    throw explainFailure(error, file);
-  }
-
+  counters.runAtStart(() => {});
   return {
     async openCounter(name, points, duration) {
       counters.addTable(name);
@@ -72,6 +68,7 @@ class CounterFile {
   readonly #file: string;
   readonly #onReset: (error: unknown) => void;
   #sqlite: Sqlite.Database | undefined;
+  #lockTimeoutMs = LOCK_TIMEOUT_MS;
   /** The inode of the open file. */
   #inode: number | undefined;
 
@@ -82,7 +79,22 @@ class CounterFile {
 
   addTable(name: string): void {
     this.tables.push(name);
-    this.run((sqlite) => createTable(sqlite, name));
+    this.runAtStart((sqlite) => createTable(sqlite, name));
+  }
+
+  /**
+   * Like `run`, before the process accepts requests. Waits as long as the other processes may need to start.
+   * @throws OperatorError if the file cannot be used
+   */
+  runAtStart<T>(work: (sqlite: Sqlite.Database) => T): T {
+    this.#setLockTimeout(OPEN_TIMEOUT_MS);
+    try {
+      return this.run(work);
+    } catch (error) {
+      throw explainFailure(error, this.#file);
+    } finally {
+      this.#setLockTimeout(LOCK_TIMEOUT_MS);
+    }
   }
 
   /** Runs `work` on the file. If the file is damaged, runs it again on a new file. */
@@ -101,6 +113,11 @@ class CounterFile {
   close(): void {
     this.#sqlite?.close();
     this.#sqlite = undefined;
+  }
+
+  #setLockTimeout(timeoutMs: number): void {
+    this.#lockTimeoutMs = timeoutMs;
+    this.#sqlite?.pragma(`busy_timeout = ${timeoutMs}`);
   }
 
   #open(): Sqlite.Database {
@@ -123,7 +140,7 @@ class CounterFile {
       this.#remove();
       sqlite = this.#connect();
     }
-    sqlite.pragma('journal_mode = WAL');
+    switchToWal(sqlite, this.#lockTimeoutMs);
     // Losing the latest counts in a power failure is harmless.
     sqlite.pragma('synchronous = OFF');
     sqlite.pragma(`user_version = ${FORMAT_VERSION}`);
@@ -132,7 +149,7 @@ class CounterFile {
   }
 
   #connect(): Sqlite.Database {
-    this.#sqlite = new Sqlite(this.#file, { timeout: LOCK_TIMEOUT_MS });
+    this.#sqlite = new Sqlite(this.#file, { timeout: this.#lockTimeoutMs });
     this.#inode = inodeOf(this.#file);
     return this.#sqlite;
   }
@@ -146,9 +163,11 @@ class CounterFile {
 }
 
 function hasOlderFormat(sqlite: Sqlite.Database): boolean {
-  const version = sqlite.pragma('user_version', { simple: true }) as number;
-  const tables = sqlite.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number;
-  return tables > 0 && version < FORMAT_VERSION;
+  // In one statement, because another process may create the tables between two.
+  const isOlder = sqlite
+    .prepare('SELECT count(*) > 0 AND user_version < ? FROM sqlite_schema, pragma_user_version')
+    .pluck();
+  return isOlder.get(FORMAT_VERSION) === 1;
 }
 
 function createTable(sqlite: Sqlite.Database, name: string): void {

@@ -57,7 +57,11 @@ test('If the settings are wrong, the exit code tells the service manager not to 
   const wrongPassword = new URL(server.url);
   wrongPassword.password = 'wrong';
   const missing = server.url.replace(/postgres$/, 'missing');
-  for (const url of [wrongPassword.href, missing]) expect(await start(url)).toBe(EX_CONFIG);
+  const withoutPassword = new URL(server.url);
+  withoutPassword.password = '';
+  const withTls = `${server.url}?sslmode=verify-full`;
+  for (const url of [wrongPassword.href, missing, withoutPassword.href, withTls])
+    expect(await start(url)).toBe(EX_CONFIG);
 });
 
 test('Timeouts of the database do not apply to migrations and imports', async () => {

@@ -15,7 +15,7 @@ interface Section {
 /** The posting list of a term, as far as a search has read it. */
 export class KeyList {
   readonly term: Term;
-  /** Ordered by `through`. They may overlap. */
+  /** Ordered by `through`. They may overlap or contain each other, because blocks can change between two reads. */
   readonly #sections: Section[] = [];
   #density = 0;
 
@@ -116,19 +116,22 @@ export class KeyList {
 
   /**
    * Returns the first keys of a range, in ascending order.
-   * @param before end of the range, exclusive. The whole range must have been read.
+   * @param before end of the range, exclusive
+   * @throws Error if a part of the range was not read
    */
   keysBetween(from: number, before: number, limit: number): number[] {
     const found: number[] = [];
     let next = from;
-    for (let at = this.#indexAt(from); at < this.#sections.length; at += 1) {
-      const { keys } = this.#sections[at] as Section;
+    while (next < before) {
+      const section = this.#sectionOf(next);
+      if (!section) throw new Error('This part of the list was not read.');
+      const { keys, through } = section;
       for (let i = firstFrom(keys, next); i < keys.length; i += 1) {
         const key = keys[i] as number;
         if (key >= before || found.length === limit) return found;
         found.push(key);
-        next = key + 1;
       }
+      next = through + 1;
     }
     return found;
   }
