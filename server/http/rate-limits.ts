@@ -85,7 +85,12 @@ async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<
   try {
     result = await work();
   } catch (error) {
-    await record(() => attempt.end(isUncounted(error) ? 'uncounted' : 'failure'));
+    if (error instanceof DomainError) {
+      await record(() => attempt.end(isUncounted(error) ? 'uncounted' : 'failure'));
+    } else {
+      // Usually an outage of the database. The response must not wait for another connection, which fails, too.
+      attempt.end('failure').catch(() => {});
+    }
     throw error;
   }
   await record(() => attempt.end('success'));
@@ -102,8 +107,8 @@ async function record(update: () => Promise<void>): Promise<void> {
 }
 
 /** Whether the work was rejected as invalid, by another limit or because of overload. */
-function isUncounted(error: unknown): boolean {
-  return error instanceof DomainError && [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
+function isUncounted(error: DomainError): boolean {
+  return [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
 /**

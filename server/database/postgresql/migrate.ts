@@ -16,7 +16,8 @@ const MAX_LISTED_TABLES = 3;
 /**
  * Applies missing migrations. Processes that start at the same time wait for each other.
  * @param onLockWait called every ten seconds while another process migrates
- * @throws OperatorError if the database belongs to a newer version or to another program
+ * @throws OperatorError if the database belongs to a newer version or to another program, or does not use UTF-8, or if
+ *   the user may not create the missing tables
  */
 export async function migrateToLatest(
   db: Database,
@@ -30,8 +31,11 @@ export async function migrateToLatest(
       sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(trx),
       onLockWait,
     );
-    // Called only for its checks, before the migrator changes a database of a newer version or another program.
-    await readMissing(trx);
+    // Before the migrator changes a database of a newer version or another program.
+    const missing = await readMissing(trx);
+    await assertUtf8(trx);
+    // The migrator hides the cause, because it continues after an error, although the transaction is aborted.
+    if (missing.length > 0) await assertCanCreateTables(trx);
     const provider = { getMigrations: async () => migrations };
     const { schema } = await readTables(trx);
     const migrator = new Migrator({
@@ -97,6 +101,44 @@ async function readTables(db: Database): Promise<{ schema: string | null; tables
       ORDER BY class.relname
     ) AS tables`.execute(db);
   return rows[0] as { schema: string | null; tables: string[] };
+}
+
+/** @throws OperatorError if the database cannot store all characters */
+async function assertUtf8(db: Database): Promise<void> {
+  const { rows } = await sql<{ encoding: string }>`
+    SELECT current_setting('server_encoding') AS encoding`.execute(db);
+  const { encoding } = rows[0] as { encoding: string };
+  if (encoding === 'UTF8') return;
+  throw new OperatorError(
+    `The database of DATABASE_URL has the encoding ${encoding}. Create another one with createdb --encoding UTF8 --template template0, and set DATABASE_URL to it.`,
+  );
+}
+
+interface SchemaPrivileges {
+  user: string;
+  searchPath: string;
+  /** Null if no schema of the search path exists, or the user may use none of them. */
+  schema: string | null;
+  canCreate: boolean | null;
+}
+
+/** @throws OperatorError if the user may not create tables in the schema, or the schema does not exist */
+async function assertCanCreateTables(db: Database): Promise<void> {
+  const { rows } = await sql<SchemaPrivileges>`
+    SELECT quote_ident(current_user) AS user, current_setting('search_path') AS "searchPath",
+      quote_ident(current_schema()) AS schema, has_schema_privilege(current_schema(), 'CREATE') AS "canCreate"
+    `.execute(db);
+  const { user, searchPath, schema, canCreate } = rows[0] as SchemaPrivileges;
+  if (schema === null) {
+    throw new OperatorError(
+      `The database of DATABASE_URL has no schema that the user ${user} may use: its search_path is ${searchPath}. Create the schema, for example with CREATE SCHEMA AUTHORIZATION ${user}, or correct the search_path.`,
+    );
+  }
+  if (!canCreate) {
+    throw new OperatorError(
+      `In the database of DATABASE_URL, the user ${user} may not create tables in the schema ${schema}. Run GRANT CREATE ON SCHEMA ${schema} TO ${user}.`,
+    );
+  }
 }
 
 /** Names the object that prevents a migration. Returns other errors unchanged. */

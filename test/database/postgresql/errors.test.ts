@@ -41,3 +41,69 @@ test.each([
   expect(explained).not.toBeInstanceOf(TemporaryError);
   expect((explained as Error).message).toMatch(message);
 });
+
+const URL_WITH_PASSWORD = 'postgres://user:secret@db.example.org/spaces';
+const SERVER = 'The PostgreSQL server of DATABASE_URL=postgres://***@db.example.org/spaces';
+
+// Messages of PostgreSQL 18 and PgBouncer 1.18.
+test.each([
+  [
+    '28P01',
+    'password authentication failed for user "user"',
+    'rejects the user name or the password.',
+  ],
+  ['08P01', 'SASL authentication failed', 'rejects the user name or the password.'],
+  [
+    '28000',
+    'no pg_hba.conf entry for host "192.0.2.1", user "user", database "spaces", no encryption',
+    'does not allow this user to connect without TLS. Add sslmode to DATABASE_URL, or change pg_hba.conf.',
+  ],
+  [
+    '28000',
+    'role "user" is not permitted to log in',
+    'does not allow this user to connect. Check the user name and pg_hba.conf.',
+  ],
+  [
+    '08P01',
+    'no such database: spaces',
+    'has no such database. Check its name, or create it, for example with createdb.',
+  ],
+  [
+    '42501',
+    'permission denied for table kysely_migration',
+    "denies the user a privilege that the service needs. Make the user the owner of the service's tables.",
+  ],
+  [
+    '42501',
+    'permission denied to create temporary tables in database "spaces"',
+    'does not allow this user to create temporary tables. Run GRANT TEMPORARY ON DATABASE.',
+  ],
+  ['42704', 'unrecognized configuration parameter "x"', 'reports an error.'],
+])('The operator must fix the error %s: %s', (code, report, explanation) => {
+  const error = Object.assign(new Error(report), { code, severity: 'FATAL' });
+  const explained = explainFailure(error, URL_WITH_PASSWORD);
+  expect(explained).toBeInstanceOf(OperatorError);
+  expect(explained).not.toBeInstanceOf(TemporaryError);
+  expect((explained as Error).message).toBe(`${SERVER} ${explanation} (PostgreSQL: ${report})`);
+});
+
+test('A server that cannot open a connection because its disk is full is temporarily unavailable', () => {
+  const report = 'could not write init file';
+  const error = Object.assign(new Error(report), { code: 'XX000', severity: 'FATAL' });
+  const explained = explainFailure(error, URL_WITH_PASSWORD);
+  expect(explained).toBeInstanceOf(TemporaryError);
+  expect((explained as Error).message).toBe(
+    `${SERVER} has an internal error. Check its log and its disk. (PostgreSQL: ${report})`,
+  );
+});
+
+test('The operator must fix a failed TLS handshake', () => {
+  const explained = explainFailure(failure({ code: 'ERR_SSL_WRONG_VERSION_NUMBER' }), 'postgres:');
+  expect((explained as Error).message).toMatch(/ does not agree on TLS with this machine\. /);
+  expect(explained).not.toBeInstanceOf(TemporaryError);
+});
+
+test('The error of another file than those of the URL stays unchanged', () => {
+  const error = failure({ code: 'ENOENT', path: '/avatars/a.webp' });
+  expect(explainFailure(error, `${URL_WITH_PASSWORD}?sslrootcert=/root.pem`)).toBe(error);
+});

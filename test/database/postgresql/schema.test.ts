@@ -1,11 +1,16 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { openSqlite } from '../../../server/database/sqlite/open.ts';
-import { startPostgresql } from '../../support/postgresql.ts';
+import {
+  databaseUrlOf,
+  execute,
+  type PostgresqlServer,
+  startPostgresql,
+} from '../../support/postgresql.ts';
 
 /** Tables that only one kind of database needs. */
 const ONLY_SQLITE = ['pending_purges', 'word_index'];
@@ -29,6 +34,53 @@ test('Servers that start at the same time migrate an empty database only once', 
   const engines = await Promise.allSettled(Array.from({ length: 6 }, open));
   for (const engine of engines) if (engine.status === 'fulfilled') await engine.value.close();
   expect(engines.map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
+});
+
+describe('A database is rejected', () => {
+  let server: PostgresqlServer;
+  beforeAll(async () => {
+    server = await startPostgresql();
+    await execute(server.url, 'CREATE ROLE "other user" LOGIN PASSWORD \'secret\'');
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const open = (url: string) => openPostgresql(url, { migrate: true, runsMaintenance: false });
+  const asOtherUser = (url: string) => {
+    const other = new URL(url);
+    other.username = 'other user';
+    return other.href;
+  };
+
+  test('if the user may not create tables in its schema', async () => {
+    const url = await server.createDatabase('foreign');
+    await expect(open(asOtherUser(url))).rejects.toThrow(
+      'In the database of DATABASE_URL, the user "other user" may not create tables in the schema public. Run GRANT CREATE ON SCHEMA public TO "other user".',
+    );
+    await execute(url, 'GRANT CREATE ON SCHEMA public TO "other user"');
+    await (await open(asOtherUser(url))).close();
+    // The privilege is needed only for migrations.
+    await execute(url, 'REVOKE CREATE ON SCHEMA public FROM "other user"');
+    await (await open(asOtherUser(url))).close();
+  });
+
+  test('if its search_path has no schema that exists', async () => {
+    const url = await server.createDatabase('pathless');
+    await execute(url, 'ALTER DATABASE pathless SET search_path = spaces');
+    await expect(open(url)).rejects.toThrow(
+      'The database of DATABASE_URL has no schema that the user "space-service" may use: its search_path is spaces. Create the schema, for example with CREATE SCHEMA AUTHORIZATION "space-service", or correct the search_path.',
+    );
+  });
+
+  test.each(['LATIN1', 'SQL_ASCII'])('if its encoding is %s', async (encoding) => {
+    const name = encoding.toLowerCase();
+    await execute(
+      server.url,
+      `CREATE DATABASE ${name} TEMPLATE template0 LOCALE 'C' ENCODING '${encoding}'`,
+    );
+    await expect(open(databaseUrlOf(server.url, name))).rejects.toThrow(
+      `The database of DATABASE_URL has the encoding ${encoding}. Create another one with createdb --encoding UTF8 --template template0, and set DATABASE_URL to it.`,
+    );
+  });
 });
 
 async function columnsOf({ db }: Engine, except: string[]) {

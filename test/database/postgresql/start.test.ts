@@ -14,7 +14,7 @@ import { startApp } from '../../support/app.ts';
 import { runCommand, startCommand } from '../../support/commands.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { freePort } from '../../support/ports.ts';
-import { PASSWORD, query, startPostgresql, USER } from '../../support/postgresql.ts';
+import { execute, PASSWORD, query, startPostgresql, USER } from '../../support/postgresql.ts';
 import { createSpace } from '../../support/spaces.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
@@ -52,7 +52,9 @@ test('If the settings are wrong, the exit code tells the service manager not to 
   await using server = await startPostgresql();
   const missingFile = `${server.url}?sslrootcert=${join(dataDir, 'missing.pem')}`;
   const { code, stderr } = await runMain(missingFile);
-  expect(stderr).toMatch(/^ENOENT[^\n]+missing\.pem'\n$/);
+  expect(stderr).toMatch(
+    /^Cannot read the file of sslrootcert in DATABASE_URL: ENOENT[^\n]+missing\.pem'\n$/,
+  );
   expect(code).toBe(EX_CONFIG);
   const wrongPassword = new URL(server.url);
   wrongPassword.password = 'wrong';
@@ -62,6 +64,20 @@ test('If the settings are wrong, the exit code tells the service manager not to 
   const withTls = `${server.url}?sslmode=verify-full`;
   for (const url of [wrongPassword.href, missing, withoutPassword.href, withTls])
     expect(await start(url)).toBe(EX_CONFIG);
+});
+
+test('If the user lacks a privilege, the message names it', async () => {
+  await using server = await startPostgresql();
+  const url = await server.createDatabase('private');
+  await execute(url, `CREATE ROLE other LOGIN PASSWORD '${PASSWORD}'`);
+  await execute(url, 'REVOKE CONNECT ON DATABASE private FROM PUBLIC');
+  const asOther = new URL(url);
+  asOther.username = 'other';
+  const { code, stderr } = await runMain(asOther.href);
+  expect(stderr).toMatch(
+    /^The PostgreSQL server of [^\n]+ Run GRANT CONNECT ON DATABASE, [^\n]+ \(PostgreSQL: permission denied for database "private"\)\n$/,
+  );
+  expect(code).toBe(EX_CONFIG);
 });
 
 test('Timeouts of the database do not apply to migrations and imports', async () => {
@@ -194,7 +210,9 @@ test('If PgBouncer rejects the timeouts of the connections, the server says whic
     const { port } = pgbouncer.address() as AddressInfo;
     const url = `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/spaces`;
     const { code, stderr } = await runMain(url);
-    expect(stderr).toMatch(/^The PostgreSQL server of [^\n]+ ignore_startup_parameters\.\n$/);
+    expect(stderr).toMatch(
+      /^The PostgreSQL server of [^\n]+ ignore_startup_parameters\. \(PostgreSQL: unsupported startup parameter: statement_timeout\)\n$/,
+    );
     expect(code).toBe(EX_CONFIG);
   } finally {
     pgbouncer.close();
