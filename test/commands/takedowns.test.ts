@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { ada } from '../exchange/records.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { clientOf, type Person, register } from '../support/client.ts';
@@ -111,7 +112,10 @@ describe('The commands for takedowns', () => {
     expect((await getProfile()).data).toMatchObject({
       profile_picture: expect.stringMatching(/default\.webp$/),
     });
-    expect(await readdir(join(server.dataDir, 'avatars'))).toEqual(['default.webp']);
+    expect((await readdir(join(server.dataDir, 'avatars'))).sort()).toEqual([
+      'default.webp',
+      MARKER_NAME,
+    ]);
   });
 
   test('change an email address', async () => {
