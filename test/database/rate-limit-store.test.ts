@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
+import { TemporaryError } from '../../server/errors.ts';
 
 test('A new file of counters that is locked at first is not taken for a damaged one', async () => {
   await using cleanup = new AsyncDisposableStack();
@@ -24,4 +25,17 @@ test('A new file of counters that is locked at first is not taken for a damaged 
   other.exec('ROLLBACK');
   await counter.consume('ada');
   expect(resets).toEqual([]);
+});
+
+test('A disk that is full when a counter is opened is explained to the operator as temporary', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const store = openSqliteRateLimitStore(join(folder, 'limits.sqlite'), () => {});
+  cleanup.defer(() => store.close());
+  const exec = vi.spyOn(Sqlite.prototype, 'exec').mockImplementation(() => {
+    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+  });
+  cleanup.defer(() => exec.mockRestore());
+  await expect(store.openCounter('logins', 10, 60)).rejects.toThrow(TemporaryError);
 });

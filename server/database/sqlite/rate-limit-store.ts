@@ -20,15 +20,18 @@ export function openSqliteRateLimitStore(
   onReset: (error: unknown) => void,
 ): RateLimitStore {
   const counters = new CounterFile(file, onReset);
-  try {
-    counters.run(() => {});
-  } catch (error) {
-    throw explainFailure(error, file);
-  }
+  const explaining = (work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      throw explainFailure(error, file);
+    }
+  };
+  explaining(() => counters.run(() => {}));
 
   return {
     async openCounter(name, points, duration) {
-      counters.addTable(name);
+      explaining(() => counters.addTable(name));
       return new RateLimiterSQLite({
         storeClient: clientOf(counters),
         storeType: 'better-sqlite3',
