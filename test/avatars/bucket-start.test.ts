@@ -114,7 +114,10 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
       });
     await uploadAvatar(ada);
     expect(await listKeys()).toHaveLength(2);
-    expect(await run('remove-avatar')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('remove-avatar')).toMatchObject({
+      code: 0,
+      stderr: `Database: DATA_DIR=${server.dataDir}\n`,
+    });
     expect(await listKeys()).toEqual(['default.webp']);
 
     const avatarUrl = await uploadAvatar(ada);
