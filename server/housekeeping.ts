@@ -73,7 +73,10 @@ export function startHousekeeping({
   let scan: Promise<void> | undefined;
   // Not part of the other work, which must not wait for this slow scan of the whole store.
   const scanForUnusedAvatars = () => {
-    scan ??= attempt(() => removeUnusedAvatars(engine, avatars, stopping.signal)).finally(() => {
+    scan ??= attempt(async () => {
+      const count = await removeUnusedAvatars(engine, avatars, stopping.signal);
+      if (count > 0) log.info({ count }, 'deleted avatars that no account has');
+    }).finally(() => {
       scan = undefined;
     });
     return scan;

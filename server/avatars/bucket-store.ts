@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BucketLocation } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import { type Bucket, BucketError, openBucket } from './bucket.ts';
+import { claimStore, MARKER_NAME, type MarkedStore, MarkerError } from './database-marker.ts';
 import {
   type AvatarStore,
   assertAvatarName,
@@ -16,15 +17,6 @@ import {
 
 /** The pause of a scan after each page of up to 1,000 objects. */
 const SCAN_PAUSE_MS = 50;
-
-/** The key of an object with the id of the database whose users have the avatars. */
-const MARKER_KEY = 'space-service-database.txt';
-
-/** A storage may reject the creation while the operator deletes the marker. */
-const MAX_MARKER_ATTEMPTS = 3;
-
-/** The bucket belongs to another database. */
-class ForeignBucketError extends OperatorError {}
 
 /**
  * Opens an avatar store in a bucket. The bucket also contains the default avatar, so that a CDN can serve every avatar
@@ -51,7 +43,7 @@ export async function openAvatarBucket(
   let isClaimed = false;
   const claim = async () => {
     isClaimed = false;
-    await claimBucket(bucket, location.name, databaseId);
+    await claimStore(markedBucket(bucket, location.name), databaseId);
     isClaimed = true;
   };
 
@@ -105,6 +97,7 @@ export async function openAvatarBucket(
       // marker. A scan takes minutes, so each page repeats it, too.
       await claim();
       await putDefault();
+      let removed = 0;
       let lastKey: string | undefined;
       while (!signal.aborted) {
         const { objects, hasMore } = await bucket.list(1_000, lastKey);
@@ -115,40 +108,32 @@ export async function openAvatarBucket(
           .map(({ key }) => key);
         const used = await findUsed(old);
         for (const name of old) {
-          if (signal.aborted) return;
-          if (!used.has(name)) await bucket.remove(name);
+          if (signal.aborted) return removed;
+          if (used.has(name)) continue;
+          await bucket.remove(name);
+          removed += 1;
         }
         lastKey = objects.at(-1)?.key;
-        if (!hasMore || lastKey === undefined) return;
+        if (!hasMore || lastKey === undefined) return removed;
         await sleep(SCAN_PAUSE_MS);
         await claim();
       }
+      return removed;
     },
 
-    isUnavailable: (error) => error instanceof BucketError || error instanceof ForeignBucketError,
+    isUnavailable: (error) => error instanceof BucketError || error instanceof MarkerError,
   };
 }
 
-/**
- * Marks a bucket with the id of a database, unless it has a marker.
- * @throws ForeignBucketError if it belongs to another database
- */
-async function claimBucket(bucket: Bucket, name: string, databaseId: string): Promise<void> {
-  const readMarker = async () => (await bucket.read(MARKER_KEY))?.bytes.toString().trim();
-  let marker = await readMarker();
-  for (let attempt = 1; marker === undefined && attempt <= MAX_MARKER_ATTEMPTS; attempt += 1) {
-    const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
-    await bucket.create(MARKER_KEY, Buffer.from(`${databaseId}\n`), headers);
-    // Another service may have created it first.
-    marker = await readMarker();
-  }
-  if (marker === databaseId) return;
-  if (marker === undefined) {
-    throw new BucketError(name, new Error(`It does not keep the object ${MARKER_KEY}.`));
-  }
-  throw new ForeignBucketError(
-    `The avatar bucket ${name} belongs to another database, and the services of both would delete each other's avatars. Use another bucket. If this database replaces the other one, stop the other service and delete the object ${MARKER_KEY} from the bucket.`,
-  );
+function markedBucket(bucket: Bucket, name: string): MarkedStore {
+  const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
+  return {
+    description: `The avatar bucket ${name}`,
+    markerDescription: `the object ${MARKER_NAME}`,
+    advice: 'Use another bucket.',
+    read: async () => (await bucket.read(MARKER_NAME))?.bytes,
+    create: (bytes) => bucket.create(MARKER_NAME, bytes, headers),
+  };
 }
 
 function explain({ message }: BucketError): string {

@@ -56,7 +56,8 @@ export class BucketError extends Error {
   readonly isTemporary: boolean;
 
   constructor(bucket: string, cause: unknown) {
-    super(`The avatar bucket ${bucket} cannot be used: ${reasonOf(cause)}`, { cause });
+    // Without `cause`, because the logger would append its message, which repeats the reason.
+    super(`The avatar bucket ${bucket} cannot be used: ${reasonOf(cause)}`);
     this.name = 'BucketError';
     this.isTemporary = isTemporary(cause);
   }
@@ -182,6 +183,7 @@ function isTemporary(error: unknown): boolean {
 function reasonOf(error: unknown): string {
   const { name = 'Error', code, message } = error as ServiceError;
   const [line] = (message || code || '').split('\n');
-  const reason = line ? `${name}: ${line}` : name;
+  // The name of a failed connection is just `Error`.
+  const reason = line ? `${name}: ${line}`.replace(/^Error: /, '') : name;
   return reason.endsWith('.') ? reason : `${reason}.`;
 }

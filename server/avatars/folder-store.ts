@@ -2,6 +2,7 @@ import { mkdir, opendir, readFile, stat, unlink, writeFile } from 'node:fs/promi
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceFile, syncFolder } from '../system/durable-files.ts';
+import { claimStore, MARKER_NAME, type MarkedStore } from './database-marker.ts';
 import {
   type AvatarStore,
   assertAvatarName,
@@ -22,13 +23,22 @@ const SCAN_PAUSE_MS = 50;
 
 /**
  * Opens an avatar store in a folder, and creates the folder if it is missing. The folder also contains the default
- * avatar, so that a web server of the folder can serve every avatar URL. Several processes may share the folder.
+ * avatar, so that a web server of the folder can serve every avatar URL. Several processes may share the folder, but
+ * not two databases, see `claimStore`.
+ * @param databaseId see `readDatabaseId`
  * @param baseUrl absolute URL without a trailing slash, under which the folder is served
+ * @throws OperatorError if the folder belongs to another database
  * @throws the file system's errors
  */
-export async function openAvatarFolder(path: string, baseUrl: string): Promise<AvatarStore> {
+export async function openAvatarFolder(
+  path: string,
+  databaseId: string,
+  baseUrl: string,
+): Promise<AvatarStore> {
   await mkdir(path, { recursive: true });
   await syncFolder(dirname(path));
+  const claim = () => claimStore(markedFolder(path), databaseId);
+  await claim();
   await removeLeftovers(path);
   await putDefault(path);
 
@@ -51,10 +61,28 @@ export async function openAvatarFolder(path: string, baseUrl: string): Promise<A
       await syncFolder(path);
     },
 
-    removeUnused: (findUsed, signal) => removeUnused(path, findUsed, signal),
+    removeUnused: (findUsed, signal) => removeUnused(path, claim, findUsed, signal),
 
     // Any failed system call. It cannot be due to invalid arguments, because `assertAvatarName` has checked the names.
     isUnavailable: (error) => error instanceof Error && 'syscall' in error,
+  };
+}
+
+function markedFolder(folder: string): MarkedStore {
+  const file = join(folder, MARKER_NAME);
+  return {
+    description: `The avatar folder ${folder}`,
+    markerDescription: `the file ${file}`,
+    advice: 'Check DATABASE_URL and DATA_DIR.',
+    async read() {
+      try {
+        return await readFile(file);
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw error;
+      }
+    },
+    create: (bytes) => write(folder, MARKER_NAME, bytes),
   };
 }
 
@@ -85,14 +113,19 @@ async function removeLeftovers(folder: string): Promise<void> {
 
 async function removeUnused(
   folder: string,
+  claim: () => Promise<void>,
   findUsed: (names: string[]) => Promise<Set<string>>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
+  let removed = 0;
   const scanBatch = async (names: string[]) => {
+    // The operator can have replaced the marker since the start.
+    await claim();
     const avatars = names.filter(isAvatarName);
     const used = await findUsed(avatars);
     for (const name of avatars) {
-      if (!used.has(name)) await removeOld(join(folder, name), MIN_UNUSED_AGE_MS);
+      if (used.has(name)) continue;
+      if (await removeOld(join(folder, name), MIN_UNUSED_AGE_MS)) removed += 1;
     }
     for (const name of names.filter(isLeftover)) {
       await removeOld(join(folder, name), MIN_LEFTOVER_AGE_MS);
@@ -100,7 +133,7 @@ async function removeUnused(
   };
   let names: string[] = [];
   for await (const { name } of await opendir(folder, { bufferSize: SCAN_BATCH_SIZE })) {
-    if (signal.aborted) return;
+    if (signal.aborted) return removed;
     names.push(name);
     if (names.length < SCAN_BATCH_SIZE) continue;
     await scanBatch(names);
@@ -109,18 +142,23 @@ async function removeUnused(
   }
   await scanBatch(names);
   await syncFolder(folder);
+  return removed;
 }
 
 function isLeftover(name: string): boolean {
   return name.endsWith('.webp.tmp');
 }
 
-async function removeOld(file: string, minAgeMs: number): Promise<void> {
+/** Deletes a file if it is old. Returns whether it has deleted it. */
+async function removeOld(file: string, minAgeMs: number): Promise<boolean> {
   try {
-    if ((await stat(file)).mtimeMs < Date.now() - minAgeMs) await unlink(file);
+    if ((await stat(file)).mtimeMs >= Date.now() - minAgeMs) return false;
+    await unlink(file);
+    return true;
   } catch (error) {
     // Another process has renamed or deleted it.
     if (!isMissing(error)) throw error;
+    return false;
   }
 }
 

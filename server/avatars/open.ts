@@ -9,7 +9,8 @@ import type { AvatarStore } from './store.ts';
  * Opens the configured avatar store: a bucket, or the folder `avatars` in the data folder.
  * @param engine        the database of the users who have the avatars
  * @param onUnavailable called if the bucket is temporarily unavailable; the store is opened anyway
- * @throws OperatorError if the bucket does not exist, refuses the credentials or belongs to another database
+ * @throws OperatorError if the bucket does not exist, refuses the credentials, or if bucket or folder belongs to another
+ *   database
  * @throws the file system's errors
  */
 export async function openAvatarStore(
@@ -21,9 +22,11 @@ export async function openAvatarStore(
   engine: Engine,
   onUnavailable: (error: Error) => void,
 ): Promise<AvatarStore> {
-  if (avatarBucket === null) return openAvatarFolder(join(dataDir, 'avatars'), avatarBaseUrl);
+  const databaseId = await readDatabaseId(engine);
+  if (avatarBucket === null) {
+    return openAvatarFolder(join(dataDir, 'avatars'), databaseId, avatarBaseUrl);
+  }
   // Loaded only here, because the AWS SDK is large.
   const { openAvatarBucket } = await import('./bucket-store.ts');
-  const databaseId = await readDatabaseId(engine);
   return openAvatarBucket(avatarBucket, databaseId, avatarBaseUrl, onUnavailable);
 }

@@ -30,11 +30,12 @@ export interface AvatarStore extends AvatarUrls {
    * an hour old.
    * @param findUsed returns those of the names that are in use or may soon be
    * @param signal stops the scan
+   * @returns the number of deleted avatars
    */
   removeUnused(
     findUsed: (names: string[]) => Promise<Set<string>>,
     signal: AbortSignal,
-  ): Promise<void>;
+  ): Promise<number>;
   /**
    * Whether the store caused the error: it is full, unreachable, or a bucket that cannot be used with these settings.
    */

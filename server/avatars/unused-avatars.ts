@@ -5,16 +5,17 @@ import type { AvatarStore } from './store.ts';
  * Deletes stored avatars that no user has: leftovers of interrupted uploads, and files that a restore has copied back
  * although no user in the restored database has them. Does nothing if the database has no users, because it may have
  * been created by mistake next to the avatars of another one.
+ * @returns the number of deleted avatars
  */
 export async function removeUnusedAvatars(
   engine: Engine,
   avatars: AvatarStore,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const { users } = await engine.db
     .selectNoFrom(({ exists, selectFrom }) => exists(selectFrom('users').select('pk')).as('users'))
     .executeTakeFirstOrThrow();
-  if (users) await avatars.removeUnused((names) => findUsed(engine, names), signal);
+  return users ? avatars.removeUnused((names) => findUsed(engine, names), signal) : 0;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readArguments } from '../command-line/arguments.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import { assertDatabaseExists, copyDatabase } from '../database/open.ts';
-import { runWithConfig } from '../process/run-on-database.ts';
+import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 
 const { argument: file } = readArguments('backup');
 
@@ -14,5 +14,5 @@ await runWithConfig(async (config) => {
     config.avatarBucket === null
       ? 'Avatars are separate files: copy DATA_DIR/avatars, too.'
       : `Avatars are in the bucket ${config.avatarBucket.name}: copy it, too.`;
-  console.error(`The database has been copied to ${file}. ${avatars}`);
+  console.error(`The database has been copied to ${file}. ${avatars} ${describeTarget(config)}`);
 });

@@ -3,7 +3,7 @@ import { readArguments } from '../command-line/arguments.ts';
 import type { Config } from '../config.ts';
 import { compactDatabase, openExistingDatabase } from '../database/open.ts';
 import { transactAlone } from '../database/transaction.ts';
-import { runWithConfig } from '../process/run-on-database.ts';
+import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 
 readArguments('compact');
@@ -12,7 +12,9 @@ await runWithConfig(async (config) => {
   // `compactDatabase` refuses a database on a server.
   if (config.databaseUrl === null) await removeDeletedContent(config);
   await compactDatabase(config);
-  console.error('The database has been compacted. Its files contain no deleted data.');
+  console.error(
+    `The database has been compacted. Its files contain no deleted data. ${describeTarget(config)}`,
+  );
 });
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
-import { runWithConfig } from '../process/run-on-database.ts';
+import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { createDataFolder } from '../system/data-folder.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
 import { plural } from '../text/quantity.ts';
@@ -23,7 +23,7 @@ const { argument: file } = readArguments('export');
 await runWithConfig(async (config) => {
   await assertDatabaseExists(config);
   const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
-  console.error(`${count} ${plural(count, 'record')} written.`);
+  console.error(`${count} ${plural(count, 'record')} written. ${describeTarget(config)}`);
 });
 
 async function exportToFile(file: string, config: Config): Promise<number> {

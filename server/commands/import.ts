@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises';
 import { readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
-import type { Config } from '../config.ts';
 import { isDatabaseFile, openDatabaseForImport } from '../database/open.ts';
-import { OperatorError, withoutPassword } from '../errors.ts';
+import { OperatorError } from '../errors.ts';
 import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
-import { runWithConfig } from '../process/run-on-database.ts';
+import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { plural, quantity } from '../text/quantity.ts';
 
 /** Erases the current line of a terminal, and moves to its beginning. */
@@ -50,7 +49,7 @@ await runWithConfig(async (config) => {
         `${report.added} ${plural(report.added, 'record')} added`,
         `${report.unchanged} ${plural(report.unchanged, 'was', 'were')} there already`,
         `${skipped} bad ${plural(skipped, 'line')} skipped`,
-        `in ${seconds.toFixed(1)} s. Database: ${databaseName(config)}`,
+        `in ${seconds.toFixed(1)} s. ${describeTarget(config)}`,
       ].join(', '),
     );
   } catch (error) {
@@ -91,12 +90,6 @@ async function* namingInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer
 function throwReadError(error: unknown): never {
   const { message } = error as Error;
   throw new OperatorError(`${inputName} cannot be read. ${message}`, { cause: error });
-}
-
-function databaseName({ databaseUrl, dataDir }: Config): string {
-  return databaseUrl === null
-    ? `DATA_DIR=${dataDir}`
-    : `DATABASE_URL=${withoutPassword(databaseUrl)}`;
 }
 
 /** Waits until the lines are written, because millions of them would fill the memory. Ignores a closed pipe. */

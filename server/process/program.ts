@@ -5,7 +5,7 @@ import { DomainError, OperatorError, TemporaryError } from '../errors.ts';
  *
  * Also sets the umask, so that only the owner can read the files that the program creates.
  * @param exitCode           the exit code after such a failure
- * @param temporaryExitCode  the exit code after a TemporaryError
+ * @param temporaryExitCode  the exit code after a TemporaryError, or if a disk is full
  */
 export async function runProgram(
   work: () => Promise<void>,
@@ -18,8 +18,13 @@ export async function runProgram(
   } catch (error) {
     if (!isExplained(error)) throw error;
     console.error(error.message);
-    process.exit(error instanceof TemporaryError ? temporaryExitCode : exitCode);
+    process.exit(isTemporary(error) ? temporaryExitCode : exitCode);
   }
+}
+
+/** Whether a restart may succeed without a change of the settings. The operator may free space on a full disk. */
+function isTemporary(error: Error): boolean {
+  return error instanceof TemporaryError || (error as NodeJS.ErrnoException).code === 'ENOSPC';
 }
 
 /** Whether the message of an error is a sentence for the operator. All other errors are bugs, which need a stack. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { operations } from '../../server/contract.ts';
 import { documentsWith, readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -237,8 +238,9 @@ describe('The deletion of an account', () => {
   });
 });
 
-/** Deletes discarded avatars. Returns the remaining files in the avatar folder. */
+/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the marker. */
 async function listAvatarFiles({ context }: TestApp): Promise<string[]> {
   await context.housekeeping.run();
-  return readdir(join(context.config.dataDir, 'avatars'));
+  const names = await readdir(join(context.config.dataDir, 'avatars'));
+  return names.filter((name) => name !== MARKER_NAME);
 }

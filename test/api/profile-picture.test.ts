@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
@@ -35,11 +36,11 @@ const upload = (bytes: Buffer<ArrayBuffer> | string, type = 'image/jpeg') =>
 const getAvatarUrl = async () =>
   (await api.getProfile({ client: user.client, throwOnError: true })).data.profile_picture;
 
-/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default avatar. */
+/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default avatar and the marker. */
 const listAvatarFiles = async () => {
   await app.context.housekeeping.run();
   const names = await readdir(join(app.context.config.dataDir, 'avatars'));
-  return names.filter((name) => name !== 'default.webp');
+  return names.filter((name) => name !== 'default.webp' && name !== MARKER_NAME);
 };
 
 const download = async (url: string) => {

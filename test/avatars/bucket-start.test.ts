@@ -17,13 +17,17 @@ beforeAll(async () => {
 afterAll(() => rm(dataDir, { recursive: true }));
 
 test('The service starts if the bucket is unavailable, and logs a warning', async () => {
+  const port = await freePort();
   const settings = {
     ...awsEnvironment,
     AVATARS_BUCKET: 'avatars',
-    AVATARS_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+    AVATARS_ENDPOINT: `http://127.0.0.1:${port}`,
   };
   await using server = await startServer(settings);
-  expect(server.output()).toContain('until the avatar bucket is available');
+  const warning = server.output().match(/^.*until the avatar bucket is available.*$/m)?.[0] ?? '{}';
+  expect(JSON.parse(warning).err.message).toBe(
+    `The avatar bucket avatars cannot be used: connect ECONNREFUSED 127.0.0.1:${port}.`,
+  );
   const statusOf = async (path: string) => (await fetch(server.url + path)).status;
   expect(await statusOf('/api/spaces/search?q=tea')).toBe(200);
   expect(await statusOf('/avatars/default.webp')).toBe(200);
@@ -110,7 +114,10 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
       });
     await uploadAvatar(ada);
     expect(await listKeys()).toHaveLength(2);
-    expect(await run('remove-avatar')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('remove-avatar')).toMatchObject({
+      code: 0,
+      stderr: `Database: DATA_DIR=${server.dataDir}\n`,
+    });
     expect(await listKeys()).toEqual(['default.webp']);
 
     const avatarUrl = await uploadAvatar(ada);

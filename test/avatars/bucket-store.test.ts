@@ -10,6 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openAvatarBucket } from '../../server/avatars/bucket-store.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import {
   type AvatarStore,
   DEFAULT_AVATAR_FILE,
@@ -19,13 +20,7 @@ import {
 import { OperatorError } from '../../server/errors.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
-import {
-  awsEnvironment,
-  hasS3Server,
-  MARKER_KEY,
-  type S3Server,
-  startS3Server,
-} from '../support/s3.ts';
+import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';
 
 const BASE_URL = 'https://cdn.example.org/avatars';
 const DATABASE_ID = 'database';
@@ -128,7 +123,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
   });
 
   test('adopts a bucket without a marker, and refuses one of another database', async () => {
-    const key = { Bucket: bucket, Key: MARKER_KEY };
+    const key = { Bucket: bucket, Key: MARKER_NAME };
     const { Body } = await server.client.send(new GetObjectCommand(key));
     expect(await Body?.transformToString()).toBe(`${DATABASE_ID}\n`);
     await expect(open(bucket, 'other')).rejects.toThrow(OperatorError);
@@ -141,7 +136,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
   });
 
   test('lets only one of several databases delete avatars if all adopt a bucket at once', async () => {
-    await server.client.send(new DeleteObjectCommand({ Bucket: bucket, Key: MARKER_KEY }));
+    await server.client.send(new DeleteObjectCommand({ Bucket: bucket, Key: MARKER_NAME }));
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c', 'd', 'e', 'f'].map(async (id) => {
         const other = await open(bucket, id);
@@ -157,7 +152,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
     const name = await put();
     await server.makeOld(bucket);
     await server.client.send(
-      new PutObjectCommand({ Bucket: bucket, Key: MARKER_KEY, Body: 'other' }),
+      new PutObjectCommand({ Bucket: bucket, Key: MARKER_NAME, Body: 'other' }),
     );
     const sweep = () => store.removeUnused(async () => new Set(), new AbortController().signal);
     await expect(sweep()).rejects.toThrow('belongs to another database');
@@ -183,7 +178,7 @@ describe.skipIf(!hasS3Server)('openAvatarBucket with an S3 server', () => {
 
     // The operator gives the bucket to another database during a scan.
     const scan = store.removeUnused(async (page) => {
-      const marker = { Bucket: bucket, Key: MARKER_KEY, Body: 'other' };
+      const marker = { Bucket: bucket, Key: MARKER_NAME, Body: 'other' };
       await server.client.send(new PutObjectCommand(marker));
       return new Set(page);
     }, new AbortController().signal);
@@ -269,7 +264,7 @@ describe('openAvatarBucket', () => {
   test('fails in a few seconds if the content of an avatar never ends', async () => {
     await using storage = await startStorage(({ url }, response) => {
       if (isListing(url)) response.end(emptyList);
-      else if (url?.includes(MARKER_KEY)) response.end(DATABASE_ID);
+      else if (url?.includes(MARKER_NAME)) response.end(DATABASE_ID);
       else if (url?.includes(DEFAULT_AVATAR_NAME)) response.end('default');
       else response.writeHead(200, { 'content-length': '100' }).write('RIFF');
     });
@@ -282,7 +277,7 @@ describe('openAvatarBucket', () => {
     await using storage = await startStorage(async (request, response) => {
       const { method, url, headers } = request;
       const body = await text(request);
-      const isMarker = url?.includes(MARKER_KEY) === true;
+      const isMarker = url?.includes(MARKER_NAME) === true;
       if (headers['if-none-match']) response.statusCode = 501;
       else if (isMarker && method === 'PUT') marker = body;
       else if (isMarker && marker === undefined) response.writeHead(404).write(noSuchKey);
@@ -302,7 +297,7 @@ describe('openAvatarBucket', () => {
     });
     const opening = openStorage(storage);
     await expect(opening).rejects.toThrow(OperatorError);
-    await expect(opening).rejects.toThrow(`does not keep the object ${MARKER_KEY}`);
+    await expect(opening).rejects.toThrow(`does not keep the object ${MARKER_NAME}`);
   });
 
   test('refuses to open if the server is not an S3 server', async () => {

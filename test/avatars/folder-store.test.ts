@@ -1,8 +1,19 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { openAvatarFolder } from '../../server/avatars/folder-store.ts';
 import {
   type AvatarStore,
@@ -11,7 +22,9 @@ import {
   isAvatarName,
   newAvatarName,
 } from '../../server/avatars/store.ts';
+import { OperatorError } from '../../server/errors.ts';
 
+const DATABASE_ID = 'database';
 const BASE_URL = 'https://cdn.example.org/avatars';
 
 let parent: string;
@@ -21,7 +34,7 @@ let store: AvatarStore;
 beforeEach(async () => {
   parent = await mkdtemp(join(tmpdir(), 'avatars-'));
   path = join(parent, 'data', 'avatars');
-  store = await openAvatarFolder(path, BASE_URL);
+  store = await openAvatarFolder(path, DATABASE_ID, BASE_URL);
 });
 
 afterEach(() => rm(parent, { recursive: true, force: true }));
@@ -37,7 +50,9 @@ describe('openAvatarFolder', () => {
   test('stores concurrent avatars under different names and leaves no other files', async () => {
     const names = await Promise.all(Array.from({ length: 50 }, () => put('x')));
     expect(new Set(names).size).toBe(50);
-    expect((await readdir(path)).sort()).toEqual([DEFAULT_AVATAR_NAME, ...names].sort());
+    expect((await readdir(path)).sort()).toEqual(
+      [DEFAULT_AVATAR_NAME, MARKER_NAME, ...names].sort(),
+    );
   });
 
   test('removes an avatar, and changes nothing the second time', async () => {
@@ -80,17 +95,50 @@ describe('openAvatarFolder', () => {
   test('writes the default avatar only if it is missing or different', async () => {
     const readInode = async () => (await stat(join(path, DEFAULT_AVATAR_NAME))).ino;
     const before = await readInode();
-    await openAvatarFolder(path, BASE_URL);
+    await openAvatarFolder(path, DATABASE_ID, BASE_URL);
     expect(await readInode()).toBe(before);
     await writeFile(join(path, DEFAULT_AVATAR_NAME), 'another');
-    await openAvatarFolder(path, BASE_URL);
+    await openAvatarFolder(path, DATABASE_ID, BASE_URL);
     expect(await readInode()).not.toBe(before);
   });
 
   test('keeps the avatars when it is opened again and concurrently', async () => {
     const name = await put('avatar');
-    await Promise.all([openAvatarFolder(path, BASE_URL), openAvatarFolder(path, BASE_URL)]);
-    expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME].sort());
+    await Promise.all([
+      openAvatarFolder(path, DATABASE_ID, BASE_URL),
+      openAvatarFolder(path, DATABASE_ID, BASE_URL),
+    ]);
+    expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME, MARKER_NAME].sort());
+  });
+
+  test('adopts a folder without a marker, and refuses one of another database', async () => {
+    const name = await put('avatar');
+    const marker = join(path, MARKER_NAME);
+    expect(await readFile(marker, 'utf8')).toBe(`${DATABASE_ID}\n`);
+    const openOther = () => openAvatarFolder(path, 'other', BASE_URL);
+    await expect(openOther()).rejects.toThrow(OperatorError);
+    await expect(openOther()).rejects.toThrow(
+      `The avatar folder ${path} belongs to another database, and the services of both would delete each other's avatars. Check DATABASE_URL and DATA_DIR. If this database replaces the other one, stop the other service, delete the file ${marker} and start again.`,
+    );
+    await unlink(marker);
+    await openOther();
+    expect(await listAvatars()).toEqual([name]);
+    await expect(openAvatarFolder(path, DATABASE_ID, BASE_URL)).rejects.toThrow(
+      'belongs to another database',
+    );
+  });
+
+  test('deletes nothing once the folder belongs to another database', async () => {
+    const name = await put('avatar');
+    const twoHoursAgo = new Date(Date.now() - 7_200_000);
+    await utimes(join(path, name), twoHoursAgo, twoHoursAgo);
+    const sweep = () => store.removeUnused(async () => new Set(), new AbortController().signal);
+    await writeFile(join(path, MARKER_NAME), 'other\n');
+    await expect(sweep()).rejects.toThrow('belongs to another database');
+    expect(await listAvatars()).toEqual([name]);
+    await writeFile(join(path, MARKER_NAME), `${DATABASE_ID}\n`);
+    expect(await sweep()).toBe(1);
+    expect(await listAvatars()).toEqual([]);
   });
 
   test('deletes temporary files left by a crash, but not those of concurrent writes', async () => {
@@ -99,15 +147,17 @@ describe('openAvatarFolder', () => {
     for (const name of [old, recent, 'notes.tmp']) await writeFile(join(path, name), '');
     const anHourAgo = new Date(Date.now() - 3_600_000);
     await utimes(join(path, old), anHourAgo, anHourAgo);
-    await openAvatarFolder(path, BASE_URL);
-    expect((await readdir(path)).sort()).toEqual([recent, DEFAULT_AVATAR_NAME, 'notes.tmp'].sort());
+    await openAvatarFolder(path, DATABASE_ID, BASE_URL);
+    expect((await readdir(path)).sort()).toEqual(
+      [recent, DEFAULT_AVATAR_NAME, MARKER_NAME, 'notes.tmp'].sort(),
+    );
   });
 
   test('rejects on a failed write and leaves no partial file', async () => {
     const name = newAvatarName();
     await mkdir(join(path, name));
     await expect(store.put(name, Buffer.from('x'))).rejects.toThrow('EISDIR');
-    expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME].sort());
+    expect((await readdir(path)).sort()).toEqual([name, DEFAULT_AVATAR_NAME, MARKER_NAME].sort());
   });
 });
 

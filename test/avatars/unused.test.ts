@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { openAvatarFolder } from '../../server/avatars/folder-store.ts';
 import { type AvatarStore, newAvatarName } from '../../server/avatars/store.ts';
 import { removeUnusedAvatars } from '../../server/avatars/unused-avatars.ts';
@@ -25,7 +26,7 @@ beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'unused-'));
   folder = join(dataDir, 'avatars');
   engine = await openDatabase({ dataDir }, { runsMaintenance: false });
-  avatars = await openAvatarFolder(folder, 'https://cdn.example.org');
+  avatars = await openAvatarFolder(folder, 'database', 'https://cdn.example.org');
   await insertUser(engine.db, 'ada');
 });
 afterEach(async () => {
@@ -63,9 +64,9 @@ describe('removeUnusedAvatars', () => {
     await engine.db.insertInto('discarded_avatars').values(claim).execute();
     const recent = await writeOld(newAvatarName(), 0.9);
     await writeOld('notes.webp');
-    await sweep();
+    expect(await sweep()).toBe(1);
     expect((await readdir(folder)).sort()).toEqual(
-      [used, claimed, recent, 'default.webp', 'notes.webp'].sort(),
+      [used, claimed, recent, 'default.webp', MARKER_NAME, 'notes.webp'].sort(),
     );
     expect(existsSync(join(folder, unused as string))).toBe(false);
   });
@@ -75,7 +76,9 @@ describe('removeUnusedAvatars', () => {
     const recent = await writeOld(`${newAvatarName()}.tmp`, 0.1);
     await writeOld('notes.tmp');
     await sweep();
-    expect((await readdir(folder)).sort()).toEqual([recent, 'default.webp', 'notes.tmp'].sort());
+    expect((await readdir(folder)).sort()).toEqual(
+      [recent, 'default.webp', MARKER_NAME, 'notes.tmp'].sort(),
+    );
   });
 
   test('keeps all avatars of a database without users, which may be a new one by mistake', async () => {
@@ -94,7 +97,7 @@ describe('removeUnusedAvatars', () => {
     await removeUnusedAvatars(engine, avatars, stopping.signal);
     expect((await readdir(folder)).length).toBeGreaterThan(900);
     await sweep();
-    expect((await readdir(folder)).sort()).toEqual([used, 'default.webp'].sort());
+    expect((await readdir(folder)).sort()).toEqual([used, 'default.webp', MARKER_NAME].sort());
   });
 
   test('never deletes an avatar that is uploaded at the same time', async () => {
@@ -164,8 +167,10 @@ test('Housekeeping of a running service deletes files without a user, which are 
   folder = join(app.context.config.dataDir, 'avatars');
   const name = await writeOld(newAvatarName());
   const leftover = await writeOld(`${newAvatarName()}.tmp`);
+  const info = vi.spyOn(app.context.log, 'info');
   expect((await fetch(`${app.url}/avatars/${name}`)).status).toBe(200);
   await app.context.housekeeping.run();
   expect((await fetch(`${app.url}/avatars/${name}`)).status).toBe(404);
   expect(await readdir(folder)).not.toContain(leftover);
+  expect(info).toHaveBeenCalledWith({ count: 1 }, 'deleted avatars that no account has');
 });

@@ -272,7 +272,7 @@ describe('verify-account and set-password', () => {
       'ada',
       `${PASSWORD}\r${PASSWORD}\r`,
       0,
-      /^New password \(not shown\): \nRepeat the password: \n$/,
+      /^New password \(not shown\): \nRepeat the password: \nDatabase: DATA_DIR=\S+\n$/,
     ],
     ['different passwords', 'ada', `${PASSWORD}\rother\r`, 1, /The passwords differ/],
     ['Ctrl+C', 'ada', '\u0003', 130, /^New password \(not shown\): \n$/],

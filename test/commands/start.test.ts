@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { runCommand, startCommand } from '../support/commands.ts';
 import { damageTable } from '../support/damage.ts';
@@ -150,6 +151,21 @@ describe('npm start', () => {
     expect(stderr).toMatch(message);
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
+
+  test.each(['1', '2'])(
+    'with WORKERS=%s, rejects the avatar folder of another database with one line',
+    async (WORKERS) => {
+      const DATA_DIR = join(folder, `foreign-avatars-${WORKERS}`);
+      const avatars = join(DATA_DIR, 'avatars');
+      await mkdir(avatars, { recursive: true });
+      await writeFile(join(avatars, MARKER_NAME), 'other\n');
+      const PORT = String(await freePort());
+      const { code, stderr } = await runMain({ DATA_DIR, PORT, WORKERS, LOG_LEVEL: 'silent' });
+      expect(code).toBe(EX_CONFIG);
+      expect(stderr).toMatch(/^The avatar folder \S+ belongs to another database[^\n]+\n$/);
+      expect(await readdir(avatars)).toEqual([MARKER_NAME]);
+    },
+  );
 
   test('logs its start and its stop', async () => {
     const DATA_DIR = join(folder, 'logged');

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { ada } from '../exchange/records.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { clientOf, type Person, register } from '../support/client.ts';
@@ -46,12 +47,13 @@ describe('The commands for takedowns', () => {
 
   const run = (command: string, ...args: string[]) =>
     runCommand(`commands/${command}`, args, { DATA_DIR: server.dataDir });
+  const databaseLine = () => `Database: DATA_DIR=${server.dataDir}\n`;
 
   test('list and close reports', async () => {
     expect(await run('reports')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: 'Open reports: 0.\n',
+      stderr: `Open reports: 0.\n${databaseLine()}`,
     });
     const { client } = reporter;
     await api.reportSpace({
@@ -65,7 +67,7 @@ describe('The commands for takedowns', () => {
       body: { reason: 'Spam' },
     });
     const { stdout, stderr } = await run('reports');
-    expect(stderr).toBe('Open reports: 2.\n');
+    expect(stderr).toBe(`Open reports: 2.\n${databaseLine()}`);
     const [first = '', second = ''] = stdout.split('\n\n');
     expect(first.split('\n').slice(1)).toEqual([
       'reason       "Spam"',
@@ -85,20 +87,23 @@ describe('The commands for takedowns', () => {
     expect((await run('reports', '--close', reportId, reportId)).stdout).toBe(
       'Reports closed: 1.\n',
     );
-    expect((await run('reports')).stderr).toBe('Open reports: 1.\n');
+    expect((await run('reports')).stderr).toBe(`Open reports: 1.\n${databaseLine()}`);
   });
 
   test('suspend and restore an account beside a running server', async () => {
     expect(await findTitles()).toEqual(['Bargains']);
     expect(await run('suspend-account', 'Mallory@example.org')).toMatchObject({
       code: 0,
-      stderr: '',
+      stderr: databaseLine(),
     });
     expect(await findTitles()).toEqual([]);
     expect((await getProfile()).response?.status).toBe(401);
     expect((await login()).error).toMatchObject({ status: 403, code: 'account_suspended' });
 
-    expect(await run('restore-account', ids.user)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('restore-account', ids.user)).toMatchObject({
+      code: 0,
+      stderr: databaseLine(),
+    });
     expect(await findTitles()).toEqual(['Bargains']);
     mallory.client = clientOf(server.url, (await login()).data?.access_token);
   });
@@ -106,19 +111,22 @@ describe('The commands for takedowns', () => {
   test('remove an avatar with its file', async () => {
     const avatarUrl = await uploadAvatar(mallory);
     expect((await fetch(avatarUrl)).status).toBe(200);
-    expect(await run('remove-avatar', ids.user)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('remove-avatar', ids.user)).toMatchObject({ code: 0, stderr: databaseLine() });
     expect((await fetch(avatarUrl)).status).toBe(404);
     expect((await getProfile()).data).toMatchObject({
       profile_picture: expect.stringMatching(/default\.webp$/),
     });
-    expect(await readdir(join(server.dataDir, 'avatars'))).toEqual(['default.webp']);
+    expect((await readdir(join(server.dataDir, 'avatars'))).sort()).toEqual([
+      'default.webp',
+      MARKER_NAME,
+    ]);
   });
 
   test('change an email address', async () => {
     await run('verify-account', mallory.email);
     expect(await run('set-email', mallory.email, 'New@example.com')).toMatchObject({
       code: 0,
-      stderr: '',
+      stderr: databaseLine(),
     });
     expect((await getProfile()).data).toMatchObject({
       email: 'New@example.com',
@@ -137,15 +145,18 @@ describe('The commands for takedowns', () => {
   });
 
   test('remove a message and a space', async () => {
-    expect(await run('remove-message', ids.message)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('remove-message', ids.message)).toMatchObject({
+      code: 0,
+      stderr: databaseLine(),
+    });
     const messages = await api.listMessages({
       client: clientOf(server.url),
       query: { space_id: ids.space },
     });
     expect(messages.data).toEqual([]);
-    expect(await run('remove-space', ids.space)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('remove-space', ids.space)).toMatchObject({ code: 0, stderr: databaseLine() });
     expect(await findTitles()).toEqual([]);
-    expect((await run('reports')).stderr).toBe('Open reports: 0.\n');
+    expect((await run('reports')).stderr).toBe(`Open reports: 0.\n${databaseLine()}`);
   });
 
   test('delete a suspended account, but no other', async () => {
@@ -155,7 +166,10 @@ describe('The commands for takedowns', () => {
     });
     expect(await loginStatus()).toBe(200);
     await run('suspend-account', ids.user);
-    expect(await run('delete-account', ids.user)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('delete-account', ids.user)).toMatchObject({
+      code: 0,
+      stderr: databaseLine(),
+    });
     expect(await loginStatus()).toBe(401);
     expect((await run('delete-account', ids.user)).code).toBe(1);
   });

@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test, vi } from 'vitest';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
-import { OperatorError } from '../../server/errors.ts';
+import { OperatorError, TemporaryError } from '../../server/errors.ts';
 
 /** Longer than a request waits for a lock. */
 const LOCKED_MS = 300;
@@ -102,4 +102,17 @@ test('A new file of counters that is locked at first is not taken for a damaged 
   other.exec('ROLLBACK');
   await counter.consume('ada');
   expect(resets).toEqual([]);
+});
+
+test('A disk that is full when a counter is opened is explained to the operator as temporary', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const store = openSqliteRateLimitStore(join(folder, 'limits.sqlite'), () => {});
+  cleanup.defer(() => store.close());
+  const exec = vi.spyOn(Sqlite.prototype, 'exec').mockImplementation(() => {
+    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+  });
+  cleanup.defer(() => exec.mockRestore());
+  await expect(store.openCounter('logins', 10, 60)).rejects.toThrow(TemporaryError);
 });

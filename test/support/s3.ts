@@ -5,6 +5,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
@@ -52,9 +53,6 @@ export interface S3Server extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-/** The key of the object with the id of the database that the avatars belong to. */
-export const MARKER_KEY = 'space-service-database.txt';
-
 export interface BucketSettings extends Record<string, string> {
   AVATARS_BUCKET: string;
   AVATARS_ENDPOINT: string;
@@ -92,7 +90,7 @@ export async function startS3Server(): Promise<S3Server> {
     async listKeys(bucket) {
       const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket }));
       const keys = Contents.map(({ Key }) => Key as string);
-      return keys.filter((key) => key !== MARKER_KEY).sort();
+      return keys.filter((key) => key !== MARKER_NAME).sort();
     },
     async makeOld(bucket) {
       const twoHoursAgo = new Date(Date.now() - 2 * HOUR_MS);

@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { completeCommand } from '../support/commands.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
@@ -34,6 +35,8 @@ const settings = { PUBLIC_URL: 'https://spaces.example.org' };
 /** Backs up a data folder while the service writes to it, and restores the backup to another folder. */
 interface Backup {
   create(from: string, to: string): Promise<void>;
+  /** Whether a restored database has the id of the original one, so that it can use copied avatars as they are. */
+  keepsDatabaseId: boolean;
   /** Whether the backup contains a fact of the ledger, by its key. */
   contains(key: string): boolean;
 }
@@ -46,6 +49,7 @@ const backups: Record<string, Backup> = {
       await completeCommand('commands/import', [file], { DATA_DIR: to });
       await rm(file);
     },
+    keepsDatabaseId: false,
     contains: (key) => !key.startsWith('report '),
   },
   'a copy': {
@@ -53,6 +57,7 @@ const backups: Record<string, Backup> = {
       await mkdir(to);
       await completeCommand('commands/backup', [databaseFile(to)], { DATA_DIR: from });
     },
+    keepsDatabaseId: true,
     contains: () => true,
   },
 };
@@ -138,10 +143,11 @@ async function assertSameResults(url: string, dataDir: string, folder: string) {
   let requests = 0;
   let spaces = 0;
   const facts = (await readData({ dataDir })).facts;
-  for (const [name, { create, contains }] of Object.entries(backups)) {
+  for (const [name, { create, keepsDatabaseId, contains }] of Object.entries(backups)) {
     const to = join(folder, `last-${name.split(' ')[0]}`);
     await create(dataDir, to);
     await cp(join(dataDir, 'avatars'), join(to, 'avatars'), { recursive: true });
+    if (!keepsDatabaseId) await rm(join(to, 'avatars', MARKER_NAME));
     await using restored = await startServer({ DATA_DIR: to, ...settings });
     const expected = sorted(facts).filter(([key]) => contains(key));
     assert.deepEqual(sorted((await readData({ dataDir: to })).facts), expected);

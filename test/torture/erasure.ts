@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
+import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../server/avatars/store.ts';
 import { assertIndexed, assertIntact } from '../support/integrity.ts';
 import { startServer } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -91,11 +93,16 @@ async function eraseLargeAccount(messages: number): Promise<string> {
       DICTIONARY_TIMEOUT_MS,
     );
     await assertIndexed(dataDir);
-    const avatars = await readdir(join(dataDir, 'avatars'));
+    const avatars = (await readdir(join(dataDir, 'avatars'))).sort();
+    assert.deepEqual(
+      avatars.filter((name) => !isAvatarName(name)),
+      [DEFAULT_AVATAR_NAME, MARKER_NAME],
+      'other files than avatars',
+    );
     assert.equal(
-      avatars.length,
-      2,
-      `not only the default avatar and one of another user: ${avatars}`,
+      avatars.filter(isAvatarName).length,
+      1,
+      `not only the avatar of another user: ${avatars}`,
     );
 
     const rows = [...otherRows.values()].reduce((sum, each) => sum + each.length, 0);

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../errors.ts';
+import { OperatorError, TemporaryError } from '../../errors.ts';
 import { codeOf } from '../error-code.ts';
 
 // Errors are recognised by their code, because errors from the maintenance thread have lost their class.
@@ -32,10 +32,17 @@ export function isWriteFailure(error: unknown): boolean {
   );
 }
 
+/** Whether the disk is full. Without space, SQLite cannot enlarge its shared memory either, which has its own code. */
+function isFull(error: unknown): boolean {
+  return /^SQLITE_(FULL|IOERR_SHMSIZE)/.test(codeOf(error));
+}
+
 /** Converts a SQLite error to an OperatorError that says what to do. Returns other errors unchanged. */
 export function explainFailure(error: unknown, file: string): unknown {
   const found = EXPLANATIONS.find(([code]) => code.test(codeOf(error)));
-  return found ? new OperatorError(`${file} ${found[1]}`, { cause: error }) : error;
+  if (!found) return error;
+  const Explained = isFull(error) ? TemporaryError : OperatorError;
+  return new Explained(`${file} ${found[1]}`, { cause: error });
 }
 
 const EXPLANATIONS: readonly [RegExp, string][] = [

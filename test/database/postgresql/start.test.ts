@@ -168,7 +168,9 @@ test.concurrent.each([
     await other.query(lock);
     const startWaiting = async () => {
       const port = await freePort();
-      const settings = { DATA_DIR: dataDir, PORT: String(port), DATABASE_URL: url };
+      // Not shared with the database of the other test, whose avatars would be deleted.
+      const DATA_DIR = join(dataDir, String(port));
+      const settings = { DATA_DIR, PORT: String(port), DATABASE_URL: url };
       return { service: startCommand('main', [], settings), port };
     };
     const [waiting, stopped] = [await startWaiting(), await startWaiting()];

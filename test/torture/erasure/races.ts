@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
+import { isAvatarName } from '../../../server/avatars/store.ts';
 import { operations } from '../../../server/contract.ts';
 import { avatarFile } from '../../support/avatar.ts';
 import { register } from '../../support/client.ts';
@@ -78,7 +79,8 @@ export async function raceDeletions(rounds: number): Promise<string> {
       [...readOtherRows(server.dataDir)].map(([name, rows]) => [name, rows.length]),
     );
   const isCleanedUp = async () =>
-    (await readdir(folder)).length === 1 && countRows().discarded_avatars === 0;
+    (await readdir(folder)).filter(isAvatarName).length === 0 &&
+    countRows().discarded_avatars === 0;
   await waitUntil('only the default avatar remains', isCleanedUp, 10_000);
   const counts = countRows();
   const none = Object.fromEntries(Object.keys(counts).map((table) => [table, 0]));
