@@ -79,7 +79,7 @@ export async function openAvatarBucket(
 
     async put(name, bytes) {
       assertAvatarName(name);
-      // The bucket was unavailable at the start.
+      // The last claim failed, at the start or in a scan, or a scan is repeating it.
       if (!isClaimed) await claim();
       await put(name, bytes);
     },

@@ -9,8 +9,8 @@ import type { AvatarStore } from './store.ts';
  * Opens the configured avatar store: a bucket, or the folder `avatars` in the data folder.
  * @param engine        the database of the users who have the avatars
  * @param onUnavailable called if the bucket is temporarily unavailable; the store is opened anyway
- * @throws OperatorError if the bucket does not exist, refuses the credentials, or if bucket or folder belongs to another
- *   database
+ * @throws OperatorError if the bucket does not exist or refuses the credentials, or if the bucket or folder belongs to
+ *   another database
  * @throws the file system's errors
  */
 export async function openAvatarStore(

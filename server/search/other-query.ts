@@ -56,8 +56,8 @@ export function findIgnoredWords(dictionary: Dictionary, words: readonly QueryWo
 }
 
 /**
- * Finds two or three adjacent words that form a known word. Returns the index of the first word of each pair to join, in
- * ascending order: at most `MAX_JOINS`, of the most frequent joined words.
+ * Finds two or three adjacent words that form a known word. Returns the index of the first word of each pair to join,
+ * in ascending order: at most `MAX_JOINS`, of the most frequent joined words.
  */
 export function findJoins(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
   const known: { pairs: number[]; documents: number }[] = [];

@@ -16,8 +16,8 @@ import {
 } from './text-list.ts';
 
 /**
- * If the query as typed has fewer results, another query is tried. If it has none, and the other query has fewer, shorter
- * queries are tried.
+ * If the query as typed has fewer results, another query is tried. If it has none, and the other query has fewer,
+ * shorter queries are tried.
  */
 export const MIN_MATCHES = 10;
 
@@ -69,8 +69,9 @@ function isEnough(found: ReadResult | undefined): boolean {
 }
 
 /**
- * Reads the results of a query that are not among the hits of longer queries, `closerHits`. If there are any, the query becomes
+ * Reads the results of a query that are not among `closerHits`. If there are any, the query becomes
  * `search.otherQuery`.
+ * @param closerHits the hits of longer queries
  * @returns the closer hits, followed by these results; undefined if this query adds none
  */
 async function readOtherQuery(

@@ -5,7 +5,7 @@ import { refreshDictionary } from './dictionary/dictionary.ts';
 import { indexQueuedSpaces } from './index-queue.ts';
 import { updateTagKeys } from './tag-keys.ts';
 
-/** Increase it whenever the folding or splitting of words, or the stored search results, change. */
+/** Increase it whenever keys, the folding or splitting of words, slice terms or the stored search results change. */
 const INDEX_VERSION = 1;
 
 /**

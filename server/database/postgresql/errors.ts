@@ -42,9 +42,9 @@ export function isUnavailable(error: unknown): boolean {
 export const READ_ONLY = '25006';
 
 /**
- * Returns whether a standby has refused to begin a serializable transaction, such as those of `transact`, or a statement
- * on the unlogged table of the rate limits. The errors have the code of any unsupported feature. Their `routine`, a
- * function in PostgreSQL's source code, shows the cause.
+ * Returns whether a standby has refused to begin a serializable transaction, such as those of `transact`, or a
+ * statement on the unlogged table of the rate limits. The errors have the code of any unsupported feature. Their
+ * `routine`, a function in PostgreSQL's source code, shows the cause.
  */
 export function isRefusedByStandby({ code, routine = '' }: ServerError): boolean {
   return code === '0A000' && ['call_enum_check_hook', 'get_relation_info'].includes(routine);

@@ -59,6 +59,10 @@ export class SqliteConnection implements DatabaseConnection {
     }
   }
 
+  /**
+   * Streams rows. Outside a transaction, the reader keeps its snapshot until the last row is read. Meanwhile, other
+   * reads of this process do not see later writes.
+   */
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     const handle = this.#transaction ?? this.#shared.reader;
     for (const row of handle.iterate<R>(query)) yield { rows: [row] };

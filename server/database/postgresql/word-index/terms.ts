@@ -2,7 +2,8 @@ import type { WordScope } from '../../word-index.ts';
 
 /**
  * Prefixes with up to this many letters have a posting list. For a longer prefix, a search reads all words that begin
- * with it. There are usually few of them, and they are neighbours in the index.
+ * with it. There are usually few of them, and they are neighbours in the index. A change needs a migration like
+ * 0002-longer-prefixes.ts, so that the index is rebuilt.
  */
 const MAX_PREFIX_LETTERS = 10;
 
