@@ -167,7 +167,7 @@ describe('The tables', () => {
   });
 });
 
-test('Another query removes no results of the query as typed, and adds some only to fewer than ten', async () => {
+test('The other query keeps all results of the query as typed, and adds results only to fewer than ten', async () => {
   const texts = [typedGroups, otherGroups]
     .flat()
     .flatMap(({ queries }) => queries.flatMap(({ q = [] }) => toArray(q)));
