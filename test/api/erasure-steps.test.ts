@@ -364,6 +364,7 @@ describe('Content that is being erased', () => {
   test('does not count as an open report', async () => {
     const report = ({ message_id }: Message) =>
       api.reportMessage({ client: other.client, path: { message_id }, body: { reason: 'Spam' } });
+    // With the two reports of `beforeEach`, 20: the maximum number of open reports.
     for (let i = 0; i < 18; i += 1) await report(await sendMessage(gone, own, `Spam ${i}`));
     const stays = await sendMessage(gone, foreign, 'Spam');
     expect(await getError(report(stays))).toBe('409 too_many_reports');

@@ -104,7 +104,7 @@ describe('with a working database', () => {
       expect(status).toBe(endsSession ? 401 : 200);
     });
 
-    test('rejects a missing token before anything else', async () => {
+    test('rejects a missing token before it validates the body, path and query', async () => {
       const body = operation.method === 'GET' ? {} : { body: '{'.padEnd(40_000) };
       const { problem } = await send(operation, { 'content-type': 'text/plain' }, body);
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated' });

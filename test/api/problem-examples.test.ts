@@ -203,6 +203,7 @@ const requests: Record<string, () => Promise<Response>> = {
   'updateSpace 409 tags': async () => {
     const { userId, headers } = await app.register();
     const space = { type: 'space', creator_id: userId, title: 'Tea' };
+    // 5,000 tags in total: the default of MAX_TAGS.
     const spaces = Array.from({ length: 500 }, (_, i) => ({
       ...space,
       title: `Tea ${i}`,

@@ -181,6 +181,7 @@ describe('Login from many addresses', () => {
       return login('nobody@example.com', 'a wrong one', address, measured);
     };
     await repeat(50, attempt);
+    // Only the second of these is delayed: logins are delayed after more than 50 failures.
     for (const i of [50, 51]) await attempt(i);
     const response = await measured.fetch('/metrics', {
       headers: { authorization: 'Bearer sesame' },

@@ -44,10 +44,10 @@ test('Each worker serves the metrics of all workers, including those that have e
 
   await expect.poll(() => listening().size).toBe(2);
   await search(20);
-  // The kernel assigns each connection to a random worker.
   const processStart = (await scrape())('process_start_time_seconds');
   expect(processStart).toBeGreaterThanOrEqual(startedAt);
   expect(processStart).toBeLessThanOrEqual(Date.now() / 1_000 + 1);
+  // The kernel assigns each connection to a random worker. Continues until both workers have served a scrape.
   for (let i = 0; i < 6 || (serving('/metrics').size < 2 && i < 60); i += 1) {
     const figure = await scrape();
     expect(figure(searches)).toBe(20);

@@ -132,6 +132,7 @@ test.each([1, 2])(
       await createSpace(await app.register(), { title: 'Sourdough' });
     }
     const sqlite = new Sqlite(join(folder, 'space-service.sqlite'));
+    // The value of `trie` is an empty dictionary, as in a new database.
     sqlite.exec(`
       INSERT INTO word_index (word_index) VALUES ('delete-all');
       UPDATE search_index SET version = 0;
