@@ -15,7 +15,7 @@ const MIN_FREQUENCY_RATIO = 20;
 /** A correction with the same letters counts as if it were this many times as frequent. */
 const ANAGRAM_WEIGHT = 20;
 
-/** Corrections with a smaller share of the frequency of the best one are ignored. */
+/** Corrections whose weight is a smaller share of the frequency of the best one are ignored. */
 const MIN_SHARE_OF_BEST = 0.1;
 
 /** Maximum number of corrections per word, if the query has several words. */
