@@ -66,16 +66,30 @@ export type Alternatives = readonly Alternative[];
 /** The alternatives for one word. A text can have several words, a form is one whole word. */
 export type Alternative = readonly [texts: readonly string[], inflections: readonly string[]];
 
-export function alternativesMatcher(alternatives: Alternatives): Matcher {
-  return allOf(
-    alternatives.map(([texts, inflections], i) => {
-      const hasMoreWords = i < alternatives.length - 1;
-      return anyOf([
-        ...texts.map((text) => textMatcher(text, hasMoreWords)),
-        ...inflections.map(formMatcher),
-      ]);
-    }),
-  );
+/** @param minWords how many of the words a space must match; by default, all */
+export function alternativesMatcher(
+  alternatives: Alternatives,
+  minWords = alternatives.length,
+): Matcher {
+  const words = alternatives.map(([texts, inflections], i) => {
+    const hasMoreWords = i < alternatives.length - 1;
+    return anyOf([
+      ...texts.map((text) => textMatcher(text, hasMoreWords)),
+      ...inflections.map(formMatcher),
+    ]);
+  });
+  return atLeast(minWords, words);
+}
+
+/**
+ * Matches what at least `count` of the matchers match. The pattern has fewer parts than one of all combinations: either
+ * the first matcher and `count - 1` of the others match, or `count` of the others.
+ */
+function atLeast(count: number, matchers: Matcher[]): Matcher {
+  if (count === matchers.length) return allOf(matchers);
+  const [first, ...others] = matchers as [Matcher, ...Matcher[]];
+  const withFirst = count === 1 ? first : allOf([first, atLeast(count - 1, others)]);
+  return anyOf([withFirst, atLeast(count, others)]);
 }
 
 function textMatcher(text: string, hasMoreWords = false): Matcher {

@@ -36,6 +36,9 @@ const MIN_SHARE_OF_SPACES = 1 / 50;
 /** Stop words are ignored only if this many words remain. */
 const MIN_REMAINING_WORDS = 2;
 
+/** Maximum number of words of a partial query. With more, the index would have to search for many combinations. */
+const MAX_PARTIAL_WORDS = 4;
+
 /** Maximum number of pairs of adjacent words that also match joined. Three words joined to one are two pairs. */
 const MAX_JOINS = 2;
 
@@ -116,35 +119,39 @@ export function findOtherQuery(
   ]);
 }
 
+/** A query of which a space need not match every word. */
+export interface PartialQuery {
+  alternatives: Alternatives;
+  /** How many of the words a space must match. */
+  minWords: number;
+}
+
 /**
- * Returns ever shorter queries to try if a query has no results. Drops words without matches first, then the most
- * frequent words, because they are the least informative.
+ * Returns the queries to try in turn if a query has too few results: of its rarest words, with one word missing, with
+ * two, and so on, and last the rarest word alone. Any word can be missing, because frequencies do not show which words
+ * matter to the user. Words without matches are never tried.
  * @param documents approximate number of spaces that match each word alone
  */
-export function dropWords(
+export function partialQueries(
   alternatives: Alternatives,
   documents: readonly number[],
-): Alternatives[] {
+): PartialQuery[] {
   const frequency = (i: number) => documents[i] ?? 0;
   const rarestFirst = [...alternatives.keys()]
     .filter((i) => frequency(i) > 0)
     .sort((a, b) => frequency(a) - frequency(b) || a - b);
-  return shorterLengths(alternatives.length, rarestFirst.length).map((length) =>
+  const rarest = (count: number) =>
     rarestFirst
-      .slice(0, length)
+      .slice(0, count)
       .sort((a, b) => a - b)
-      .map((i) => alternatives[i] as Alternative),
-  );
-}
-
-/**
- * Returns how many words to try: all known ones, one or two less than typed, half, two and one. At most six attempts.
- */
-function shorterLengths(words: number, known: number): number[] {
-  const lengths = [known, words - 1, words - 2, Math.ceil(words / 2), 2, 1];
-  return [...new Set(lengths)]
-    .filter((length) => length > 0 && length < words && length <= known)
-    .sort((a, b) => b - a);
+      .map((i) => alternatives[i] as Alternative);
+  const kept = rarest(MAX_PARTIAL_WORDS);
+  const mostWords = Math.min(kept.length, alternatives.length - 1);
+  const queries: PartialQuery[] = [];
+  for (let minWords = mostWords; minWords >= 1; minWords -= 1) {
+    queries.push({ alternatives: minWords === 1 ? rarest(1) : kept, minWords });
+  }
+  return queries;
 }
 
 /** Estimates how many spaces match a text, from its rarest word. */

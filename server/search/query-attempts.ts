@@ -2,7 +2,13 @@ import type { QueryWord } from '../text/words/query.ts';
 import { newBudget } from './budget.ts';
 import { type Alternative, type Alternatives, alternativesMatcher } from './matcher.ts';
 import { type FoundKeys, findKeys } from './matching-keys.ts';
-import { dropWords, estimateDocuments, findOtherQuery, typedText } from './other-query.ts';
+import {
+  estimateDocuments,
+  findOtherQuery,
+  type PartialQuery,
+  partialQueries,
+  typedText,
+} from './other-query.ts';
 import {
   type Hit,
   type ListSearch,
@@ -17,15 +23,15 @@ import {
 
 /**
  * If the query as typed has fewer results, another query is tried. If it has none, and the other query has fewer,
- * shorter queries are tried.
+ * partial queries are tried.
  */
 export const MIN_MATCHES = 10;
 
-/** Once there are results, shorter queries have at least this many words. A single word says too little. */
+/** Once there are results, more of them match at least this many words. A single word says too little. */
 const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
- * Tries the query that was probably meant and then, if `mayDropWords`, ever shorter queries, until there are
+ * Tries the query that was probably meant and then, if `mayMissWords`, partial queries, until there are
  * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. Replaces the budget of the search.
  * @param words       the query as typed, without ignored words
  * @param inflections the other forms of each word
@@ -36,25 +42,28 @@ export async function tryOtherQueries(
   search: ListSearch,
   words: readonly QueryWord[],
   inflections: readonly (readonly string[])[],
-  mayDropWords: boolean,
+  mayMissWords: boolean,
   maxHits: number,
 ): Promise<ReadResult | undefined> {
   search.budget = newBudget();
   const meant = findOtherQuery(search.dictionary, words);
-  let found = meant && (await readOtherQuery(search, meant, [], maxHits));
-  if (!mayDropWords || isEnough(found)) return found;
+  const allWords = (alternatives: Alternatives) => ({
+    alternatives,
+    minWords: alternatives.length,
+  });
+  let found = meant && (await readOtherQuery(search, allWords(meant), [], maxHits));
+  if (!mayMissWords || isEnough(found)) return found;
   const base =
     meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
   if (found && base.length <= MIN_WORDS_FOR_MORE_RESULTS) return found;
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
-  const minWords = Math.max(MIN_WORDS_FOR_MORE_RESULTS, Math.ceil(base.length / 2));
-  for (const query of dropWords(base, documents)) {
-    if (found && query.length < minWords) break;
-    // Shorter queries are more likely to match, so half of the budget is reserved for them.
+  for (const query of partialQueries(base, documents)) {
+    if (found && query.minWords < MIN_WORDS_FOR_MORE_RESULTS) break;
+    // Queries of fewer words are more likely to match, so half of the budget is reserved for them.
     const reserved = search.budget.entries / 2;
     search.budget.entries -= reserved;
-    // The spaces that have been found match shorter queries, too.
+    // The spaces that have been found match queries of fewer words, too.
     if (found || (await mayMatch(search, query))) {
       found = (await readOtherQuery(search, query, found?.hits ?? [], maxHits)) ?? found;
     }
@@ -71,18 +80,19 @@ function isEnough(found: ReadResult | undefined): boolean {
 /**
  * Reads the results of a query that are not among `closerHits`. If there are any, the query becomes
  * `search.otherQuery`.
- * @param closerHits the hits of longer queries
+ * @param closerHits the hits of queries of more words
  * @returns the closer hits, followed by these results; undefined if this query adds none
  */
 async function readOtherQuery(
   search: ListSearch,
-  alternatives: Alternatives,
+  { alternatives, minWords }: PartialQuery,
   closerHits: readonly Hit[],
   maxHits: number,
 ): Promise<ReadResult | undefined> {
   const otherQuery: OtherQuery = {
     text: search.otherQuery.text || probableText(alternatives),
     alternatives,
+    minWords,
     closerMatches: closerHits.map(({ key }) => key),
   };
   const read = await readList({ ...search, otherQuery }, OTHER_QUERY_START, maxHits);
@@ -98,27 +108,28 @@ async function readOtherQuery(
 async function countDocuments(search: ListSearch, alternative: Alternative): Promise<number> {
   if (alternativesMatcher([alternative]).mustVerify) {
     // The index would also count spaces that have the bigrams of a run, but not the run.
-    const otherQuery = { ...NO_OTHER_QUERY, alternatives: [alternative] };
+    const otherQuery = { ...NO_OTHER_QUERY, alternatives: [alternative], minWords: 1 };
     const { hits, resumeAt } = await readList({ ...search, otherQuery }, OTHER_QUERY_START, 1);
     if (hits.length === 0 && resumeAt === null) return 0;
   }
   const texts = alternative.flat();
   const known = Math.max(...texts.map((text) => estimateDocuments(search.dictionary, text)));
-  return known > 0 ? known : Number(await mayMatch(search, [alternative]));
+  const query = { alternatives: [alternative], minWords: 1 };
+  return known > 0 ? known : Number(await mayMatch(search, query));
 }
 
 /** Whether a query may have matches. If it has none, this costs less than reading both streams of its section. */
-async function mayMatch(search: ListSearch, query: Alternatives): Promise<boolean> {
+async function mayMatch(search: ListSearch, query: PartialQuery): Promise<boolean> {
   const found = await findFirstKey(search, query);
   return found === undefined || found.keys.length > 0 || found.reached < Infinity;
 }
 
 function findFirstKey(
   search: ListSearch,
-  alternatives: Alternatives,
+  { alternatives, minWords }: PartialQuery,
 ): Promise<FoundKeys | undefined> {
   const { resources, db } = search;
-  const { pattern } = alternativesMatcher(alternatives);
+  const { pattern } = alternativesMatcher(alternatives, minWords);
   const reader = resources.engine.wordIndex.openReader(db, []);
   return findKeys(search, reader, { pattern, scope: 'all' }, { after: -1, limit: 1 });
 }

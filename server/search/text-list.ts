@@ -35,14 +35,21 @@ export interface OtherQuery {
   text: string;
   /** Empty if there is no other query. */
   alternatives: Alternatives;
+  /** How many of its words a space must match. */
+  minWords: number;
   /**
-   * The keys of spaces that match more words than `alternatives` has, in the order of the results. They precede the
-   * other results. Fewer than 10.
+   * The keys of spaces that match more words than `minWords`, in the order of the results. They precede the other
+   * results. Fewer than 10.
    */
   closerMatches: readonly number[];
 }
 
-export const NO_OTHER_QUERY: OtherQuery = { text: '', alternatives: [], closerMatches: [] };
+export const NO_OTHER_QUERY: OtherQuery = {
+  text: '',
+  alternatives: [],
+  minWords: 0,
+  closerMatches: [],
+};
 
 /** The parameters of the list of a text search, and the resources of a request that reads it. */
 export interface ListSearch extends KeySearch {
@@ -107,7 +114,8 @@ function readSection(
     case OTHER_EXACT_TITLE:
       return readExactTitles(search, section, otherTitleKeys(search), after, maxHits);
     default: {
-      const matcher = alternativesMatcher(search.otherQuery.alternatives);
+      const { alternatives, minWords } = search.otherQuery;
+      const matcher = alternativesMatcher(alternatives, minWords);
       return readMatches(search, section, matcher, after, maxHits);
     }
   }

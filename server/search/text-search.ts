@@ -31,6 +31,7 @@ type TextPosition = readonly [
   inflections: Variants['inflections'],
   otherText: string,
   alternatives: Alternatives,
+  minWords: number,
   closerMatches: readonly number[],
   typedSpaces: readonly number[],
 ];
@@ -56,8 +57,8 @@ interface Search extends ListSearch {
 
 /**
  * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
- * then other matches of the query as typed, then those of at most one other query in the same way. If the other query
- * was shortened, the spaces that match more words come first among its results. Each of these sections is sorted by
+ * then other matches of the query as typed, then those of at most one other query in the same way. If few spaces match
+ * all words of the other query, spaces that match only some of them follow, those with more words first. Each of these sections is sorted by
  * popularity, and a title match ranks higher than one of a description. The index returns them in this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
@@ -82,6 +83,7 @@ export async function searchText(
     inflections,
     otherText,
     alternatives,
+    minWords,
     closerMatches,
     typedSpaces,
   ] = (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
@@ -95,7 +97,7 @@ export async function searchText(
     firstRevision,
     variants,
     typed: typedMatcher(words, variants),
-    otherQuery: { text: otherText, alternatives, closerMatches },
+    otherQuery: { text: otherText, alternatives, minWords, closerMatches },
     typedSpaces,
     budget: newBudget(),
   };
@@ -121,6 +123,7 @@ function firstPosition(
     asTyped ? [] : findInflections(dictionary, words),
     '',
     [],
+    0,
     [],
     [],
   ];
@@ -176,6 +179,7 @@ function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): 
     variants.inflections,
     otherQuery.text,
     otherQuery.alternatives,
+    otherQuery.minWords,
     otherQuery.closerMatches,
     typedSpaces,
   ];

@@ -190,7 +190,7 @@ describe('Another query', () => {
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
   });
 
-  test('is followed by spaces with at least half of its words if it has few results, for any limit', async () => {
+  test('is followed by spaces with at least two of its words if it has few results, for any limit', async () => {
     await create('Repair a roof with slate', 2);
     await create('Slate repair', 3);
     await create('Terrace roof', 9);

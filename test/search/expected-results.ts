@@ -2,17 +2,17 @@ import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { documentKey, KEYS_PER_STEP } from '../../server/search/keys.ts';
 import {
   type Alternative,
-  type Alternatives,
   alternativesMatcher,
   typedMatcher,
 } from '../../server/search/matcher.ts';
 import {
-  dropWords,
   estimateDocuments,
   findIgnoredWords,
   findInflections,
   findJoins,
   findOtherQuery,
+  type PartialQuery,
+  partialQueries,
   typedText,
 } from '../../server/search/other-query.ts';
 import { type QueryWord, queryWords } from '../../server/text/words/query.ts';
@@ -67,8 +67,8 @@ export function expectedResults(
 
   const words = typedWords.filter((_, i) => !ignored.includes(i));
   const inflections = typedInflections.filter((_, i) => !ignored.includes(i));
-  const find = (alternatives: Alternatives) => {
-    const matcher = alternativesMatcher(alternatives);
+  const find = ({ alternatives, minWords }: PartialQuery) => {
+    const matcher = alternativesMatcher(alternatives, minWords);
     const others = spaces.filter(
       (space) =>
         matcher.matches(textOf(space)) && !matched.includes(space) && !exactTitles.includes(space),
@@ -96,15 +96,15 @@ export function expectedResults(
     return known > 0 ? known : Number(isFound);
   });
   const candidates = [
-    ...(other ? [other] : []),
-    ...(typed.length > 0 ? [] : dropWords(base, documents)),
+    ...(other ? [{ alternatives: other, minWords: other.length }] : []),
+    ...(typed.length > 0 ? [] : partialQueries(base, documents)),
   ];
   const expected: Expected = { ...none };
-  for (const alternatives of candidates) {
-    const mayAddResults = alternatives.length >= Math.max(2, base.length / 2);
+  for (const candidate of candidates) {
+    const mayAddResults = candidate.minWords >= 2;
     const isFirst = expected.other.length === 0;
     if (expected.other.length >= 10 || !(isFirst || mayAddResults)) break;
-    const { text, ids } = find(alternatives);
+    const { text, ids } = find(candidate);
     if (ids.length > 0) expected.answeredQuery ??= text;
     expected.other = [...new Set([...expected.other, ...ids])];
   }

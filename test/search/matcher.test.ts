@@ -102,6 +102,17 @@ describe('alternativesMatcher', () => {
     expect(matcher.matches('Good language games')).toBe(false);
   });
 
+  test('matches texts with the minimum number of words, whichever they are', () => {
+    const words = ['rye', 'bread', 'oven', 'salt'].map((word) => [[word], []] as const);
+    const matcher = alternativesMatcher(words, 2);
+    for (const text of ['Rye bread', 'Rye and salt', 'Oven, salt', 'Bread, oven, salt']) {
+      expect([text, matcher.matches(text)]).toEqual([text, true]);
+    }
+    for (const text of ['Rye', 'Salt, salt', 'Flour and water']) {
+      expect([text, matcher.matches(text)]).toEqual([text, false]);
+    }
+  });
+
   test('must verify if one of the alternatives must be verified', () => {
     expect(anyTextOf(['东京', '公园']).mustVerify).toBe(false);
     expect(anyTextOf(['东京 公园', '东京公园'], ['a']).mustVerify).toBe(true);
@@ -183,8 +194,14 @@ describe('The pattern of a matcher', () => {
         return typedMatcher(words, { joins: possible, ignored: [], inflections });
       }),
     fc
-      .array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 })
-      .map((positions) => anyTextOf(...positions)),
+      .tuple(
+        fc.array(fc.array(text, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 1, max: 4 }),
+      )
+      .map(([positions, minWords]) => {
+        const words = positions.map((texts) => [texts, []] as const);
+        return alternativesMatcher(words, Math.min(minWords, words.length));
+      }),
   );
   const hasWords = ({ pattern }: Matcher) => JSON.stringify(pattern).includes('"term"');
   /** Empty conjunctions and alternatives are not valid queries. Searches never create them. */

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
 import {
-  dropWords,
   estimateDocuments,
   findIgnoredWords,
   findInflections,
   findJoins,
   findOtherQuery,
+  partialQueries,
 } from '../../server/search/other-query.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
@@ -341,62 +341,62 @@ describe('findOtherQuery', () => {
   });
 });
 
-describe('dropWords', () => {
+describe('partialQueries', () => {
   const texts = (...words: string[]) => words.map((word) => [[word], []] as const);
 
-  test('first drops the words that no space contains', () => {
-    expect(dropWords(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
-      texts('bread', 'oven'),
-      texts('oven'),
+  test('misses ever more words, and last only has the rarest one', () => {
+    const words = texts('bread', 'oven', 'rye', 'salt');
+    expect(partialQueries(words, [90, 50, 10, 70])).toEqual([
+      { alternatives: words, minWords: 3 },
+      { alternatives: words, minWords: 2 },
+      { alternatives: texts('rye'), minWords: 1 },
     ]);
   });
 
-  test('then drops the most frequent words', () => {
-    expect(dropWords(texts('bread', 'oven', 'rye'), [90, 50, 10])).toEqual([
-      texts('oven', 'rye'),
-      texts('rye'),
+  test('never has words that no space contains', () => {
+    expect(partialQueries(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
+      { alternatives: texts('bread', 'oven'), minWords: 2 },
+      { alternatives: texts('oven'), minWords: 1 },
     ]);
   });
 
-  test('drops the later of two equally frequent words', () => {
-    expect(dropWords(texts('boats', 'boots'), [1, 1])).toEqual([texts('boats')]);
+  test('has the rarest four of many words', () => {
+    const words = texts('a', 'fast', 'wild', 'river', 'boat', 'trip');
+    expect(partialQueries(words, [900, 30, 20, 40, 50, 10])[0]).toEqual({
+      alternatives: texts('fast', 'wild', 'river', 'trip'),
+      minWords: 4,
+    });
+  });
+
+  test('prefers the first of two equally frequent words', () => {
+    expect(partialQueries(texts('boats', 'boots'), [1, 1])).toEqual([
+      { alternatives: texts('boats'), minWords: 1 },
+    ]);
   });
 
   test('returns an empty list for a single word, and for words that no space contains', () => {
-    expect(dropWords(texts('bread'), [90])).toEqual([]);
-    expect(dropWords(texts('bread', 'oven'), [0, 0])).toEqual([]);
+    expect(partialQueries(texts('bread'), [90])).toEqual([]);
+    expect(partialQueries(texts('bread', 'oven'), [0, 0])).toEqual([]);
   });
 
-  test('returns at most six queries, each with fewer and rarer words than the previous one, in query order', () => {
+  test('returns at most four queries of the rarest words in query order, each of which needs fewer words', () => {
     const frequencies = fc.array(fc.oneof(fc.nat(5), fc.nat(1_000_000)), {
       minLength: 1,
       maxLength: 12,
     });
     fc.assert(
       fc.property(frequencies, (documents) => {
-        const alternatives = documents.map((_, i) => [[`word${i}`, `other${i}`], []] as const);
-        const shorter = dropWords(alternatives, documents);
-        const known = documents.filter((each) => each > 0);
-        expect(shorter.length).toBeLessThanOrEqual(6);
-        expect(shorter.length > 0).toBe(known.length > 0 && documents.length > 1);
-        if (known.length > 0 && known.length < documents.length) {
-          expect(shorter[0]).toEqual(alternatives.filter((_, i) => (documents[i] as number) > 0));
-        }
-        if (shorter.length > 0) expect(shorter.at(-1)).toHaveLength(1);
-        let length = documents.length;
-        for (const each of shorter) {
-          expect(each.length).toBeLessThan(length);
-          length = each.length;
-          const places = each.map((kept) =>
-            alternatives.indexOf(kept as (typeof alternatives)[number]),
-          );
-          expect(places).toEqual([...places].sort((a, b) => a - b));
-          const kept = places.map((i) => documents[i] as number);
-          const dropped = known.length - kept.length;
-          expect(Math.min(...kept)).toBeGreaterThan(0);
-          expect([...kept].sort((a, b) => a - b)).toEqual(
-            [...known].sort((a, b) => a - b).slice(0, known.length - dropped),
-          );
+        const words = documents.map((_, i) => [[`word${i}`, `other${i}`], []] as const);
+        const queries = partialQueries(words, documents);
+        const known = documents.filter((each) => each > 0).sort((a, b) => a - b);
+        expect(queries.length).toBe(Math.min(known.length, documents.length - 1, 4));
+        for (const [i, { alternatives, minWords }] of queries.entries()) {
+          expect(minWords).toBe(queries.length - i);
+          expect(alternatives.length).toBeGreaterThanOrEqual(minWords);
+          const kept = alternatives.map((word) => words.indexOf(word as (typeof words)[number]));
+          expect(kept).toEqual([...kept].sort((a, b) => a - b));
+          const frequenciesOfKept = kept.map((place) => documents[place] as number);
+          expect(frequenciesOfKept.sort((a, b) => a - b)).toEqual(known.slice(0, kept.length));
         }
       }),
     );

@@ -66,7 +66,9 @@ async function search(query: string, isAsTyped = false): Promise<void> {
   else hideFailure();
   showResults(query, isAsTyped, results);
   showCorrection(query, answeredQuery);
-  find('#search-status').textContent = query.trim() ? announcementOf(results, answeredQuery) : '';
+  find('#search-status').textContent = query.trim()
+    ? announcementOf(query, results, answeredQuery)
+    : '';
 }
 
 function showResults(
@@ -94,18 +96,26 @@ function fillSection(section: HTMLElement, spaces: SearchResult[] | null, addres
 
 function showCorrection(query: string, answeredQuery: string): void {
   correction.hidden = answeredQuery === '';
-  find('.answered', correction).textContent = answeredQuery;
+  find('.answered', correction).textContent = describeOther(query, answeredQuery);
   const link = find<HTMLAnchorElement>('a', correction);
   link.href = textAddress('#/', query, true);
   link.textContent = query;
 }
 
+/** The other query can have all words of the query, if spaces that match only some of them follow. */
+function describeOther(query: string, answeredQuery: string): string {
+  return answeredQuery === query.trim().toLowerCase() ? 'some of these words' : answeredQuery;
+}
+
 /** Returns what screen readers announce after a search. */
 function announcementOf(
+  query: string,
   { generalSearchResults, tagSearchResults }: CombinedSearchResults | SearchError,
   answeredQuery: string,
 ): string {
-  const prefix = answeredQuery ? `Also showing results for ${answeredQuery}. ` : '';
+  const prefix = answeredQuery
+    ? `Also showing results for ${describeOther(query, answeredQuery)}. `
+    : '';
   // Of a failed search, the page shows the error.
   const counts = [
     ...(generalSearchResults ? [`${generalSearchResults.length} by text`] : []),
