@@ -27,18 +27,19 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
  *
  * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
- * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter is part of
- * a word, and so is a leading dot: `c++`, `c#`, `.net`. Two or three adjacent words are also found as one
- * word: `sour dough` finds *sourdough*. Other forms of an English or Russian word are found as well: `libraries` finds
- * *library*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is
- * found by any part of it. Simplified and traditional Chinese characters match each other.
+ * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter is part of a word,
+ * and so is a leading dot: `c++`, `c#`, `.net`. Two or three adjacent words are also found as one word:
+ * `sour dough` finds *sourdough*. Other forms of an English or Russian word are found as well: `libraries`
+ * finds *library*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is found by
+ * any part of it. Simplified and traditional Chinese characters match each other.
  *
- * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query
- * follow. It corrects probable misspellings, splits compound words and leaves out the remaining stop
- * words. If there are still no results, it also leaves out the least informative words. If no space matches
- * `q` as typed and fewer than ten match the other query, spaces with only some of its words follow. The response header
- * `Answered-Query` contains the other query. With `as_typed=true`, there is no other query, no other forms
- * of words are found, and no stop word is ignored.
+ * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query follow.
+ * It corrects probable misspellings, splits compound words and leaves out the remaining stop words. If
+ * there are still no results, it also leaves out words that occur in no space, then the most frequent
+ * ones. If no space matches `q` as typed and fewer than ten match the other query, spaces with only some
+ * of its words follow. The response header `Answered-Query` contains the other query. With
+ * `as_typed=true`, there is no other query, no other forms of words are found, and no stop word is
+ * ignored.
  *
  * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
  * other query in the same order. Each group is sorted by popularity, then newest first. Popularity is

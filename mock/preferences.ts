@@ -5,16 +5,17 @@ import type { Selection } from './prism.ts';
 const MAX_DELAY_MS = 20_000;
 
 /**
- * Reads the header `Prefer` (RFC 7240). Ignores preferences with other names.
+ * Reads the header `Prefer` (RFC 7240). Ignores preferences with other names. The first value of a repeated
+ * preference counts.
  * @throws HttpProblem if a value is invalid
  */
 export function readPreferences(header = ''): { selection?: Selection; delayMs: number } {
-  const values = new Map(
-    header.split(',').map((preference) => {
-      const [name = '', value = ''] = preference.split('=');
-      return [name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/, '$1')];
-    }),
-  );
+  const values = new Map<string, string>();
+  for (const preference of header.split(',')) {
+    const [name = '', value = ''] = preference.split('=');
+    const key = name.trim().toLowerCase();
+    if (!values.has(key)) values.set(key, value.trim().replace(/^"(.*)"$/, '$1'));
+  }
   const delay = values.get('delay-ms') ?? '0';
   if (!/^\d{1,5}$/.test(delay) || Number(delay) > MAX_DELAY_MS) {
     const limit = MAX_DELAY_MS.toLocaleString('en');

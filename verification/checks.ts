@@ -81,10 +81,12 @@ function causesOf({ transaction, differences }: Result): Cause[] {
     const text = `Wrong status: ${transaction.real?.statusCode}`;
     return [{ text, expectedStatus: transaction.expected.statusCode }];
   }
-  return [
+  const causes = [
     ...headers.map((difference) => explainHeader(difference, transaction)),
     ...body.map((difference) => explainField(difference, transaction)),
   ];
+  // Several items of a list can have the same error.
+  return [...Map.groupBy(causes, ({ text }) => text).values()].flatMap((same) => same.slice(0, 1));
 }
 
 function explainHeader({ location }: Difference, { expected, real }: Transaction): Cause {

@@ -54,27 +54,35 @@ async function requireApi(url: string): Promise<void> {
   if (location !== null) {
     throw new NotVerifiedError(`${url} redirects to ${location}. Pass the URL of that server.`);
   }
-  if (await isOfApi(response)) return;
+  if (isOfApi(response)) return;
   // The server may not implement this operation.
   for (const other of operations.filter(({ method }) => method === 'GET')) {
-    if (await isOfApi(await get(url + other.path))) return;
+    if (isOfApi(await get(url + other.path))) return;
   }
   const type = headers.get('content-type') ?? 'no content type';
   throw new NotVerifiedError(
     `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
   );
 
-  function get(target: string): Promise<Response> {
-    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-    return fetch(target, { redirect: 'manual', signal }).catch((error) => {
+  async function get(target: string): Promise<ReadResponse> {
+    try {
+      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+      const response = await fetch(target, { redirect: 'manual', signal });
+      const { status, headers } = response;
+      return { status, headers, body: await response.text() };
+    } catch (error) {
       throw new NotVerifiedError(`Cannot reach ${url}: ${explainNetworkError(error)}.`);
-    });
+    }
   }
 }
 
-async function isOfApi(response: Response): Promise<boolean> {
-  const { status, headers } = response;
-  const body = await response.text();
+interface ReadResponse {
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+function isOfApi({ status, headers, body }: ReadResponse): boolean {
   if (isNotImplemented(status, body)) return false;
   // The contract declares 401. A faulty implementation of the API returns at least JSON.
   return status === 401 || (headers.get('content-type')?.includes('json') ?? false);

@@ -159,16 +159,20 @@ describe('A suspended account', () => {
     return (await app.fetch(url, { ...init, headers })).status;
   };
 
-  test.each(
-    // Operations on the participants of a space are the subject of the next test.
-    operationsWith('user_id').filter((each) => !inputNamesOf(each).includes('space_id')),
-  )('does not exist for $operationId', async (operation) => {
-    await suspend(mallory.userId);
-    expect(await statusOf(operation, { user_id: mallory.userId })).toBe(404);
-    await restore(mallory.userId);
-  });
+  // These also find suspended users, as the next test shows.
+  const removals = ['removeParticipant', 'undoRemoval'];
+  test.each(operationsWith('user_id').filter(({ operationId }) => !removals.includes(operationId)))(
+    'does not exist for $operationId',
+    async (operation) => {
+      await suspend(mallory.userId);
+      // With both ids, an unknown space would be the reason for the 404.
+      const values = { space_id: foreignSpace.space_id, user_id: mallory.userId };
+      expect(await statusOf(operation, values)).toBe(404);
+      await restore(mallory.userId);
+    },
+  );
 
-  test('stays a participant of spaces, whose creators can remove it', async () => {
+  test('stays a participant of spaces, whose creators can remove it and undo the removal', async () => {
     const user = await app.register();
     await joinSpace(user, foreignSpace);
     await suspend(user.userId);
@@ -176,6 +180,8 @@ describe('A suspended account', () => {
     const path = { space_id: foreignSpace.space_id, user_id: user.userId };
     const { data } = await api.removeParticipant({ client, path });
     expect(data?.user).toMatchObject({ user_id: user.userId, username: user.username });
+    const { response } = await api.undoRemoval({ client, path });
+    expect(response?.status).toBe(200);
   });
 
   test.each(operationsWith('space_id'))(

@@ -28,9 +28,9 @@ function drawQueries(spaces: number) {
     'rare word': shuffled(draw, census.prefixesIn(40, 120)).slice(0, 300),
     /** With the frequency of words in texts. */
     'any word': distinct(300, anyWord),
-    'one letter': distinct(26, () => wordOfLength(draw, spaces, 2).slice(0, 1)),
-    'two letters': distinct(100, () => wordOfLength(draw, spaces, 3).slice(0, 2)),
-    'five letters': distinct(300, () => wordOfLength(draw, spaces, 7).slice(0, 5)),
+    'one letter': distinct(26, () => wordOfMinLength(draw, spaces, 2).slice(0, 1)),
+    'two letters': distinct(100, () => wordOfMinLength(draw, spaces, 3).slice(0, 2)),
+    'five letters': distinct(300, () => wordOfMinLength(draw, spaces, 7).slice(0, 5)),
     'second word being typed': distinct(300, () => beingTyped(draw, spaces)),
     'joined word': distinct(300, () => tokenOfSpace(draw, spaces, JOINED)),
     'other scripts': distinct(300, () => tokenOfSpace(draw, spaces, OTHER_SCRIPT)),
@@ -65,13 +65,13 @@ export function* newQueries(spaces: number, seed = 5): Generator<string, never> 
 
 function drawQuery(draw: Random, spaces: number): string {
   const kind = draw();
-  if (kind < 0.25) return beginningOf(draw, wordOfLength(draw, spaces, 3));
+  if (kind < 0.25) return beginningOf(draw, wordOfMinLength(draw, spaces, 3));
   if (kind < 0.6) return wordsOfSpace(draw, spaces, 2);
   if (kind < 0.75) return wordsOfSpace(draw, spaces, 3);
   if (kind < 0.85) return beingTyped(draw, spaces);
   if (kind < 0.9) return tokenOfSpace(draw, spaces, JOINED);
   if (kind < 0.95) return `${drawWord(draw, spaces)} ${drawWord(draw, spaces)}`;
-  return mistype(draw, wordOfLength(draw, spaces, 6));
+  return mistype(draw, wordOfMinLength(draw, spaces, 6));
 }
 
 /** Yields 3,000 queries repeatedly, drawn from a Zipf distribution. Never ends. */
@@ -179,10 +179,10 @@ function drawWord(draw: Random, spaces: number): string {
   return wordsOfSpace(draw, spaces, 1);
 }
 
-function wordOfLength(draw: Random, spaces: number, least: number): string {
+function wordOfMinLength(draw: Random, spaces: number, minLength: number): string {
   for (;;) {
     const word = drawWord(draw, spaces);
-    if (word.length >= least) return word;
+    if (word.length >= minLength) return word;
   }
 }
 

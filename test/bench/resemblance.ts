@@ -1,7 +1,6 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { indexWords } from '../../server/text/words/tokenize.ts';
+import { readLines } from '../finding/corpus.ts';
 import { quantile } from '../support/statistics.ts';
 import { type Text, textOf } from './data.ts';
 import { rangeOfPrefix } from './sorted-words.ts';
@@ -44,10 +43,9 @@ async function readTexts(
   titleName: string,
   descriptionName: string,
 ): Promise<Text[]> {
-  const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
   const texts: Text[] = [];
   let columns: [number, number] | undefined;
-  for await (const line of lines) {
+  for await (const line of readLines(path)) {
     const cells = line.split('\t');
     if (columns) {
       texts.push({ title: cells[columns[0]] ?? '', description: cells[columns[1]] ?? '' });

@@ -68,6 +68,15 @@ test('explains an unreachable server in one line', async () => {
   await expectNotVerified([url], `Cannot reach ${url}: connection refused.`);
 });
 
+test('explains in one line that a server closes the connection during a response', async () => {
+  await using server = await startHttpServer((_request, response) => {
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('{', () => response.destroy());
+  });
+  const { url } = server;
+  await expectNotVerified([url], `Cannot reach ${url}: connection closed by the server.`);
+});
+
 test('writes JUnit XML without results if the server cannot be reached', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-contract-'));
   const junit = join(folder, 'results.xml');

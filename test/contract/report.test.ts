@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Check } from '../../verification/checks.ts';
+import { type Check, checkOf } from '../../verification/checks.ts';
 import { escapeXml, formatJunit } from '../../verification/junit.ts';
 import { formatReport } from '../../verification/report.ts';
 
@@ -82,6 +82,37 @@ test('reports the declared statuses of all checks that got the same wrong one', 
   );
   expect(formatJunit(verification)).toContain(
     '<failure message="Wrong status: 200 instead of 404">',
+  );
+});
+
+test('reports the same error in several items of a list once per check', () => {
+  const differences = [0, 1, 2].map((item) => ({
+    message: `At '/messages/${item}/text' Missing required property: text`,
+    location: { pointer: `/messages/${item}/text` },
+  }));
+  const check = checkOf({
+    transaction: {
+      id: 'downloadAccountData 200',
+      host: '127.0.0.1',
+      port: '3000',
+      fullPath: '/api/profile/data',
+      request: { method: 'GET', headers: {}, body: '' },
+      expected: { statusCode: '200', headers: {} },
+      origin: { resourceName: '' },
+      skip: false,
+    },
+    differences: { body: differences },
+  });
+  const verification = { checks: [check], omitted: new Map(), blocked: new Map() };
+  expect(formatReport(verification, false).split('\n')).toEqual([
+    'FAILED  The field "text" is missing',
+    '  downloadAccountData 200 at /messages/0/text',
+    '    > GET /api/profile/data',
+    '',
+    '0 passed, 1 failed',
+  ]);
+  expect(formatJunit(verification)).toContain(
+    '<failure message="The field &quot;text&quot; is missing">',
   );
 });
 

@@ -100,11 +100,11 @@ async function* readPackages(file: string): AsyncGenerator<Package> {
   }
 }
 
-/** Yields lines separated by LF. Node's readline would also split at U+2028, which summaries may contain. */
-async function* readLines(file: string): AsyncGenerator<string> {
+/** Yields lines separated by LF or CRLF. Node's readline would also split at U+2028, which summaries may contain. */
+export async function* readLines(file: string): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of createReadStream(file, 'utf8')) {
-    const lines = (rest + chunk).split('\n');
+    const lines = (rest + chunk).split(/\r?\n/);
     rest = lines.pop() as string;
     yield* lines;
   }

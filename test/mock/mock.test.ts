@@ -99,6 +99,7 @@ describe('The mock server', () => {
     ['code=409, example=email', 409, 'email_taken'],
     ['code=409, example=username', 409, 'username_taken'],
     ['code=201', 201, undefined],
+    ['code=503, code=201', 503, 'unavailable'],
   ])('returns the example selected by Prefer: %s', async (prefer, status, code) => {
     const init = { method: 'POST', headers: { prefer }, body: 'any' };
     const response = await request('/api/auth/register', init);

@@ -1,7 +1,6 @@
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { countWords } from '../../server/text/word-count.ts';
 import { fold, tagKey } from '../../server/text/words/fold.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
 import {
@@ -10,37 +9,8 @@ import {
   titleKey,
   WORD_SIGNS,
 } from '../../server/text/words/tokenize.ts';
+import { anyText, trickyText, utf16Texts } from '../support/arbitrary-texts.ts';
 
-/** Pieces of text that are hard to split: punctuation, marks, invisible characters, emoji, lone surrogates. */
-const PIECES = [
-  ...Array.from('aBcsIıİßøŁæſŉﬁΣςΆёйЁ0159²½٣०ｱﾞがゝ々ー〇・·東京都タワのไทยเน้ำ်ကكـشَאָ״עहिनक़한국ĳ'),
-  ...Array.from(' \n\0_-.,:;/&\'"’´ʼ+#*@()!?…®™♯�'),
-  ...['c++', 'c#', '.net', 'node.js', "l'eau", '3.14', '1,000', 'e\u0301', '\u0301', '\u0345'],
-  ...['ال', 'لل', 'أ', 'ى', 'ۀ', '\u0654', '٣', '۰', 'ं', 'ँ', 'न्', 'म्', 'द', 'ब', '\u093C', '๕'],
-  ...[
-    '\u00AD',
-    '\u200B',
-    '\u200C',
-    '\u200D',
-    '\u200F',
-    '\uFE0F',
-    '\u{E0100}',
-    '\u{E0067}',
-    '\u20E3',
-  ],
-  ...['👍', '🏽', '❤', '👩', '💻', '🏴', '🇩', '🇪', '\u{E007F}', '\uD83D', '\uDE00', '\uD800'],
-];
-const trickyText = fc
-  .array(fc.constantFrom(...PIECES), { maxLength: 24 })
-  .map((parts) => parts.join(''));
-const anyText = fc.oneof(
-  trickyText,
-  fc.string({ unit: 'binary' }),
-  fc.string({ unit: 'grapheme' }),
-);
-const utf16Texts = fc
-  .array(fc.integer({ min: 0, max: 0xffff }))
-  .map((units) => String.fromCharCode(...units));
 const runs = fc
   .array(fc.constantFrom(...'東东京都庁學学タワーのガがゝ々ไทยน้ำเພາສາខ្មែរမြန်မာ'), {
     minLength: 1,
@@ -207,30 +177,6 @@ describe('a text', () => {
           if (!mustVerify) continue;
           for (const { text } of anyOf.flat()) expect(indexed).toContain(text);
         }
-      }),
-    );
-  });
-});
-
-describe('countWords', () => {
-  test('returns the number of words that Intl.Segmenter finds', () => {
-    const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
-    const ascii = fc
-      .array(fc.constantFrom(...Array.from("abYZ0189___''\"..,,;:-+ \r\n\t\0\x7f")))
-      .map((characters) => characters.join(''));
-    check(
-      fc.property(fc.oneof(ascii, anyText, fc.string({ unit: 'binary-ascii' })), (text) => {
-        const words = [...segmenter.segment(text)].filter(({ isWordLike }) => isWordLike);
-        expect(countWords(text)).toBe(words.length);
-      }),
-      5_000,
-    );
-  });
-
-  test('accepts any string', () => {
-    check(
-      fc.property(utf16Texts, (text) => {
-        expect(countWords(text)).toBeGreaterThanOrEqual(0);
       }),
     );
   });

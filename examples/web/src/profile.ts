@@ -52,6 +52,8 @@ avatarInput.addEventListener('change', () => {
   clearMessages(avatarForm);
   const [file] = avatarInput.files ?? [];
   preview.hidden = file === undefined;
+  // A preview that is still loading gets neither of the events below.
+  URL.revokeObjectURL(preview.src);
   if (file) preview.src = URL.createObjectURL(file);
 });
 // The file is not an image. The service explains this when it is sent.
