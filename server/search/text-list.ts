@@ -129,7 +129,7 @@ function otherTitleKeys({ otherQuery, titleKeys }: ListSearch): string[] {
 
 /**
  * Returns the `space_pk` of results that precede those of a section and would match it, too. Only one of both kinds
- * exists, because shorter queries are tried only if no space matches as typed.
+ * exists, because partial queries are tried only if no space matches as typed.
  */
 function precedingSpaces({ typedSpaces, otherQuery }: ListSearch, section: number): number[] {
   if (section < OTHER_EXACT_TITLE) return [];
@@ -141,7 +141,7 @@ export function probableText(query: Alternatives): string {
   return query.map(([[text]]) => text).join(' ');
 }
 
-/** Returns the hits of longer queries as those of `CLOSER_MATCHES`. */
+/** Returns the hits of queries of more words as those of `CLOSER_MATCHES`. */
 export function toCloserMatches(hits: readonly Hit[]): Hit[] {
   return hits.map((hit, rank) => ({ ...hit, section: CLOSER_MATCHES, rank }));
 }
