@@ -1,4 +1,4 @@
-import { prepareReadMany } from '../database/prepared.ts';
+import { columnOf, prepareReadMany } from '../database/prepared.ts';
 import type { ImportRun } from './import-run.ts';
 import { BadLineError } from './records.ts';
 
@@ -8,11 +8,7 @@ const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('users')
     .select(['user_id', 'pk'])
-    .where(
-      'user_id',
-      'in',
-      rows.map(({ user_id }) => user_id),
-    ),
+    .where('user_id', 'in', columnOf(rows, 'user_id')),
 );
 
 /** Returns the `pk` of each known user by `user_id`. */
@@ -29,11 +25,7 @@ const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('spaces')
     .select(['space_id', 'pk', 'creator_pk'])
-    .where(
-      'space_id',
-      'in',
-      rows.map(({ space_id }) => space_id),
-    ),
+    .where('space_id', 'in', columnOf(rows, 'space_id')),
 );
 
 /** Returns each known space by `space_id`. */
@@ -50,11 +42,7 @@ const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('messages')
     .select(['message_id', 'pk', 'author_pk'])
-    .where(
-      'message_id',
-      'in',
-      rows.map(({ message_id }) => message_id),
-    ),
+    .where('message_id', 'in', columnOf(rows, 'message_id')),
 );
 
 /** Returns each known message by `message_id`. */
