@@ -4,7 +4,7 @@ import { openAvatarStore } from './avatars/open.ts';
 import type { AvatarStore } from './avatars/store.ts';
 import type { Config, Quotas } from './config.ts';
 import type { Engine } from './database/engine.ts';
-import type { StopDeadline } from './database/kind.ts';
+import type { OpenOptions } from './database/kind.ts';
 import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
@@ -34,38 +34,27 @@ export interface Context extends AsyncDisposable {
   cursorKey: KeyObject;
 }
 
+/** `runsMaintenance` is true for a single server and the supervisor of workers, and false for a worker. */
+type ProcessOptions = Pick<OpenOptions, 'runsMaintenance' | 'stopDeadline'>;
+
 /**
  * Opens the database, the avatar store and everything else that handlers use.
- * @param runsMaintenance whether this process takes part in maintenance, see `OpenOptions`
  * @throws OperatorError if the database or the avatar bucket cannot be used
  */
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  {
-    runsMaintenance = true,
-    stopDeadline,
-  }: { runsMaintenance?: boolean; stopDeadline?: StopDeadline } = {},
+  options: ProcessOptions = {},
 ): Promise<Context> {
   // Closes the opened resources if a later one fails to open.
   await using opened = new AsyncDisposableStack();
-  const engine = opened.use(
-    runsMaintenance
-      ? await openMaintainedDatabase(config, log, stopDeadline)
-      : await openDatabase(config, {
-          runsMaintenance: false,
-          tasksModule,
-          stopDeadline,
-          onReplicaUnusable: warnAboutReplica(log),
-          onReplicaUsable: reportReplica(log),
-        }),
-  );
+  const engine = opened.use(await openServiceDatabase(config, log, options));
   const cursorKey = await readCursorKey(engine);
   const avatars = await openAvatars(config, engine, log);
   const rateLimits = opened.adopt(
     await openRateLimits(config, {
       secretKey: await readRateLimitKey(engine),
-      stopDeadline,
+      stopDeadline: options.stopDeadline,
       onReset: (err) =>
         log.warn({ err }, 'the counters of rate limits were damaged and have been reset'),
     }),
@@ -110,35 +99,32 @@ export function openAvatars(
   );
 }
 
-function warnAboutReplica(log: FastifyBaseLogger): (cause: unknown) => void {
-  return (err) =>
-    log.warn({ err }, 'searches read from DATABASE_URL until DATABASE_READ_URL can be used');
-}
-
-function reportReplica(log: FastifyBaseLogger): () => void {
-  return () => log.info('searches read from DATABASE_READ_URL again');
-}
-
 /**
- * Opens the database for a process that takes part in maintenance: a single server, or the supervisor of workers.
- * Migrates the database, and rebuilds an outdated search index.
- * Waits for another server on the same data folder as long as it may take to stop, so that a restart succeeds. Servers
- * that can share a database wait until another one has migrated and prepared it.
+ * Opens the database of the service, and migrates it. A process that runs maintenance also rebuilds an outdated search
+ * index.
+ * It waits for another server on the same data folder as long as that one may take to stop, so that a restart succeeds.
+ * Servers that can share a database wait until another one has migrated and prepared it.
  * @throws OperatorError if the database cannot be used
  */
-export async function openMaintainedDatabase(
+export async function openServiceDatabase(
   config: Config,
   log: FastifyBaseLogger,
-  stopDeadline?: StopDeadline,
+  { runsMaintenance = true, stopDeadline }: ProcessOptions,
 ): Promise<Engine> {
-  return openDatabase(config, {
-    tasksModule,
+  // Not for workers, because their supervisor has already locked and prepared the database.
+  const maintenanceOptions: OpenOptions = {
     lockTimeoutMs: config.drainSeconds * 1000 + STOP_TIMEOUT_MS,
     onLockWait: (message) => log.warn({ dataDir: config.dataDir }, message),
     prepare: (engine) =>
       updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index')),
+  };
+  return openDatabase(config, {
+    ...(runsMaintenance && maintenanceOptions),
+    runsMaintenance,
+    tasksModule,
     stopDeadline,
-    onReplicaUnusable: warnAboutReplica(log),
-    onReplicaUsable: reportReplica(log),
+    onReplicaUnusable: (err) =>
+      log.warn({ err }, 'searches read from DATABASE_URL until DATABASE_READ_URL can be used'),
+    onReplicaUsable: () => log.info('searches read from DATABASE_READ_URL again'),
   });
 }

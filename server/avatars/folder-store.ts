@@ -39,7 +39,6 @@ export async function openAvatarFolder(
   await syncFolder(dirname(path));
   const claim = () => claimStore(markedFolder(path), databaseId);
   await claim();
-  await removeLeftovers(path);
   await putDefault(path);
 
   return {
@@ -103,12 +102,6 @@ async function write(folder: string, name: string, bytes: Uint8Array): Promise<v
     mode: 0o644,
     temporaryFile: join(folder, `${newAvatarName()}.tmp`),
   });
-}
-
-async function removeLeftovers(folder: string): Promise<void> {
-  for await (const { name } of await opendir(folder)) {
-    if (isLeftover(name)) await removeOld(join(folder, name), MIN_LEFTOVER_AGE_MS);
-  }
 }
 
 async function removeUnused(

@@ -3,8 +3,9 @@ import type { Engine } from './engine.ts';
 import { codeOf } from './error-code.ts';
 import type { DatabaseKind, Location, OpenOptions, StopDeadline } from './kind.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
-import { hasDatabaseHeader, isMarkedAsCopy } from './sqlite/copy-mark.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
+
+export { isBackup, isDatabaseFile } from './sqlite/copy-mark.ts';
 
 /** Returns the kind of the configured database. Loads only the modules of this kind. */
 async function kindOf({ databaseUrl }: Location): Promise<DatabaseKind> {
@@ -33,16 +34,6 @@ export async function assertDatabaseExists(location: Location): Promise<void> {
 /** Whether a server or an import has used a folder as its data folder. */
 export function isDataFolder(dataDir: string): boolean {
   return existsSync(lockFile({ dataDir }));
-}
-
-/** Whether a file was written by `copyDatabase` and has not been used by a server or import since. */
-export async function isBackup(file: string): Promise<boolean> {
-  return isMarkedAsCopy(file);
-}
-
-/** Whether these bytes are the beginning of a database file, such as a backup. */
-export function isDatabaseFile(beginning: Buffer): boolean {
-  return hasDatabaseHeader(beginning);
 }
 
 /**

@@ -93,6 +93,14 @@ export function prepareWriteMany<const T extends Types, Row>(
   };
 }
 
+/** Returns one column of the rows, such as the placeholders of all ids for an `IN` list. */
+export function columnOf<Row, Name extends keyof Row>(
+  rows: readonly Row[],
+  name: Name,
+): Row[Name][] {
+  return rows.map((row) => row[name]);
+}
+
 export const MAX_ROWS_PER_STATEMENT = 256;
 
 /** A statement for a fixed number of rows. */

@@ -4,7 +4,7 @@ import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
 import { findParticipations } from './import-participants.ts';
 import { findMessages, findSpaces, findUsers, requireKnown } from './import-references.ts';
-import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
+import { contentsOf, convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
 import { type AppreciationRecord, BadLineError, type MessageRecord } from './records.ts';
 
 const insertMessages = prepareWriteMany(
@@ -29,14 +29,8 @@ export async function addMessages(
   records: readonly Line<MessageRecord>[],
 ): Promise<void> {
   const { engine, trx, report } = run;
-  const spaces = await findSpaces(
-    run,
-    records.map(({ content }) => content.space_id),
-  );
-  const users = await findUsers(
-    run,
-    records.map(({ content }) => content.author_id),
-  );
+  const spaces = await findSpaces(run, records);
+  const users = await findUsers(run, records, 'author_id');
   const resolved = convertLines(report, records, (record) => {
     assertMessageText(record.text);
     return {
@@ -45,10 +39,7 @@ export async function addMessages(
       user_pk: requireKnown(users, record.author_id, 'author_id'),
     };
   });
-  const participations = await findParticipations(
-    run,
-    resolved.map(({ content }) => content),
-  );
+  const participations = await findParticipations(run, contentsOf(resolved));
   const valid = convertLines(report, resolved, ({ record, space_pk, user_pk }) => {
     if (!participations.has({ space_pk, user_pk })) {
       throw new BadLineError('has an author who never joined the space');
@@ -64,11 +55,7 @@ export async function addMessages(
       created_at: timeOrNow(record.created_at),
     };
   });
-  const added = await insertMessages(
-    engine,
-    valid.map(({ content }) => content),
-    trx,
-  );
+  const added = await insertMessages(engine, contentsOf(valid), trx);
   countRecords(report, valid.length, added.length);
 }
 
@@ -87,14 +74,8 @@ export async function addAppreciations(
   records: readonly Line<AppreciationRecord>[],
 ): Promise<void> {
   const { engine, trx, report } = run;
-  const users = await findUsers(
-    run,
-    records.map(({ content }) => content.user_id),
-  );
-  const messages = await findMessages(
-    run,
-    records.map(({ content }) => content.message_id),
-  );
+  const users = await findUsers(run, records, 'user_id');
+  const messages = await findMessages(run, records);
   const valid = convertLines(report, records, (record) => {
     const userPk = requireKnown(users, record.user_id, 'user_id');
     const message = requireKnown(messages, record.message_id, 'message_id');
@@ -108,10 +89,6 @@ export async function addAppreciations(
       created_at: timeOrNow(record.created_at),
     };
   });
-  const added = await insertAppreciations(
-    engine,
-    valid.map(({ content }) => content),
-    trx,
-  );
+  const added = await insertAppreciations(engine, contentsOf(valid), trx);
   countRecords(report, valid.length, added.length);
 }

@@ -27,14 +27,8 @@ export async function addParticipants(
   records: readonly Line<ParticipantRecord>[],
 ): Promise<void> {
   const { engine, trx, report } = run;
-  const spaces = await findSpaces(
-    run,
-    records.map(({ content }) => content.space_id),
-  );
-  const users = await findUsers(
-    run,
-    records.map(({ content }) => content.user_id),
-  );
+  const spaces = await findSpaces(run, records);
+  const users = await findUsers(run, records, 'user_id');
   const valid = convertLines(report, records, (record) => {
     const space = requireKnown(spaces, record.space_id, 'space_id');
     const userPk = requireKnown(users, record.user_id, 'user_id');

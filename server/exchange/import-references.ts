@@ -1,5 +1,5 @@
-import { prepareReadMany } from '../database/prepared.ts';
-import type { ImportRun } from './import-run.ts';
+import { columnOf, prepareReadMany } from '../database/prepared.ts';
+import { contentsOf, type ImportRun, type Line } from './import-run.ts';
 import { BadLineError } from './records.ts';
 
 // Finds the rows that the records of a batch refer to by their public ids.
@@ -8,19 +8,19 @@ const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('users')
     .select(['user_id', 'pk'])
-    .where(
-      'user_id',
-      'in',
-      rows.map(({ user_id }) => user_id),
-    ),
+    .where('user_id', 'in', columnOf(rows, 'user_id')),
 );
 
-/** Returns the `pk` of each known user by `user_id`. */
-export async function findUsers(
+/**
+ * Returns the `pk` of each known user that the records refer to, by `user_id`.
+ * @param field the field of the records that contains the `user_id`
+ */
+export async function findUsers<Field extends string>(
   { engine, trx }: ImportRun,
-  userIds: readonly string[],
+  records: readonly Line<Record<Field, string>>[],
+  field: Field,
 ): Promise<Map<string, number>> {
-  const wanted = userIds.map((user_id) => ({ user_id }));
+  const wanted = records.map(({ content }) => ({ user_id: content[field] }));
   const rows = await selectUsers(engine, wanted, trx);
   return new Map(rows.map(({ user_id, pk }) => [user_id, pk]));
 }
@@ -29,20 +29,15 @@ const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('spaces')
     .select(['space_id', 'pk', 'creator_pk'])
-    .where(
-      'space_id',
-      'in',
-      rows.map(({ space_id }) => space_id),
-    ),
+    .where('space_id', 'in', columnOf(rows, 'space_id')),
 );
 
-/** Returns each known space by `space_id`. */
+/** Returns each known space that the records refer to, by `space_id`. */
 export async function findSpaces(
   { engine, trx }: ImportRun,
-  spaceIds: readonly string[],
+  records: readonly Line<{ space_id: string }>[],
 ): Promise<Map<string, { pk: number; creator_pk: number }>> {
-  const wanted = spaceIds.map((space_id) => ({ space_id }));
-  const rows = await selectSpaces(engine, wanted, trx);
+  const rows = await selectSpaces(engine, contentsOf(records), trx);
   return new Map(rows.map((row) => [row.space_id, row]));
 }
 
@@ -50,20 +45,15 @@ const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('messages')
     .select(['message_id', 'pk', 'author_pk'])
-    .where(
-      'message_id',
-      'in',
-      rows.map(({ message_id }) => message_id),
-    ),
+    .where('message_id', 'in', columnOf(rows, 'message_id')),
 );
 
-/** Returns each known message by `message_id`. */
+/** Returns each known message that the records refer to, by `message_id`. */
 export async function findMessages(
   { engine, trx }: ImportRun,
-  messageIds: readonly string[],
+  records: readonly Line<{ message_id: string }>[],
 ): Promise<Map<string, { pk: number; author_pk: number }>> {
-  const wanted = messageIds.map((message_id) => ({ message_id }));
-  const rows = await selectMessages(engine, wanted, trx);
+  const rows = await selectMessages(engine, contentsOf(records), trx);
   return new Map(rows.map((row) => [row.message_id, row]));
 }
 

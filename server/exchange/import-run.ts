@@ -49,6 +49,10 @@ export function convertLines<From, To>(
   return converted;
 }
 
+export function contentsOf<Content>(lines: readonly Line<Content>[]): Content[] {
+  return lines.map(({ content }) => content);
+}
+
 /** Counts valid records. Those that were not added existed before or occurred twice. */
 export function countRecords(report: ImportReport, records: number, added: number): void {
   report.added += added;

@@ -40,10 +40,7 @@ export async function addSpaces(
   records: readonly Line<SpaceRecord>[],
 ): Promise<void> {
   const { engine, trx, report } = run;
-  const creators = await findUsers(
-    run,
-    records.map(({ content }) => content.creator_id),
-  );
+  const creators = await findUsers(run, records, 'creator_id');
   const valid = convertLines(report, records, (record) =>
     spaceOf(record, requireKnown(creators, record.creator_id, 'creator_id')),
   );

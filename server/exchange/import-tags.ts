@@ -1,4 +1,4 @@
-import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { TagName } from '../spaces/tags.ts';
 import type { ImportRun } from './import-run.ts';
 
@@ -41,22 +41,11 @@ const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, ({ db }, rows) =>
   db
     .selectFrom('tags')
     .select(['tag_id', 'tag_key'])
-    .where(
-      'tag_key',
-      'in',
-      rows.map(({ tag_key }) => tag_key),
-    ),
+    .where('tag_key', 'in', columnOf(rows, 'tag_key')),
 );
 
 const selectTagsById = prepareReadMany({ tag_id: 'bigint' }, ({ db }, rows) =>
-  db
-    .selectFrom('tags')
-    .select('tag_id')
-    .where(
-      'tag_id',
-      'in',
-      rows.map(({ tag_id }) => tag_id),
-    ),
+  db.selectFrom('tags').select('tag_id').where('tag_id', 'in', columnOf(rows, 'tag_id')),
 );
 
 const insertTagsWithIds = prepareWriteMany({ tag_id: 'bigint', tag_key: 'text' }, ({ db }, rows) =>

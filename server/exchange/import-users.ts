@@ -4,7 +4,7 @@ import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
-import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { distinctSkeleton } from '../text/username-keys.ts';
 import { timeOrNow } from './defaults.ts';
 import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
@@ -23,12 +23,7 @@ const selectConflicting = prepareReadMany(
       .selectFrom('users')
       .select(['user_id', 'username_key', 'username_skeleton', 'email_key', 'avatar'])
       .where(({ or, eb }) => {
-        const isIn = (column: keyof UniqueKeys) =>
-          eb(
-            column,
-            'in',
-            rows.map((row) => row[column]),
-          );
+        const isIn = (column: keyof UniqueKeys) => eb(column, 'in', columnOf(rows, column));
         return or([
           isIn('user_id'),
           isIn('username_key'),
@@ -64,11 +59,7 @@ const insertUsers = prepareWriteMany(
 );
 
 const deleteDiscardedAvatars = prepareWriteMany({ avatar: 'text' }, ({ db }, rows) =>
-  db.deleteFrom('discarded_avatars').where(
-    'avatar',
-    'in',
-    rows.map(({ avatar }) => avatar),
-  ),
+  db.deleteFrom('discarded_avatars').where('avatar', 'in', columnOf(rows, 'avatar')),
 );
 
 export async function addUsers(

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
-import { openAvatars, openMaintainedDatabase } from '../context.ts';
+import { openAvatars, openServiceDatabase } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
 import { aggregateMetrics } from '../metrics/cluster.ts';
 import { relayReads } from '../rate-limits/cluster.ts';
@@ -45,7 +45,9 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   const stopDeadline = new ProcessStopDeadline(log);
   const engine = await respondWhileStarting(config, async () => {
     await using opened = new AsyncDisposableStack();
-    const database = opened.use(await openMaintainedDatabase(config, log, stopDeadline));
+    const database = opened.use(
+      await openServiceDatabase(config, log, { runsMaintenance: true, stopDeadline }),
+    );
     // Each worker opens the store, too. Here, a wrong setting is reported once.
     await openAvatars(config, database, log);
     // Keeps the database open.

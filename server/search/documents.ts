@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
-import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { documentKey } from './keys.ts';
@@ -32,22 +32,14 @@ const readSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
       'spaces.participant_count',
       'users.suspended_at',
     ])
-    .where(
-      'spaces.pk',
-      'in',
-      rows.map(({ pk }) => pk),
-    ),
+    .where('spaces.pk', 'in', columnOf(rows, 'pk')),
 );
 
 const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
   db
     .selectFrom('space_tags')
     .select(['space_pk', 'tag_id', 'tag_name'])
-    .where(
-      'space_pk',
-      'in',
-      rows.map(({ pk }) => pk),
-    )
+    .where('space_pk', 'in', columnOf(rows, 'pk'))
     .orderBy('space_pk')
     .orderBy('position'),
 );
@@ -114,11 +106,7 @@ export async function replaceRows(
 const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, ({ db }, rows) =>
   db
     .deleteFrom('public_spaces')
-    .where(
-      'space_pk',
-      'in',
-      rows.map(({ pk }) => pk),
-    )
+    .where('space_pk', 'in', columnOf(rows, 'pk'))
     .returning(['key', 'head', 'tail']),
 );
 

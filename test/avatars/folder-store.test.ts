@@ -147,7 +147,7 @@ describe('openAvatarFolder', () => {
     for (const name of [old, recent, 'notes.tmp']) await writeFile(join(path, name), '');
     const anHourAgo = new Date(Date.now() - 3_600_000);
     await utimes(join(path, old), anHourAgo, anHourAgo);
-    await openAvatarFolder(path, DATABASE_ID, BASE_URL);
+    await store.removeUnused(async () => new Set(), new AbortController().signal);
     expect((await readdir(path)).sort()).toEqual(
       [recent, DEFAULT_AVATAR_NAME, MARKER_NAME, 'notes.tmp'].sort(),
     );

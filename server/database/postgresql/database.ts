@@ -10,29 +10,9 @@ export const postgresql: DatabaseKind = {
     // Opening a missing database throws.
   },
 
-  async open(
-    location,
-    {
-      runsMaintenance = true,
-      tasksModule,
-      onLockWait,
-      prepare,
-      stopDeadline,
-      onReplicaUnusable,
-      onReplicaUsable,
-    },
-  ) {
-    return openPostgresql(urlOf(location), {
-      migrate: true,
-      runsMaintenance,
-      tasksModule,
-      onLockWait,
-      prepare,
-      stopDeadline,
-      readUrl: location.databaseReadUrl,
-      onReplicaUnusable,
-      onReplicaUsable,
-    });
+  async open(location, options) {
+    const readUrl = location.databaseReadUrl;
+    return openPostgresql(urlOf(location), { ...options, migrate: true, readUrl });
   },
 
   /** An import can run while servers do. Their writers wait until it has ended. */

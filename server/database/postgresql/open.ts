@@ -11,20 +11,13 @@ import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { Replica, type ReplicaOptions } from './replica/replica.ts';
 import { failAtDeadline, stopThread } from './stopping.ts';
 
-export interface PostgresqlOptions
-  extends Pick<OpenOptions, 'onLockWait' | 'prepare' | 'stopDeadline'> {
+export interface PostgresqlOptions extends OpenOptions {
   /** Whether to apply missing migrations. If false, a missing migration is an error. */
   migrate: boolean;
-  /** Whether this process may run maintenance. Of these processes, one at a time runs it. */
-  runsMaintenance: boolean;
-  /** URL of a module that exports `tasks`. Without it, `Engine.runTask` throws. */
-  tasksModule?: URL | undefined;
   /** Whether statements and transactions have the timeouts of requests. Imports and commands can take longer. */
   hasTimeouts?: boolean;
   /** URL of a standby for searches. */
-  readUrl?: string | null | undefined;
-  onReplicaUnusable?: ((cause: unknown) => void) | undefined;
-  onReplicaUsable?: (() => void) | undefined;
+  readUrl?: string | null;
 }
 
 const WITHOUT_TIMEOUTS = {
@@ -38,23 +31,18 @@ const WITHOUT_TIMEOUTS = {
  * Opens a PostgreSQL database as the service's database.
  * @throws OperatorError if it cannot be used, or belongs to another version or another program
  */
-export async function openPostgresql(
-  url: string,
-  {
-    migrate,
-    runsMaintenance,
+export async function openPostgresql(url: string, options: PostgresqlOptions): Promise<Engine> {
+  const {
+    runsMaintenance = true,
     tasksModule,
     hasTimeouts = true,
-    onLockWait = () => {},
-    prepare = async () => {},
     stopDeadline,
     readUrl,
     onReplicaUnusable: onUnusable = () => {},
     onReplicaUsable: onUsable = () => {},
-  }: PostgresqlOptions,
-): Promise<Engine> {
+  } = options;
   try {
-    await prepareDatabase(url, migrate, prepare, onLockWait);
+    await prepareDatabase(url, options);
   } catch (error) {
     throw explainFailure(error, url);
   }
@@ -113,9 +101,7 @@ async function openReplica(options: ReplicaOptions): Promise<Replica> {
  */
 async function prepareDatabase(
   url: string,
-  migrate: boolean,
-  prepare: (engine: Engine) => Promise<void>,
-  onLockWait: (message: string) => void,
+  { migrate, prepare, onLockWait = () => {} }: PostgresqlOptions,
 ): Promise<void> {
   const db = connect(openPool(url, { ...WITHOUT_TIMEOUTS, maxConnections: 1 }));
   const reportMigration = () =>
@@ -127,7 +113,7 @@ async function prepareDatabase(
   try {
     if (migrate) await migrateToLatest(db, reportMigration);
     else await assertMigrated(db);
-    await prepare(createEngine(db, { onLockWait: reportWriter }));
+    await prepare?.(createEngine(db, { onLockWait: reportWriter }));
   } finally {
     await db.destroy();
   }

@@ -17,19 +17,22 @@ export function removeCopyMark(sqlite: Sqlite.Database): void {
   if (id === COPY_APPLICATION_ID) sqlite.pragma('application_id = 0');
 }
 
-/** Whether these bytes begin like a database file. */
-export function hasDatabaseHeader(bytes: Buffer): boolean {
-  return bytes.toString('latin1', 0, 16) === 'SQLite format 3\0';
+/** Whether these bytes are the beginning of a database file, such as a backup. */
+export function isDatabaseFile(beginning: Buffer): boolean {
+  return beginning.toString('latin1', 0, 16) === 'SQLite format 3\0';
 }
 
-/** Whether a file is a marked copy. Does not open it with SQLite. */
-export async function isMarkedAsCopy(file: string): Promise<boolean> {
+/**
+ * Whether a file is a marked copy: `copyDatabase` has written it, and no server or import has used it since. Does not
+ * open it with SQLite.
+ */
+export async function isBackup(file: string): Promise<boolean> {
   await using handle = await open(file, 'r');
   const header = Buffer.alloc(APPLICATION_ID_OFFSET + 4);
   const { bytesRead } = await handle.read(header);
   return (
     bytesRead === header.length &&
-    hasDatabaseHeader(header) &&
+    isDatabaseFile(header) &&
     header.readInt32BE(APPLICATION_ID_OFFSET) === COPY_APPLICATION_ID
   );
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import Sqlite from 'better-sqlite3';
 import { deserializeError, type SerializedError } from '../serialized-error.ts';
 import { markAsCopy } from './copy-mark.ts';
 import { explainFailure } from './errors.ts';
+import { withPlainConnection } from './open-file.ts';
 
 /** How long to wait for locks of other processes. */
 const LOCK_TIMEOUT_MS = 30_000;
@@ -17,7 +17,11 @@ export async function copyFile(file: string, target: string): Promise<void> {
   const failure = await runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
   if (failure) throw explainFailure(deserializeError(failure.error), failure.file);
   try {
-    markFile(target);
+    withPlainConnection(target, (sqlite) => {
+      // Creates no other files beside the copy.
+      sqlite.pragma('journal_mode = MEMORY');
+      markAsCopy(sqlite);
+    });
   } catch (error) {
     throw explainFailure(error, target);
   }
@@ -49,15 +53,4 @@ async function runCopyThread(settings: CopySettings): Promise<CopyFailure | unde
   });
   await once(worker, 'exit');
   return failure;
-}
-
-function markFile(file: string): void {
-  const sqlite = new Sqlite(file);
-  try {
-    // Creates no other files beside the copy.
-    sqlite.pragma('journal_mode = MEMORY');
-    markAsCopy(sqlite);
-  } finally {
-    sqlite.close();
-  }
 }

@@ -1,19 +1,25 @@
 import type Sqlite from 'better-sqlite3';
 import type { AccessMode, CompiledQuery, QueryResult } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { Meter } from './meter.ts';
 import { openFile } from './open-file.ts';
-import { StatementCache } from './statement-cache.ts';
+
+/** Limited, because a query with a list of values has a different SQL text for each length of the list. */
+const MAX_STATEMENTS = 500;
 
 /** An open SQLite file. Runs compiled Kysely queries with cached statements, and measures their time. */
 export class SqliteHandle {
   readonly #sqlite: Sqlite.Database;
-  readonly #statements: StatementCache;
+  readonly #statements: LRUCache<string, Sqlite.Statement>;
   readonly #meter: Meter;
 
   constructor(file: string, accessMode: AccessMode, meter: Meter) {
     this.#sqlite = openFile(file);
     if (accessMode === 'read only') this.#sqlite.pragma('query_only = ON');
-    this.#statements = new StatementCache(this.#sqlite);
+    this.#statements = new LRUCache<string, Sqlite.Statement>({
+      max: MAX_STATEMENTS,
+      memoMethod: (sql) => this.#sqlite.prepare(sql),
+    });
     this.#meter = meter;
   }
 
@@ -22,7 +28,7 @@ export class SqliteHandle {
   }
 
   isReadOnly(sql: string): boolean {
-    return this.#statements.prepare(sql).readonly;
+    return this.#statements.memo(sql).readonly;
   }
 
   exec(sql: string): void {
@@ -30,7 +36,7 @@ export class SqliteHandle {
   }
 
   execute<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
-    const statement = this.#statements.prepare(sql);
+    const statement = this.#statements.memo(sql);
     return this.#meter.measureBusy(() => {
       if (statement.reader) return { rows: statement.all(parameters) as R[] };
       const { changes, lastInsertRowid } = statement.run(parameters);
