@@ -16,9 +16,7 @@ import { clientKey, networkKey } from '../http/client-key.ts';
 import { linkNextPage, readPageRequest } from '../http/pages.ts';
 import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
 
-type Operations = 'register' | 'login' | 'logout' | 'listSessions' | 'endSession';
-
-export function authHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function authHandlers(context: Context) {
   const { config, engine, rateLimits } = context;
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
@@ -65,5 +63,5 @@ export function authHandlers(context: Context): Pick<RouteHandlers, Operations> 
       await endSession(engine, callerOf(request), request.params.session_id);
       return reply.code(200).send({ message: 'The session has ended.' });
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

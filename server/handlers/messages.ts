@@ -6,14 +6,7 @@ import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
-type Operations =
-  | 'listMessages'
-  | 'sendMessage'
-  | 'deleteMessage'
-  | 'appreciateMessage'
-  | 'withdrawAppreciation';
-
-export function messagesHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function messagesHandlers(context: Context) {
   const { engine, rateLimits } = context;
   return {
     listMessages: async (request, reply) => {
@@ -50,5 +43,5 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
       const message = await withdrawAppreciation(context, callerOf(request), message_id);
       return reply.code(200).send(message);
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

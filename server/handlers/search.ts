@@ -6,9 +6,7 @@ import { HttpProblem } from '../http/problems.ts';
 import { searchByTag, searchByText } from '../search/search.ts';
 import type { SearchResponse } from '../search/search-state.ts';
 
-export function searchHandlers(
-  context: Context,
-): Pick<RouteHandlers, 'searchSpaces' | 'searchSpacesByTag'> {
+export function searchHandlers(context: Context) {
   const send = (request: FastifyRequest, reply: FastifyReply, response: SearchResponse) => {
     const { body, next, answeredQuery } = response;
     if (answeredQuery !== null) reply.header('answered-query', encodeURIComponent(answeredQuery));
@@ -34,5 +32,5 @@ export function searchHandlers(
       const pageRequest = readPageRequest(context, request);
       return send(request, reply, await searchByTag(context, tag, pageRequest));
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

@@ -14,21 +14,7 @@ import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals
 import { deleteSpace } from '../spaces/space-deletion.ts';
 import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spaces/spaces.ts';
 
-type Operations =
-  | 'createSpace'
-  | 'getSpace'
-  | 'updateSpace'
-  | 'deleteSpace'
-  | 'listParticipations'
-  | 'joinSpace'
-  | 'leaveSpace'
-  | 'renewInvitationCode'
-  | 'listParticipants'
-  | 'listRemovals'
-  | 'removeParticipant'
-  | 'undoRemoval';
-
-export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function spacesHandlers(context: Context) {
   const { engine, rateLimits } = context;
   return {
     createSpace: async (request, reply) => {
@@ -120,5 +106,5 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
       await undoRemoval(engine, callerOf(request), space_id, user_id);
       return reply.code(200).send({ message: 'The user can join the space again.' });
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }
