@@ -13,7 +13,7 @@ import {
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
-import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { readPage } from '../http/pages.ts';
 import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
 
 export function authHandlers(context: Context) {
@@ -53,9 +53,9 @@ export function authHandlers(context: Context) {
     },
 
     listSessions: async (request, reply) => {
-      const pageRequest = readPageRequest(context, request);
-      const page = await listSessions(engine, callerOf(request), config.sessions, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listSessions(engine, callerOf(request), config.sessions, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 

@@ -2,7 +2,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
-import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { readPage } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import {
   joinSpace,
@@ -43,9 +43,9 @@ export function spacesHandlers(context: Context) {
     },
 
     listParticipations: async (request, reply) => {
-      const pageRequest = readPageRequest(context, request);
-      const page = await listParticipations(context, callerOf(request), pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listParticipations(context, callerOf(request), pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
@@ -79,17 +79,17 @@ export function spacesHandlers(context: Context) {
 
     listParticipants: async (request, reply) => {
       const { space_id } = request.query;
-      const pageRequest = readPageRequest(context, request);
-      const page = await listParticipants(context, callerOf(request), space_id, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listParticipants(context, callerOf(request), space_id, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
     listRemovals: async (request, reply) => {
       const { space_id } = request.query;
-      const pageRequest = readPageRequest(context, request);
-      const page = await listRemovals(context, callerOf(request), space_id, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listRemovals(context, callerOf(request), space_id, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
