@@ -1,6 +1,6 @@
 import { type Operation, operations } from '../server/contract.ts';
 import { isPercentEncodedUtf8, malformedPath } from '../server/http/percent-encoding.ts';
-import { HttpProblem, notFound } from '../server/http/problems.ts';
+import { methodNotAllowed, notFound } from '../server/http/problems.ts';
 
 /** Paths without parameters are first, because `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
 const routes = [...Map.groupBy(operations, ({ path }) => path)]
@@ -17,13 +17,8 @@ export function findOperation(method: string, path: string): Operation {
   if (route === undefined) throw notFound();
   const methods = route.operationsAtPath.map((each) => each.method);
   const operation = route.operationsAtPath[methods.indexOf(method === 'HEAD' ? 'GET' : method)];
-  if (operation === undefined) throw methodNotAllowed(method, methods);
+  if (operation === undefined) {
+    throw methodNotAllowed(method, methods.includes('GET') ? [...methods, 'HEAD'] : methods);
+  }
   return operation;
-}
-
-/** @param methods the supported methods, without HEAD */
-export function methodNotAllowed(method: string, methods: readonly string[]): HttpProblem {
-  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].sort().join(', ');
-  const detail = `${method} is not allowed at this path. Allowed: ${allowed}.`;
-  return new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
 }

@@ -13,10 +13,10 @@ import {
   rejectUnsupportedExpectations,
 } from '../server/http/client-errors.ts';
 import { corsHeaders, preflightHeaders } from '../server/http/cors-headers.ts';
-import { HttpProblem, problemDocument } from '../server/http/problems.ts';
+import { HttpProblem, methodNotAllowed, problemDocument } from '../server/http/problems.ts';
 import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
-import { findOperation, methodNotAllowed } from './paths.ts';
+import { findOperation } from './paths.ts';
 import { readPreferences } from './preferences.ts';
 
 export interface MockOptions {
@@ -102,7 +102,7 @@ async function handle(
   if (method === 'OPTIONS') return send(outgoing, preflightResponse(incoming));
   const [path = ''] = url.split('?');
   if (path === '/openapi.yaml' || path.startsWith('/avatars/')) {
-    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, ['GET']);
+    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, ['GET', 'HEAD']);
     return send(outgoing, path === '/openapi.yaml' ? contractResponse(baseUrl) : avatarResponse());
   }
   const operation = findOperation(method, path);

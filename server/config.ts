@@ -27,7 +27,6 @@ export interface Config {
   corsOrigins: '*' | string[];
   /** Whether anyone can create an account. */
   isRegistrationOpen: boolean;
-  hasRateLimits: boolean;
   quotas: Quotas;
   /** Maximum number of public reads per minute and client. Null for no limit. */
   publicRateLimit: number | null;
@@ -135,6 +134,10 @@ export function readConfig(env: Environment): Config {
     );
   }
   const hasRateLimits = oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on';
+  const publicRateLimit =
+    text('PUBLIC_RATE_LIMIT', '') === 'off'
+      ? null
+      : integer('PUBLIC_RATE_LIMIT', 1_200, 1, MAX_LIMIT, ', or off');
   return {
     host,
     port,
@@ -153,12 +156,8 @@ export function readConfig(env: Environment): Config {
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
-    hasRateLimits,
     quotas: readQuotas(env, hasRateLimits),
-    publicRateLimit:
-      text('PUBLIC_RATE_LIMIT', '') === 'off'
-        ? null
-        : integer('PUBLIC_RATE_LIMIT', 1_200, 1, MAX_LIMIT, ', or off'),
+    publicRateLimit: hasRateLimits ? publicRateLimit : null,
     metricsToken: text('METRICS_TOKEN', '') || null,
     instance: text('INSTANCE', hostname()),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { readArguments } from './command-line/arguments.ts';
 import { configFromEnvironment } from './config.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from './process/exit-codes.js';
@@ -5,7 +6,7 @@ import { openLog } from './process/log.ts';
 import { explainInsecureVersion } from './process/node-version.js';
 import { runProgram } from './process/program.ts';
 import { serve } from './process/serve.ts';
-import { isWorker, notifyReady, superviseWorkers } from './process/workers.ts';
+import { notifyReady, superviseWorkers } from './process/workers.ts';
 
 readArguments('start');
 
@@ -13,7 +14,7 @@ await runProgram(
   async () => {
     const config = configFromEnvironment();
     const log = openLog(config);
-    if (isWorker()) {
+    if (cluster.isWorker) {
       await serve(config, log, { runsMaintenance: false });
       notifyReady();
     } else if (config.workers > 1) {

@@ -13,12 +13,10 @@ import {
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
-import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { readPage } from '../http/pages.ts';
 import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
 
-type Operations = 'register' | 'login' | 'logout' | 'listSessions' | 'endSession';
-
-export function authHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function authHandlers(context: Context) {
   const { config, engine, rateLimits } = context;
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
@@ -55,9 +53,9 @@ export function authHandlers(context: Context): Pick<RouteHandlers, Operations> 
     },
 
     listSessions: async (request, reply) => {
-      const pageRequest = readPageRequest(context, request);
-      const page = await listSessions(engine, callerOf(request), config.sessions, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listSessions(engine, callerOf(request), config.sessions, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
@@ -65,5 +63,5 @@ export function authHandlers(context: Context): Pick<RouteHandlers, Operations> 
       await endSession(engine, callerOf(request), request.params.session_id);
       return reply.code(200).send({ message: 'The session has ended.' });
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

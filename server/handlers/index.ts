@@ -9,7 +9,7 @@ import { spacesHandlers } from './spaces.ts';
 import { usersHandlers } from './users.ts';
 
 /** Returns a handler for every operation of the contract. A missing one is a type error. */
-export function makeHandlers(context: Context) {
+export function makeHandlers(context: Context): RouteHandlers {
   return {
     ...searchHandlers(context),
     ...profileHandlers(context),
@@ -18,5 +18,5 @@ export function makeHandlers(context: Context) {
     ...messagesHandlers(context),
     ...usersHandlers(context),
     ...reportsHandlers(context),
-  } satisfies RouteHandlers;
+  };
 }

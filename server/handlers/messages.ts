@@ -1,26 +1,19 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { readPage } from '../http/pages.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
-type Operations =
-  | 'listMessages'
-  | 'sendMessage'
-  | 'deleteMessage'
-  | 'appreciateMessage'
-  | 'withdrawAppreciation';
-
-export function messagesHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function messagesHandlers(context: Context) {
   const { engine, rateLimits } = context;
   return {
     listMessages: async (request, reply) => {
       const { space_id } = request.query;
-      const pageRequest = readPageRequest(context, request);
-      const page = await listMessages(context, request.caller, space_id, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listMessages(context, request.caller, space_id, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
@@ -50,5 +43,5 @@ export function messagesHandlers(context: Context): Pick<RouteHandlers, Operatio
       const message = await withdrawAppreciation(context, callerOf(request), message_id);
       return reply.code(200).send(message);
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

@@ -12,17 +12,7 @@ import { changePassword } from '../profile/password.ts';
 import { readProfile } from '../profile/profile.ts';
 import { changeUsername } from '../profile/username.ts';
 
-type Operations =
-  | 'getProfile'
-  | 'changeUsername'
-  | 'changeBio'
-  | 'changeProfilePicture'
-  | 'removeProfilePicture'
-  | 'changePassword'
-  | 'downloadAccountData'
-  | 'deleteAccount';
-
-export function profileHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function profileHandlers(context: Context) {
   const { config, engine, rateLimits, housekeeping } = context;
   return {
     getProfile: async (request, reply) => {
@@ -93,5 +83,5 @@ export function profileHandlers(context: Context): Pick<RouteHandlers, Operation
         .code(200)
         .send({ message: 'Your account and everything in it have been deleted.' });
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

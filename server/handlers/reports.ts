@@ -6,9 +6,7 @@ import { reportMessage, reportSpace } from '../reports/reports.ts';
 
 const CONFIRMATION = { message: 'The operator of this server will review your report.' };
 
-export function reportsHandlers(
-  context: Context,
-): Pick<RouteHandlers, 'reportSpace' | 'reportMessage'> {
+export function reportsHandlers(context: Context) {
   const { rateLimits } = context;
   return {
     reportSpace: async (request, reply) => {
@@ -26,5 +24,5 @@ export function reportsHandlers(
       );
       return reply.code(200).send(CONFIRMATION);
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

@@ -2,7 +2,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
-import { linkNextPage, readPageRequest } from '../http/pages.ts';
+import { readPage } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import {
   joinSpace,
@@ -14,21 +14,7 @@ import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals
 import { deleteSpace } from '../spaces/space-deletion.ts';
 import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spaces/spaces.ts';
 
-type Operations =
-  | 'createSpace'
-  | 'getSpace'
-  | 'updateSpace'
-  | 'deleteSpace'
-  | 'listParticipations'
-  | 'joinSpace'
-  | 'leaveSpace'
-  | 'renewInvitationCode'
-  | 'listParticipants'
-  | 'listRemovals'
-  | 'removeParticipant'
-  | 'undoRemoval';
-
-export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations> {
+export function spacesHandlers(context: Context) {
   const { engine, rateLimits } = context;
   return {
     createSpace: async (request, reply) => {
@@ -57,9 +43,9 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
     },
 
     listParticipations: async (request, reply) => {
-      const pageRequest = readPageRequest(context, request);
-      const page = await listParticipations(context, callerOf(request), pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listParticipations(context, callerOf(request), pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
@@ -93,17 +79,17 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
 
     listParticipants: async (request, reply) => {
       const { space_id } = request.query;
-      const pageRequest = readPageRequest(context, request);
-      const page = await listParticipants(context, callerOf(request), space_id, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listParticipants(context, callerOf(request), space_id, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
     listRemovals: async (request, reply) => {
       const { space_id } = request.query;
-      const pageRequest = readPageRequest(context, request);
-      const page = await listRemovals(context, callerOf(request), space_id, pageRequest);
-      linkNextPage(context, request, reply, page.next);
+      const page = await readPage(context, request, reply, (pageRequest) =>
+        listRemovals(context, callerOf(request), space_id, pageRequest),
+      );
       return reply.code(200).send(page.items);
     },
 
@@ -120,5 +106,5 @@ export function spacesHandlers(context: Context): Pick<RouteHandlers, Operations
       await undoRemoval(engine, callerOf(request), space_id, user_id);
       return reply.code(200).send({ message: 'The user can join the space again.' });
     },
-  };
+  } satisfies Partial<RouteHandlers>;
 }

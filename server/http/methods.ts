@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
 import type { FastifyInstance, HTTPMethods } from 'fastify';
-import { HttpProblem } from './problems.ts';
+import { methodNotAllowed } from './problems.ts';
 
 /** Returns a set of the paths of all routes. It grows as routes are registered. */
 export function collectPaths(app: FastifyInstance): ReadonlySet<string> {
@@ -25,14 +25,13 @@ export function rejectOtherMethods(app: FastifyInstance, paths: ReadonlySet<stri
   // Copied, because the routes below add their own paths to the set.
   for (const url of [...paths]) {
     const hasRoute = (method: string) => app.hasRoute({ method: method as HTTPMethods, url });
-    const allowed = app.supportedMethods.filter(hasRoute).sort().join(', ');
+    const allowed = app.supportedMethods.filter(hasRoute);
     app.route({
       method: app.supportedMethods.filter((method) => method !== 'OPTIONS' && !hasRoute(method)),
       url,
       // In a hook, because the handler runs only after the body is read.
       onRequest: async (request) => {
-        const detail = `${request.method} is not allowed at this path. Allowed: ${allowed}.`;
-        throw new HttpProblem('method_not_allowed', detail, { headers: { allow: allowed } });
+        throw methodNotAllowed(request.method, allowed);
       },
       handler: async () => {},
     });

@@ -13,24 +13,33 @@ interface PageContext {
 }
 
 /**
- * Reads `limit` and `cursor` of a request.
+ * Reads the requested page of a list, and adds a Link header with the URL of the next page, if there is one.
  * @throws HttpProblem `invalid_cursor`
  */
-export function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
+export async function readPage<P extends { next: Position | null }>(
+  context: PageContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  read: (pageRequest: PageRequest) => Promise<P>,
+): Promise<P> {
+  const page = await read(readPageRequest(context, request));
+  if (page.next !== null) linkNextPage(context, request, reply, page.next);
+  return page;
+}
+
+function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
   const { limit = DEFAULT_LIMIT, cursor } = (request.query ?? {}) as PageParameters;
   const position =
     cursor === undefined ? undefined : openCursor(cursorKey, listIdOf(request), cursor);
   return { limit, position };
 }
 
-/** Adds a Link header with the URL of the next page, if there is one. */
-export function linkNextPage(
+function linkNextPage(
   { config, cursorKey }: PageContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  next: Position | null,
+  next: Position,
 ): void {
-  if (next === null) return;
   const cursor = sealCursor(cursorKey, listIdOf(request), next);
   reply.header('link', `<${pathOfPage(config, request, cursor)}>; rel="next"`);
 }

@@ -141,6 +141,16 @@ export function notFound(): HttpProblem {
   return new HttpProblem('not_found', 'The path does not exist.');
 }
 
+/** @param allowed the methods that the path supports */
+export function methodNotAllowed(method: string, allowed: readonly string[]): HttpProblem {
+  const allow = allowed.toSorted().join(', ');
+  return new HttpProblem(
+    'method_not_allowed',
+    `${method} is not allowed at this path. Allowed: ${allow}.`,
+    { headers: { allow } },
+  );
+}
+
 /** The response to a failed `If-Match` or `If-Unmodified-Since`. */
 export function preconditionFailed(): HttpProblem {
   return new HttpProblem(

@@ -117,9 +117,9 @@ function isUncounted(error: DomainError): boolean {
  */
 export function limitPublicReads(
   app: FastifyInstance,
-  { hasRateLimits, publicRateLimit }: Pick<Config, 'hasRateLimits' | 'publicRateLimit'>,
+  { publicRateLimit }: Pick<Config, 'publicRateLimit'>,
 ): onRequestHookHandler[] {
-  if (!hasRateLimits || publicRateLimit === null) return [];
+  if (publicRateLimit === null) return [];
   const limits = createReadLimits(publicRateLimit);
   if (cluster.isWorker) {
     const stop = shareReads(limits);

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { lookup } from 'node:dns/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { buildApp, type DemoOptions } from '../app.ts';
 import type { Config } from '../config.ts';
@@ -26,15 +27,15 @@ export async function serve(
   // The supervisor has migrated the database before it starts workers, so they open it quickly.
   const context = runsMaintenance ? await respondWhileStarting(config, open) : await open();
   const app = await buildApp(context, TIME_LIMITS, demo);
-  // Not passed as a literal, because Fastify's type lacks `reusePort`, an option of Node.js.
-  const listenOptions = {
-    host: config.host,
-    port: config.port,
-    // On Linux, the kernel distributes connections to the workers. Elsewhere, the supervisor passes them on, and some
-    // hang if a worker is killed.
-    reusePort: cluster.isWorker && process.platform === 'linux',
-  };
   try {
+    // Not passed as a literal, because Fastify's type lacks `reusePort`, an option of Node.js.
+    const listenOptions = {
+      host: await resolveLocalhost(config.host),
+      port: config.port,
+      // On Linux, the kernel distributes connections to the workers. Elsewhere, the supervisor passes them on, and some
+      // hang if a worker is killed.
+      reusePort: cluster.isWorker && process.platform === 'linux',
+    };
     await app.listen(listenOptions);
   } catch (error) {
     throw explainListenError(error, config);
@@ -49,4 +50,12 @@ export async function serve(
     return stopDeadline.exitCode;
   });
   return context;
+}
+
+/**
+ * Resolves `localhost`, and returns other hosts unchanged. For this name, Fastify would start a second server on the
+ * other loopback address, without the event listeners of `app.server`. Node.js resolves other names to one address.
+ */
+async function resolveLocalhost(host: string): Promise<string> {
+  return host === 'localhost' ? (await lookup(host)).address : host;
 }

@@ -25,10 +25,6 @@ const SIGNAL_MARGIN_MS = 100;
 /** The message of a worker that has started to serve. */
 const READY = 'ready';
 
-export function isWorker(): boolean {
-  return cluster.isWorker;
-}
-
 /** Tells the supervisor that this worker has started to serve. */
 export function notifyReady(): void {
   process.send?.(READY);

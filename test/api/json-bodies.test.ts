@@ -184,7 +184,7 @@ test('escapes the name of an unknown field in its JSON pointer', async () => {
 });
 
 test('the rejected bodies above have not changed any data', async () => {
-  const profile = await (await app.fetch('/api/profile/me', caller)).json();
+  const profile = await (await app.fetch('/api/profile/me', { headers: caller.headers })).json();
   expect(profile).toMatchObject({
     username: caller.username,
     bio: '',

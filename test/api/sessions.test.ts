@@ -111,8 +111,12 @@ describe('access tokens', () => {
     const token = await openSession(alice);
     await backdate(token, { createdDaysAgo: 40, usedDaysAgo: 29 });
     expect(await getProfileStatus(token)).toBe(200);
-    const { last_used_at } = await session(token).selectAll().executeTakeFirstOrThrow();
-    expect(Date.now() - Date.parse(last_used_at)).toBeLessThan(10_000);
+    const secondsSinceUse = async () => {
+      const { last_used_at } = await session(token).selectAll().executeTakeFirstOrThrow();
+      return (Date.now() - Date.parse(last_used_at)) / 1000;
+    };
+    // The response does not wait until the use has been recorded.
+    await expect.poll(secondsSinceUse).toBeLessThan(10);
   });
 
   test('expire after 90 days even if they are used', async () => {
@@ -280,7 +284,9 @@ describe('listSessions', () => {
   test('returns the same list in pages of two', async () => {
     const edda = await app.register('edda');
     for (let i = 0; i < 4; i += 1) await openSession(edda);
-    const pages = await readPages<SessionSummary>(app, '/api/auth/sessions?limit=2', edda);
+    const pages = await readPages<SessionSummary>(app, '/api/auth/sessions?limit=2', {
+      headers: edda.headers,
+    });
     expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
     expect(pages.flat()).toEqual(await list(edda.token));
   });

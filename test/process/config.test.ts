@@ -14,7 +14,7 @@ describe('The settings', () => {
       trustProxy: [],
       corsOrigins: '*',
       isRegistrationOpen: true,
-      hasRateLimits: true,
+      quotas: { rates: expect.any(Object) },
       publicRateLimit: 1200,
       metricsToken: null,
       instance: hostname(),
@@ -59,6 +59,12 @@ describe('The settings', () => {
 
   test('allow any number of public reads with PUBLIC_RATE_LIMIT=off', () => {
     expect(readConfig({ PUBLIC_RATE_LIMIT: 'off' }).publicRateLimit).toBeNull();
+  });
+
+  test('turn off the limit of public reads with RATE_LIMITS=off, but still reject an invalid one', () => {
+    const env = { RATE_LIMITS: 'off', PUBLIC_RATE_LIMIT: '10' };
+    expect(readConfig(env).publicRateLimit).toBeNull();
+    expect(() => readConfig({ ...env, PUBLIC_RATE_LIMIT: 'none' })).toThrow(ConfigError);
   });
 
   test('allow at least 1,000 spaces and 100,000 messages per account', () => {

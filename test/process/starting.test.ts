@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -10,6 +11,9 @@ import { respondWhileStarting } from '../../server/process/startup-responder.ts'
 import { startApp } from '../support/app.ts';
 import { startCommand } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
+import { preload } from '../support/processes.ts';
+import { sendRaw } from '../support/raw.ts';
+import { startServer } from '../support/server.ts';
 import { createSpace } from '../support/spaces.ts';
 
 const statusOf = (url: string) =>
@@ -164,3 +168,35 @@ test('explains a port that needs a privileged user', () => {
     message: expect.stringMatching(/^This user may not listen on PORT=80\. Set PORT to 1024 or/),
   });
 });
+
+/** Makes a process resolve `localhost` to both loopback addresses, as most machines do. */
+const WITH_TWO_LOOPBACK_ADDRESSES = preload(`
+  import dns from 'node:dns';
+  import { syncBuiltinESMExports } from 'node:module';
+  const addresses = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }];
+  const { lookup } = dns;
+  dns.lookup = (host, options, done) =>
+    host === 'localhost' && options.all ? done(null, addresses) : lookup(host, options, done);
+  const lookupAsync = dns.promises.lookup;
+  dns.promises.lookup = async (host, ...options) =>
+    host === 'localhost' ? addresses[0] : lookupAsync(host, ...options);
+  syncBuiltinESMExports();`);
+
+test.each(['1', '2'])(
+  'listens on one address with HOST=localhost, with WORKERS=%s',
+  async (WORKERS) => {
+    const settings = { HOST: 'localhost', WORKERS, ...WITH_TWO_LOOPBACK_ADDRESSES };
+    await using server = await startServer(settings);
+    const isOpen = async (host: string) => {
+      const socket = connect(server.port, host);
+      const connected = once(socket, 'connect').then(
+        () => true,
+        () => false,
+      );
+      return await connected.finally(() => socket.destroy());
+    };
+    expect([await isOpen('127.0.0.1'), await isOpen('::1')]).toEqual([true, false]);
+    const response = await sendRaw(server.url, 'nonsense\r\n\r\n');
+    expect(response?.headers.get('content-type')).toBe('application/problem+json');
+  },
+);
