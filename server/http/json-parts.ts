@@ -31,6 +31,9 @@ export async function sendJsonParts(
     objectMode: false,
     highWaterMark: BUFFER_BYTES,
   });
+  // If the client disconnects early, `concatenate` has not reached `parts`. A `finally` in it would not run, either,
+  // because returning from a generator that has not started skips its body.
+  stream.once('close', () => parts.return(undefined).catch(() => {}));
   return reply.send(stream);
 }
 
