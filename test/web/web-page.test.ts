@@ -92,6 +92,17 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(await isFocused(page.getByRole('searchbox'))).toBe(true);
     });
 
+    test('and says so if spaces have only some of the words', async () => {
+      await using page = await open('#/');
+      await page.getByRole('searchbox').fill('Learn rust bread garden');
+      await appears(
+        page.getByText(
+          'Also showing results for some of these words. Search only for Learn rust bread garden.',
+        ),
+      );
+      await appears(page.getByRole('link', { name: 'Learning Rust', exact: true }));
+    });
+
     test('and shows the results of one search if the other one fails', async () => {
       await using page = await open('#/');
       await page.route(/api\/spaces\/tag/, (route) => route.abort());
