@@ -82,8 +82,8 @@ export function alternativesMatcher(
 }
 
 /**
- * Matches what at least `count` of the matchers match. The pattern has fewer parts than one of all combinations: either
- * the first matcher and `count - 1` of the others match, or `count` of the others.
+ * Matches texts that at least `count` of the matchers match: the first one and `count - 1` of the others, or `count` of
+ * the others. This pattern is smaller than a list of all combinations.
  */
 function atLeast(count: number, matchers: Matcher[]): Matcher {
   if (count === matchers.length) return allOf(matchers);

@@ -119,7 +119,7 @@ export function findOtherQuery(
   ]);
 }
 
-/** A query of which a space need not match every word. */
+/** A query with a minimum number of words to match. */
 export interface PartialQuery {
   alternatives: Alternatives;
   /** How many of the words a space must match. */
@@ -127,9 +127,9 @@ export interface PartialQuery {
 }
 
 /**
- * Returns the queries to try in turn if a query has too few results: of its rarest words, with one word missing, with
- * two, and so on, and last the rarest word alone. Any word can be missing, because frequencies do not show which words
- * matter to the user. Words without matches are never tried.
+ * Returns the queries to try in turn if a query has too few results. They have its rarest words, and each requires one
+ * word less than the one before. The last one is the rarest word alone. Any word can be missing, because frequencies do
+ * not show which words matter to the user. Words without matches are omitted.
  * @param documents approximate number of spaces that match each word alone
  */
 export function partialQueries(

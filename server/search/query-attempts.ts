@@ -31,7 +31,7 @@ export const MIN_MATCHES = 10;
 const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
- * Tries the query that was probably meant and then, if `mayMissWords`, partial queries, until there are
+ * Tries the query that was probably meant and then, if `allowsPartialMatches`, partial queries, until there are
  * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. Replaces the budget of the search.
  * @param words       the query as typed, without ignored words
  * @param inflections the other forms of each word
@@ -42,7 +42,7 @@ export async function tryOtherQueries(
   search: ListSearch,
   words: readonly QueryWord[],
   inflections: readonly (readonly string[])[],
-  mayMissWords: boolean,
+  allowsPartialMatches: boolean,
   maxHits: number,
 ): Promise<ReadResult | undefined> {
   search.budget = newBudget();
@@ -52,23 +52,29 @@ export async function tryOtherQueries(
     minWords: alternatives.length,
   });
   let found = meant && (await readOtherQuery(search, allWords(meant), [], maxHits));
-  if (!mayMissWords || isEnough(found)) return found;
+  if (!allowsPartialMatches || isEnough(found)) return found;
   const base =
     meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
-  if (found && base.length <= MIN_WORDS_FOR_MORE_RESULTS) return found;
+  // Shorter queries have no partial queries to try.
+  if (base.length <= (found ? MIN_WORDS_FOR_MORE_RESULTS : 1)) return found;
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
   for (const query of partialQueries(base, documents)) {
-    if (found && query.minWords < MIN_WORDS_FOR_MORE_RESULTS) break;
+    const leastWords = found ? MIN_WORDS_FOR_MORE_RESULTS : 1;
+    if (query.minWords < leastWords) break;
     // Queries of fewer words are more likely to match, so half of the budget is reserved for them.
-    const reserved = search.budget.entries / 2;
-    search.budget.entries -= reserved;
+    const isLast = query.minWords === leastWords;
+    const { entries, rejectedRows } = search.budget;
+    const share = isLast ? 0 : 1 / 2;
+    search.budget.entries -= entries * share;
+    search.budget.rejectedRows -= rejectedRows * share;
     // The spaces that have been found match queries of fewer words, too.
     if (found || (await mayMatch(search, query))) {
-      found = (await readOtherQuery(search, query, found?.hits ?? [], maxHits)) ?? found;
+      found = (await readOtherQuery(search, query, found?.hits ?? [], maxHits, isLast)) ?? found;
     }
     if (isEnough(found)) return found;
-    search.budget.entries += reserved;
+    search.budget.entries += entries * share;
+    search.budget.rejectedRows += rejectedRows * share;
   }
   return found;
 }
@@ -81,6 +87,7 @@ function isEnough(found: ReadResult | undefined): boolean {
  * Reads the results of a query that are not among `closerHits`. If there are any, the query becomes
  * `search.otherQuery`.
  * @param closerHits the hits of queries of more words
+ * @param isLast     whether no other query follows
  * @returns the closer hits, followed by these results; undefined if this query adds none
  */
 async function readOtherQuery(
@@ -88,6 +95,7 @@ async function readOtherQuery(
   { alternatives, minWords }: PartialQuery,
   closerHits: readonly Hit[],
   maxHits: number,
+  isLast = false,
 ): Promise<ReadResult | undefined> {
   const otherQuery: OtherQuery = {
     text: search.otherQuery.text || probableText(alternatives),
@@ -96,7 +104,9 @@ async function readOtherQuery(
     closerMatches: closerHits.map(({ key }) => key),
   };
   const read = await readList({ ...search, otherQuery }, OTHER_QUERY_START, maxHits);
-  if (read.hits.length === 0) return undefined;
+  // If the budget of the last query is spent before its first result, the next page continues.
+  const mayContinue = isLast && closerHits.length > 0 && read.resumeAt !== null;
+  if (read.hits.length === 0 && !mayContinue) return undefined;
   search.otherQuery = otherQuery;
   return { hits: [...toCloserMatches(closerHits), ...read.hits], resumeAt: read.resumeAt };
 }

@@ -58,8 +58,9 @@ interface Search extends ListSearch {
 /**
  * Returns a page of the public spaces that a query matches by title and description. Exact title matches come first,
  * then other matches of the query as typed, then those of at most one other query in the same way. If few spaces match
- * all words of the other query, spaces that match only some of them follow, those with more words first. Each of these sections is sorted by
- * popularity, and a title match ranks higher than one of a description. The index returns them in this order.
+ * all words of the other query, spaces that match only some of them follow, those with more words first. Each of these
+ * sections is sorted by popularity, and a title match ranks higher than one of a description. The index returns them in
+ * this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
  * @param revision the current revision

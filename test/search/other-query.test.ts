@@ -344,7 +344,7 @@ describe('findOtherQuery', () => {
 describe('partialQueries', () => {
   const texts = (...words: string[]) => words.map((word) => [[word], []] as const);
 
-  test('misses ever more words, and last only has the rarest one', () => {
+  test('requires one word less each time, and ends with the rarest word alone', () => {
     const words = texts('bread', 'oven', 'rye', 'salt');
     expect(partialQueries(words, [90, 50, 10, 70])).toEqual([
       { alternatives: words, minWords: 3 },
@@ -379,7 +379,7 @@ describe('partialQueries', () => {
     expect(partialQueries(texts('bread', 'oven'), [0, 0])).toEqual([]);
   });
 
-  test('returns at most four queries of the rarest words in query order, each of which needs fewer words', () => {
+  test('returns at most four queries of the rarest words in query order, each with a smaller minimum', () => {
     const frequencies = fc.array(fc.oneof(fc.nat(5), fc.nat(1_000_000)), {
       minLength: 1,
       maxLength: 12,

@@ -94,10 +94,10 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 
     test('and says so if spaces have only some of the words', async () => {
       await using page = await open('#/');
-      await page.getByRole('searchbox').fill('Learn rust bread garden');
+      await page.getByRole('searchbox').fill('Learn Rust, bread, garden');
       await appears(
         page.getByText(
-          'Also showing results for some of these words. Search only for Learn rust bread garden.',
+          'Also showing results for some of the words. Search only for Learn Rust, bread, garden.',
         ),
       );
       await appears(page.getByRole('link', { name: 'Learning Rust', exact: true }));

@@ -102,9 +102,15 @@ function showCorrection(query: string, answeredQuery: string): void {
   link.textContent = query;
 }
 
-/** The other query can have all words of the query, if spaces that match only some of them follow. */
+/** If the other query has the same words, its results match only some of them. */
 function describeOther(query: string, answeredQuery: string): string {
-  return answeredQuery === query.trim().toLowerCase() ? 'some of these words' : answeredQuery;
+  return foldWords(answeredQuery) === foldWords(query) ? 'some of the words' : answeredQuery;
+}
+
+/** Returns the words in lower case, without accents and punctuation. */
+function foldWords(text: string): string {
+  const folded = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+  return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
 }
 
 /** Returns what screen readers announce after a search. */
