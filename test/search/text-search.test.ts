@@ -18,7 +18,7 @@ import {
   scaleDictionary,
 } from './generated-index.ts';
 
-/** `full`: the initial value of each budget. `used`: what is left of the budgets that the current test has used. */
+/** `full`: the initial value of each new budget. `used`: the budgets of the current test, with what remains of them. */
 const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, used: [] as Budget[] }));
 
 vi.mock(import('../../server/search/budget.ts'), async (load) => {
