@@ -191,6 +191,16 @@ describe('A text search', () => {
     },
   );
 
+  test('continues on the next page if its budget is spent before the first space with fewer words', async () => {
+    const query = { query: '東京都 zuk c++ 機器學習', asTyped: false };
+    const { typed, other } = expectedResults(spaces, index.dictionary, query.query, false);
+    budget.full = { ...realBudget(), rejectedRows: 1 };
+    const { ids, pages } = await readPages(query, 100);
+    expect(typed).toEqual([]);
+    expect(ids).toEqual(other);
+    expect(pages[0]).toEqual(other.slice(0, 3));
+  });
+
   // Their ranks are negative, so a page has them before any other match is read.
   test('returns no space twice on a page with title matches of 185,363 participants or more', async () => {
     const popular = Array.from({ length: 62 }, (_, i) => ({
