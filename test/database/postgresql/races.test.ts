@@ -369,16 +369,24 @@ describe('Of concurrent requests to two processes,', () => {
     await assertConsistent(first.context.engine);
   });
 
-  test('changes of the search index wait for each other and run once', async () => {
-    let runs = 0;
+  // PostgreSQL releases the lock shortly before it forgets what the transaction has read. So, rarely, a change conflicts
+  // with an earlier one and runs again.
+  test('changes of the search index run one after the other', async () => {
+    let running = 0;
+    let maxRunning = 0;
     const change = ({ context: { engine } }: typeof first) =>
       transactOnIndex(engine, async (trx) => {
-        runs += 1;
-        await trx.selectFrom('search_revision').selectAll().execute();
-        await sql`SELECT raise_search_revision()`.execute(trx);
+        running += 1;
+        maxRunning = Math.max(maxRunning, running);
+        try {
+          await trx.selectFrom('search_revision').selectAll().execute();
+          await sql`SELECT raise_search_revision()`.execute(trx);
+        } finally {
+          running -= 1;
+        }
       });
     await Promise.all([first, second, first, second, first, second].map(change));
-    expect(runs).toBe(6);
+    expect(maxRunning).toBe(1);
   });
 
   test('two refreshes of the dictionary leave it current', async () => {
