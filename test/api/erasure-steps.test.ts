@@ -428,7 +428,7 @@ test('The operator’s list of old usernames omits an account whose deletion has
 });
 
 // Last, because the dictionary changes the results of searches.
-test('The deletion of an account in several transactions removes its words from a dictionary that was rebuilt meanwhile', async () => {
+test('The deletion of an account removes its words from a dictionary rebuilt between its transactions', async () => {
   const { engine } = app.context;
   const countInDictionary = async () => {
     await refreshDictionary(engine);

@@ -70,7 +70,7 @@ describe('The server', () => {
     await expectLogged(problem.request_id, { status: 400 });
   });
 
-  test('rejects a request with a malformed body that it would ignore, without effect', async () => {
+  test('rejects a malformed body even for an operation without a body, and does not perform it', async () => {
     const { headers } = await app.register();
     const logout = head('POST', '/api/auth/logout', { ...headers, 'Transfer-Encoding': 'chunked' });
     expect(problemOf(await sendRaw(app.url, `${logout}zz\r\n`)).status).toBe(400);

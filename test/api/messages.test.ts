@@ -270,7 +270,7 @@ describe('deleteMessage', () => {
   });
 
   test.each(['public', 'private'] as const)(
-    'lets the creator of a %s space delete messages of others, whose statistics follow',
+    'lets the creator of a %s space delete messages of others, and updates the statistics of their authors',
     async (visibility) => {
       const author = await app.register();
       await joinSpace(author, space);

@@ -36,7 +36,7 @@ const upload = (bytes: Buffer<ArrayBuffer> | string, type = 'image/jpeg') =>
 const getAvatarUrl = async () =>
   (await api.getProfile({ client: user.client, throwOnError: true })).data.profile_picture;
 
-/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default avatar and the marker. */
+/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default and the marker. */
 const listAvatarFiles = async () => {
   await app.context.housekeeping.run();
   const names = await readdir(join(app.context.config.dataDir, 'avatars'));

@@ -177,7 +177,7 @@ describe('The quotas per hour and day', () => {
     expect(await statusOf(api.undoRemoval({ client, path: removal }))).toBe(200);
   });
 
-  test('limit a network to ten times those of an account', async () => {
+  test('allow all accounts in a network together ten times the hourly quota of one account', async () => {
     const headers = { 'x-forwarded-for': '2001:db8:7:1::1' };
     // Another client in the same network, which is a /48 block.
     const neighbour = { 'x-forwarded-for': '2001:db8:7:2::1' };

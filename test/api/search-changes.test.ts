@@ -250,7 +250,7 @@ describe('A space whose rank falls between two pages', () => {
     moves.flatMap(([how, move]) =>
       spellings.map(([place, spell]) => ({ how, move, place, spell })),
     ),
-  )('is not returned again if it $how, found $place', async ({ move, spell }) => {
+  )('found $place, is not returned again if it $how', async ({ move, spell }) => {
     const word = nextWord();
     const title = `About ${word}`;
     const falling = await createSpace(creator, { title, description: word });
