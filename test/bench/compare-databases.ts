@@ -21,7 +21,7 @@ import { SETTINGS, startTsRank, type TsRank } from './references/postgres.ts';
 import { type Comparison, formatNumber, formatSpaces } from './report.ts';
 import { compareSizes } from './size.ts';
 
-/** Compares the service on PostgreSQL with the service on SQLite, and searches also with `ts_rank`. */
+/** Compares the service on PostgreSQL with the service on SQLite. Also compares its searches with `ts_rank`. */
 export async function compareDatabases(
   spaces: number,
   effort: Effort,

@@ -10,7 +10,7 @@ import { createSpace, NO_QUOTAS } from './writing.ts';
 /** Numbers of clients that create spaces at the same time, each with its own account. */
 const CLIENT_COUNTS = [1, 4, 8];
 
-/** PostgreSQL needs a second to detect a deadlock, which could otherwise last for a whole round. */
+/** Minimum length of a round. PostgreSQL needs a second to detect a deadlock, which would fill a shorter round. */
 const MIN_SECONDS = 3;
 
 /** Compares how many spaces per second clients create over HTTP. Each client sends one request after another. */

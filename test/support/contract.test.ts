@@ -47,7 +47,7 @@ describe('validateExchange', () => {
     ['a response', exchange(200, { ...user, email: 'ada@example.com' })],
     ['a problem document', exchange(404, { ...problem, stack: 'Error' })],
     [
-      'an error of a value',
+      'an entry of `errors`',
       exchange(404, { ...problem, errors: [{ pointer: '', message: '', value: 1 }] }),
     ],
     [

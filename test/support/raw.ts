@@ -13,7 +13,10 @@ export interface RawConnection extends Disposable {
   socket: Socket;
   /** Sends bytes. Resolves when the socket has drained or the connection has closed. */
   write(bytes: string | Buffer): Promise<void>;
-  /** Reads the next response. Resolves to undefined if the connection closes without one. */
+  /**
+   * Reads the next response, whose body must have a `Content-Length`. Resolves to undefined if the connection closes
+   * without one.
+   */
   readResponse(): Promise<RawResponse | undefined>;
   /** Resolves when the connection has closed. */
   closed: Promise<void>;

@@ -27,7 +27,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Number of users who upload concurrently. */
 const USERS = 4;
 
-/** The server decodes one image at a time. This is half a gigabyte more than it uses otherwise. */
+/** Leaves half a gigabyte for decoding, because the server decodes one image at a time. */
 const MAX_MEMORY_BYTES = 1_000 * MEBIBYTE;
 
 const MAX_MEMORY_GROWTH_BYTES = 100 * MEBIBYTE;

@@ -103,7 +103,7 @@ export interface AccountRequests {
 
 /**
  * Registers an account and creates spaces that searches find. Each search request has a different query. Logins use
- * another account, because too many of them end its other sessions.
+ * another account, because many logins would end the session of this one.
  */
 export async function prepareAccount(url: string, spaces = 50): Promise<AccountRequests> {
   const { token, client } = await register(url, 'ada');
