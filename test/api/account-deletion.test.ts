@@ -231,12 +231,15 @@ describe('The deletion of an account', () => {
       await put(...file);
       await deleteAccount(gone);
     };
-    const { response } = await api.changeProfilePicture({
-      client: gone.client,
-      body: { avatar: await avatarFile() },
-    });
-    avatars.put = put;
-    expect(response?.status).toBe(401);
+    try {
+      const { response } = await api.changeProfilePicture({
+        client: gone.client,
+        body: { avatar: await avatarFile() },
+      });
+      expect(response?.status).toBe(401);
+    } finally {
+      avatars.put = put;
+    }
     expect(await listAvatarFiles(app)).toEqual(['default.webp']);
   });
 });

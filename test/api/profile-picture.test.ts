@@ -383,6 +383,7 @@ describe('removeProfilePicture', () => {
 // This test is last, because the failed upload leaves a row in discarded_avatars that would affect other tests.
 describe('changeProfilePicture without its avatar folder', () => {
   test('returns 503 and keeps the previous avatar if the new one cannot be stored', async () => {
+    await upload(jpeg);
     const before = await getAvatarUrl();
     const folder = join(app.context.config.dataDir, 'avatars');
     await rename(folder, `${folder}-gone`);

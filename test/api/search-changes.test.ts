@@ -248,9 +248,9 @@ describe('A space whose rank falls between two pages', () => {
 
   test.each(
     moves.flatMap(([how, move]) =>
-      spellings.map(([place, spell]) => ({ how, move, place, spell })),
+      spellings.map(([query, spell]) => ({ how, move, query, spell })),
     ),
-  )('found $place, is not returned again if it $how', async ({ move, spell }) => {
+  )('found $query, is not returned again if it $how', async ({ move, spell }) => {
     const word = nextWord();
     const title = `About ${word}`;
     const falling = await createSpace(creator, { title, description: word });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { transact } from '../../server/database/transaction.ts';
+import { transactAlone } from '../../server/database/transaction.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
@@ -133,7 +133,7 @@ describe('changeUsername', () => {
     // Holds the write lock, so that every request checks the username before the first one changes it.
     const [responses] = await Promise.all([
       Promise.all(users.map((each, i) => change(spellings[i % spellings.length] ?? '', each))),
-      transact(app.context.engine, () => sleep(150)),
+      transactAlone(app.context.engine, () => sleep(150)),
     ]);
     const rejected = responses.filter(({ response }) => response?.status !== 200);
     expect(rejected).toHaveLength(11);
