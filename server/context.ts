@@ -100,9 +100,9 @@ export function openAvatars(
 }
 
 /**
- * Opens the database of the service, and migrates it. If this process runs maintenance, also rebuilds an outdated search
- * index, and waits for another server on the same data folder as long as that server may take to stop, so that a restart
- * succeeds. Servers that can share a database wait until another one has migrated and prepared it.
+ * Opens the database of the service, and migrates it. If this process runs maintenance, also rebuilds an outdated
+ * search index, and waits for another server on the same data folder as long as that server may take to stop, so that a
+ * restart succeeds. Servers that can share a database wait until another one has migrated and prepared it.
  * @throws OperatorError if the database cannot be used
  */
 export async function openServiceDatabase(

@@ -11,7 +11,8 @@ import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
  * of spaces that the user ever joined and that have a message of theirs, looks up each joined space in a second index.
  * This is much faster than grouping the messages by space.
  *
- * `EXISTS` skips a count while no user is being erased. `isLiveUser` prevents subtracting an appreciation twice.
+ * `EXISTS (SELECT 1 FROM erased_users)` skips a count while no user is being erased. `isLiveUser` prevents subtracting
+ * an appreciation twice.
  */
 export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
   const { rows } = await sql<ProfileStats>`

@@ -20,7 +20,7 @@ const UNDELAYED_FAILURES = 50;
 const DELAY_PER_FAILURE_MS = 100;
 const MAX_DELAY_MS = 2_000;
 
-/** Failures beyond this number do not increase the delay. */
+/** Number of failures with the maximum delay. Further ones are counted, too, but do not increase the delay. */
 export const MAX_COUNTED_FAILURES = UNDELAYED_FAILURES + MAX_DELAY_MS / DELAY_PER_FAILURE_MS;
 
 export const LOGIN_DELAY_PERIOD_SECONDS = 15 * 60;

@@ -88,7 +88,7 @@ export async function hideSpaces(
         .select(['spaces.pk', 'public_spaces.key'])
         .where(`spaces.${column}`, '=', value),
     )
-    // The caller may have deleted the space before, by a concurrent request.
+    // A space may be enqueued already: deleted by a concurrent request, or before the account of its creator.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   for (const table of ['public_spaces', 'reports'] as const) {
