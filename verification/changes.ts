@@ -41,7 +41,8 @@ const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an 
  * Changes by the id of the declared response. For 429, the request must count against the limit.
  */
 export const changes: Record<string, Change> = {
-  // The other query has no stop word, and the response returns it in Answered-Query.
+  // The response must have Answered-Query. It contains the other query, which here is the query without its stop word,
+  // `what`.
   'searchSpaces 200': (t) => replaceInPath(t, 'q=sourdough', 'q=what%20sourdough'),
   'searchSpacesByTag 404': (t) => replaceInPath(t, '/tag/baking', '/tag/'),
 

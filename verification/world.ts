@@ -205,8 +205,8 @@ type Clients = Pick<World, 'client'>;
 async function openSession({ client, logIn, creator }: World): Promise<string> {
   const own = client(await logIn(creator));
   const sessions = await dataOf(api.listSessions({ client: own }));
-  // The newest session is the fallback for a server that returns a wrong `is_current`, which then fails one check
-  // instead of all. Otherwise, the newest session can belong to another client of the account.
+  // Not always the newest session, which can belong to another client of the account. It is the fallback for a server
+  // that returns a wrong `is_current`, which then fails one check instead of all.
   const opened = sessions.find(({ is_current }) => is_current) ?? sessions[0];
   if (!opened) throw new Error(`${creator.email} has no session.`);
   return opened.session_id;

@@ -13,7 +13,7 @@ export interface Batch {
 /** Large enough that statements write many rows at once, even if the lines alternate between the types. */
 const MAX_LINES_PER_BATCH = 8 * MAX_ROWS_PER_STATEMENT;
 
-/** A batch ends after this many bad lines, so that an import can report them before it reads on. */
+/** A batch ends after this many bad lines, so that an import reports them before a full batch has been read. */
 const MAX_BAD_LINES_PER_BATCH = 100;
 
 /** `onLine` is called after this many lines. */

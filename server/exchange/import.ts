@@ -67,7 +67,7 @@ export async function importRecords(
     const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
   });
-  // The import is committed, and the maintenance of a server would also refresh the dictionary.
+  // Only a warning, because the import is committed, and the maintenance of a server also refreshes the dictionary.
   await refreshDictionary(engine).catch((error: Error) => {
     process.emitWarning(`The search dictionary could not be refreshed. ${error.message}`);
   });

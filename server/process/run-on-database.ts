@@ -29,7 +29,10 @@ export function describeTarget({
     : `Database: DATABASE_URL=${withoutPassword(databaseUrl)}`;
 }
 
-/** Runs a command that opens the configured database itself. Otherwise like `runOnDatabase`. */
+/**
+ * Runs a command that opens the configured database and prints `describeTarget` itself. Reports errors like
+ * `runOnDatabase`.
+ */
 export async function runWithConfig(command: (config: Config) => Promise<void>): Promise<void> {
   await runProgram(async () => {
     const config = configFromEnvironment();

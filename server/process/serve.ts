@@ -14,7 +14,7 @@ import { ProcessStopDeadline } from './stop-deadline.ts';
 /**
  * Starts the server in this process. On a stop signal, it finishes pending requests and exits.
  * @param options.runsMaintenance true for a single process; false for a worker, whose supervisor runs maintenance
- * @throws OperatorError if the database, HOST or PORT cannot be used
+ * @throws OperatorError if the database, the avatar bucket, HOST or PORT cannot be used
  */
 export async function serve(
   config: Config,

@@ -7,8 +7,8 @@ export type StartupConfig = Pick<Config, 'host' | 'port' | 'corsOrigins'>;
 /**
  * Runs work that must be done before the service can listen, such as a migration.
  *
- * Meanwhile, a thread responds to `/healthz` with 200 and to everything else with 503. It is a thread because the work
- * may block the event loop.
+ * Meanwhile, a thread responds to `/healthz` with 200, to OPTIONS with 204 and to everything else with 503. It is a
+ * thread because the work may block the event loop.
  */
 export async function respondWhileStarting<T>(
   { host, port, corsOrigins }: StartupConfig,

@@ -52,7 +52,7 @@ avatarInput.addEventListener('change', () => {
   clearMessages(avatarForm);
   const [file] = avatarInput.files ?? [];
   preview.hidden = file === undefined;
-  // A preview that is still loading gets neither of the events below.
+  // Releases the previous file. If its preview is still loading, neither of the events below occurs for it.
   URL.revokeObjectURL(preview.src);
   if (file) preview.src = URL.createObjectURL(file);
 });
