@@ -22,7 +22,7 @@ const passwordRule = (text: string) => {
   if (normalizePassword(text) === undefined || !isStorable(text)) throw new Error('rejected');
 };
 
-/** A text, its schema, the rule that accepts or rejects it, and texts that only the pattern rejects. */
+/** A kind of text, its schema, the rule that accepts or rejects it, and texts that the pattern rejects. */
 const texts: [string, TextSchema | undefined, (text: string) => unknown, string[]][] = [
   [
     'a username',

@@ -102,7 +102,7 @@ function drawWord(random: RandomInteger, { title, description = '' }: SpaceRecor
   }
 }
 
-/** Returns tags of spaces in several spellings, and tags without a space. */
+/** Returns tags of spaces in several spellings, and tags that no space has. */
 export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: number): string[] {
   const random = randomIntegers(seed);
   const known = [...new Set(spaces.flatMap(({ tags = [] }) => tags))];

@@ -8,8 +8,8 @@ import { MaintenanceThread } from '../../server/database/maintenance/maintenance
 import { waitUntil } from '../support/wait-until.ts';
 
 /**
- * A thread that writes a byte to the file `database` when it starts, and crashes while the file `crashes` exists. It
- * ends a task by a crash while the file `crashesInTask` exists.
+ * A thread that appends a byte to the file `database` when it starts. It then crashes if the file with the suffix
+ * `.crashes` exists. Each task crashes it if the file with the suffix `.crashesInTask` exists.
  */
 const ENTRY = `
   import { appendFileSync, existsSync } from 'node:fs';

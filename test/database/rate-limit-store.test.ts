@@ -13,7 +13,7 @@ import { OperatorError, TemporaryError } from '../../server/errors.ts';
 /** Longer than a request waits for a lock. */
 const LOCKED_MS = 300;
 
-/** Locks a new file for writing for `LOCKED_MS`, in another thread, as a process does that creates it. */
+/** Creates a file in another thread, and locks it for `LOCKED_MS`, like another process that creates the file. */
 async function lockNewFile(file: string): Promise<void> {
   const work = `
     const { parentPort } = require('node:worker_threads');

@@ -39,7 +39,10 @@ export function expectedResults(
   const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
   const joins = findJoins(dictionary, typedWords);
   const ignored = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
-  /** Joined words are connected by `~` in `texts`, until the omitted ones have been removed. */
+  /**
+   * Returns the query with every combination of its pairs joined, without omitted words that are not joined. The first
+   * text joins none. A `~` marks a join until the omitted words have been removed.
+   */
   const joinedTexts = (omitted: readonly string[]) => {
     let texts = [''];
     for (const [i, { word }] of typedWords.entries()) {

@@ -143,7 +143,7 @@ interface History {
 }
 
 interface Writer {
-  /** When the last write was acknowledged, in the time of `performance.now`. */
+  /** When the creation of a space was last acknowledged, in the time of `performance.now`. */
   acknowledgedAt(): number;
   /** Finishes the current request. */
   stop(): Promise<History>;

@@ -153,7 +153,7 @@ test('While many queries wait for a connection, further requests get 503 immedia
   await other.query('BEGIN');
   await other.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
   const getStatus = async () => (await api.getProfile({ client })).response?.status;
-  // Ten have a connection each, and 51 wait for one.
+  // Ten have a connection each. 51 wait for one, which is more than `MAX_WAITING_QUERIES`.
   const waiting = Array.from({ length: 61 }, getStatus);
   await expect.poll(() => app.context.engine.activity().waitingQueries).toBe(51);
   expect(await getStatus()).toBe(503);

@@ -17,8 +17,8 @@ import { type PostgresqlServer, startPostgresql } from '../../support/postgresql
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';
 import { waitForLockWaits } from './lock-waits.ts';
 
-// Two processes race at the places that check something before they write. The test holds a lock that lets them read
-// but not write, until all have checked.
+// Two applications in the process of the test stand for two processes of a service. They race at the places that check
+// something before they write. The test holds a lock that lets them read but not write, until all have checked.
 
 const QUOTAS = { MAX_SESSIONS: '3', MAX_SPACES: '3', MAX_PARTICIPATIONS: '4' };
 

@@ -168,7 +168,7 @@ test.concurrent.each([
     await other.query(lock);
     const startWaiting = async () => {
       const port = await freePort();
-      // Not shared with the database of the other test, whose avatars would be deleted.
+      // Not shared with the other test, because a server rejects the avatar folder of another database.
       const DATA_DIR = join(dataDir, String(port));
       const settings = { DATA_DIR, PORT: String(port), DATABASE_URL: url };
       return { service: startCommand('main', [], settings), port };

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Runs statements often enough that they get names, like a new process. Returns the name of each. */
+/** Loads the pool again, like a new process, and runs statements until they have names. Returns the name of each. */
 async function nameStatements(texts: readonly string[]): Promise<Map<string, string>> {
   vi.resetModules();
   const { openPool } = await import('../../../server/database/postgresql/pool.ts');

@@ -5,7 +5,10 @@ import { buildTrie } from '../../../server/search/dictionary/trie.ts';
 
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), minLength: 1, maxLength: 7 });
 
-/** Reference implementation of the optimal string alignment distance. Edits of the first letter cost double. */
+/**
+ * Reference implementation of the optimal string alignment distance. Edits of the first letter cost double, except
+ * transpositions.
+ */
 function distanceOf(left: string, right: string): number {
   const cells = Array.from({ length: left.length + 1 }, () =>
     new Array<number>(right.length + 1).fill(0),
