@@ -55,9 +55,9 @@ export const packages: Package[] = [
     webPages: ['examples/web'],
     manifest: {
       bin: { 'space-service': './server/cli.js' },
-      // The other package of programs imports this module.
       exports: {
         './package.json': './package.json',
+        // The package space-service-tools imports this module.
         './stateful-mock': './mock/stateful.js',
       },
       dependencies: root.dependencies,

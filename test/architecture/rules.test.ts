@@ -166,7 +166,7 @@ describe('Each tag of the contract', () => {
   });
 });
 
-test('Every migration is listed in index.ts, in the order of its number', async () => {
+test('Every migration of SQLite is listed in index.ts, in the order of its number', async () => {
   const folder = 'server/database/sqlite/migrations';
   const files = sourcesIn(folder)
     .map(({ path }) => relative(folder, path).replace(/\.ts$/, ''))

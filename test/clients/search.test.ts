@@ -56,7 +56,7 @@ function recordRequests(fetchResponse: typeof fetch = validatingFetch) {
 const isTagSearch = (input: unknown) => (input as Request).url.includes('/api/spaces/tag/');
 
 describe('search', () => {
-  test('returns the results of the tag search and the full-text search separately', async () => {
+  test('returns the results of the tag search and the text search separately', async () => {
     const { search, requests } = recordRequests();
     const { tagSearchResults, generalSearchResults } = await search.search('baking');
     expect(titles(tagSearchResults)).toEqual(['Sourdough']);
@@ -252,7 +252,7 @@ describe('the answered query', () => {
     },
   );
 
-  test('is reported before the search rejects with the full-text results', async () => {
+  test('is reported before the search rejects with the results of the text search', async () => {
     const { search } = recordRequests(async (input, init) =>
       isTagSearch(input) ? new Response('', { status: 502 }) : validatingFetch(input, init),
     );
@@ -312,7 +312,7 @@ describe('a failed request', () => {
     return error as SearchError;
   };
 
-  test('rejects with the full-text results if the tag search fails', async () => {
+  test('rejects with the results of the text search if the tag search fails', async () => {
     const error = await errorOf(failing(isTagSearch, () => Promise.reject(new TypeError('reset'))));
     expect(titles(error.generalSearchResults)).toEqual(['Baking for two']);
     expect(error).toMatchObject({ tagSearchResults: null, generalSearchError: null });
@@ -326,7 +326,7 @@ describe('a failed request', () => {
     expect(error.message).toBe('No response: reset');
   });
 
-  test('rejects with the tag results if the full-text search fails', async () => {
+  test('rejects with the results of the tag search if the text search fails', async () => {
     const error = await errorOf(
       failing(
         (input) => !isTagSearch(input),

@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(await page.evaluate(() => sessionStorage.getItem('access-token'))).toBeNull();
     });
 
-    test('of an earlier session without ending the current one', async () => {
+    test('except a 401 for an earlier session, which does not end the current one', async () => {
       await using page = await openSignedIn();
       const { promise: isNextSession, resolve: startNextSession } = Promise.withResolvers<void>();
       await page.route(/api\/profile\/bio/, async (route) => {
@@ -212,7 +212,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(await page.evaluate(() => sessionStorage.getItem('access-token'))).toBe('sps_next');
     });
 
-    test('of a profile without a session by asking to sign in, which Back leaves', async () => {
+    test('of a profile without a session by asking to sign in, and Back returns to the view before', async () => {
       await using page = await open('#/');
       await page.goto(`${site.url}#/profile`);
       await appears(page.getByRole('heading', { name: 'Sign in' }));
@@ -251,7 +251,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     expect(await form.locator('.form-error').textContent()).toBe('');
   });
 
-  test('promises no further items below a list', async () => {
+  test('shows below a list only how many items are loaded', async () => {
     await using page = await open('#/space?id=0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b');
     await expect
       .poll(() => page.locator('#space .list-status').textContent())
