@@ -79,6 +79,7 @@ test('changeAvatar throws the first error, although it cannot discard the new av
     get error() {
       return new Error(`failure ${++failures}`);
     },
+    // The query that records the name of the new avatar succeeds.
     after: 1,
   };
   const avatars = { async put() {} } as Partial<AvatarStore> as AvatarStore;

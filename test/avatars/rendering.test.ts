@@ -396,7 +396,7 @@ async function exifBomb(format: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
   return bomb;
 }
 
-/** Adds a tag to the profile: a processing chain whose steps are all the same colour table. */
+/** Adds a tag to the profile: a processing chain (`mpet` of ICC.1) whose steps are all one colour table (`clut`). */
 function profileWithChain(steps: number, profile: Buffer): Buffer {
   const table = Buffer.alloc(28 + 8 * 3 * 4);
   table.write('clut\0\0\0\0\0\x03\0\x03\x02\x02\x02', 'latin1');

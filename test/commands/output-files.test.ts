@@ -182,7 +182,7 @@ describe.each(commands)('%s', (command) => {
   });
 
   test('reports a damaged database by its name', async () => {
-    // The page with the rows of users: a database without free pages contains the address once.
+    // The first page with the address has the rows of users, because the pages of their indexes follow.
     const bytes = await readFile(databaseFile(DATA_DIR));
     const page = Math.floor(bytes.indexOf('ada@example.com') / 4096);
     await writeFile(databaseFile(DATA_DIR), bytes.fill(0xff, page * 4096, (page + 1) * 4096));

@@ -69,7 +69,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     spaces_to_move: 'The import indexes the spaces.',
     dictionary: 'Maintenance builds it from the word index.',
     search_index: 'The import writes the version of its own index.',
-    search_revision: 'It notifies the processes that use a database of changes.',
+    search_revision: 'It only tells processes that search results have changed.',
     spaces_to_index: 'It is empty between transactions.',
     discarded_avatars: 'These avatars are not in use.',
     pending_purges: 'A new database has no deleted content.',
