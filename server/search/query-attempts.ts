@@ -104,7 +104,8 @@ async function readOtherQuery(
     closerMatches: closerHits.map(({ key }) => key),
   };
   const read = await readList({ ...search, otherQuery }, OTHER_QUERY_START, maxHits);
-  // If the budget of the last query is spent before its first result, the next page continues.
+  // If the budget of the last query is spent before its first result, the next page continues. Without closer matches,
+  // the query is dropped instead.
   const mayContinue = isLast && closerHits.length > 0 && read.resumeAt !== null;
   if (read.hits.length === 0 && !mayContinue) return undefined;
   search.otherQuery = otherQuery;

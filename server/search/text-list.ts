@@ -128,8 +128,8 @@ function otherTitleKeys({ otherQuery, titleKeys }: ListSearch): string[] {
 }
 
 /**
- * Returns the `space_pk` of results that precede those of a section and would match it, too. Only one of both kinds
- * exists, because partial queries are tried only if no space matches as typed.
+ * Returns the `space_pk` of results that precede those of a section and would match it, too. There are never both typed
+ * spaces and closer matches, because partial queries are tried only if no space matches as typed.
  */
 function precedingSpaces({ typedSpaces, otherQuery }: ListSearch, section: number): number[] {
   if (section < OTHER_EXACT_TITLE) return [];

@@ -30,6 +30,7 @@ export class NamingClient extends pg.Client {
   }
 }
 
+/** Counts a run of a statement. Returns the statement's name; undefined before its run number `NAMED_AT_RUN`. */
 function nameOf(text: string): string | undefined {
   const statement = statements.get(text) ?? { runs: 0 };
   statement.runs += 1;
