@@ -44,8 +44,8 @@ export function createRateLimit(
   };
   /** Takes back an attempt. */
   const forget = async (hash: string, { consumedPoints }: RateLimiterRes) => {
-    await counter.reward(hash);
-    if (consumedPoints > counter.points) await overflowCounter?.reward(hash);
+    await decrement(counter, hash);
+    if (overflowCounter && consumedPoints > counter.points) await decrement(overflowCounter, hash);
   };
   const addPending = (hash: string, change: number) => {
     const pending = (pendingAttempts.get(hash) ?? 0) + change;
@@ -90,6 +90,12 @@ export function createRateLimit(
       };
     },
   };
+}
+
+async function decrement(counter: RateLimiterAbstract, key: string): Promise<void> {
+  const { consumedPoints } = await counter.reward(key);
+  // A success has reset the counter meanwhile. A negative count would allow more attempts than the limit.
+  if (consumedPoints < 0) await counter.delete(key);
 }
 
 async function consume(

@@ -19,6 +19,7 @@ const INPUT_FILES = [
   'test/bench/references/postgres.ts',
   'test/bench/references/rank.ts',
   'test/bench/references/search-engines.ts',
+  'test/support/postgresql.ts',
   'server/text/words',
   'test/bench/random.ts',
   'test/bench/vocabulary.ts',

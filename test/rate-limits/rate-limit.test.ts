@@ -23,3 +23,17 @@ test('An attempt that ends after its period does not change the count of the nex
   await first.end('uncounted');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 1 });
 });
+
+test('An attempt that a success has already taken back is not taken back again', async () => {
+  const counter = new RateLimiterMemory({ points: 3, duration: 60 });
+  const overflowCounter = new RateLimiterMemory({ points: 1, duration: 5 });
+  const rule = { counter, overflowCounter, isResetBySuccess: true };
+  const limit = createRateLimit(rule, (key) => key);
+  const attempts = [];
+  for (let i = 0; i < 4; i += 1) attempts.push(await limit.beginAttempt('ada'));
+  await attempts[0]?.end('success');
+  // The last attempt is counted by both counters.
+  await attempts[3]?.end('uncounted');
+  expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
+  expect(await overflowCounter.get('ada')).toBeNull();
+});

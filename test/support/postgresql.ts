@@ -90,9 +90,13 @@ export async function startPostgresql({
 /** Creates a temporary folder for the data of servers. */
 export async function createServerFolder(parent: string): Promise<string> {
   const folder = await mkdtemp(join(parent, 'space-service-postgresql-'));
-  // The user of the servers must be able to reach the folder.
-  if (isRoot) await chmod(folder, 0o755);
+  await makeReachable(folder);
   return folder;
+}
+
+/** Lets the user of the servers reach their data folders in this folder. */
+export async function makeReachable(folder: string): Promise<void> {
+  if (isRoot) await chmod(folder, 0o755);
 }
 
 /** PostgreSQL does not run as root, so it gets a user of its own. */

@@ -116,6 +116,8 @@ function startWriting(writers: readonly (() => Promise<{ status: number | undefi
       }
     }),
   );
+  // A backup or stop() rejects with the error. Until then, it must not count as unhandled.
+  ended.catch(() => {});
   return {
     /** Rejects if a writer fails. */
     ended,

@@ -117,6 +117,8 @@ async function runOnFailingDisk(failure: string, rounds: number, writes: number)
     return await runRounds(join(folder, 'data'), rounds, writes, async ({ child }) => {
       const tracer = await inject(failure, child.pid as number);
       return async () => {
+        // If the server has crashed, strace has already exited.
+        if (tracer.exitCode !== null || tracer.signalCode !== null) return;
         const exited = once(tracer, 'exit');
         tracer.kill('SIGINT');
         await exited;

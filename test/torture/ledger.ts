@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Database } from '../../server/database/engine.ts';
-import { isLiveSpace, isLiveUser } from '../../server/database/erased-rows.ts';
+import {
+  isLiveMessage,
+  isLiveReport,
+  isLiveSpace,
+  isLiveUser,
+} from '../../server/database/erased-rows.ts';
 import { readSnapshot } from '../../server/database/transaction.ts';
 
 /**
@@ -294,16 +299,14 @@ async function readRows(db: Database) {
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'author_pk')
       .select(['message_id', 'text', 'description', 'email'])
-      .where(isLiveSpace('spaces.pk'))
-      .where(isLiveUser('messages.author_pk'))
+      .where(isLiveMessage)
       .execute(),
     appreciations: await db
       .selectFrom('appreciations')
       .innerJoin('messages', 'messages.pk', 'message_pk')
       .innerJoin('users', 'users.pk', 'user_pk')
       .select(['text', 'email'])
-      .where(isLiveSpace('messages.space_pk'))
-      .where(isLiveUser('messages.author_pk'))
+      .where(isLiveMessage)
       .where(isLiveUser('appreciations.user_pk'))
       .execute(),
     reports: await db
@@ -312,12 +315,7 @@ async function readRows(db: Database) {
       .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
       .innerJoin('users', 'users.pk', 'reporter_pk')
       .select(['text', 'description', 'email', 'reason'])
-      .where(({ and, or, eb }) =>
-        or([
-          eb('message_pk', 'is', null),
-          and([isLiveSpace('messages.space_pk'), isLiveUser('messages.author_pk')]),
-        ]),
-      )
+      .where(isLiveReport)
       .execute(),
   };
 }

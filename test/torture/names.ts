@@ -55,8 +55,11 @@ const CYRILLIC_LETTERS: Alphabet = [
   'ӏ Ӏ 1 １',
 ].map((spellings) => spellings.split(' '));
 
-/** Latin letters, including those that are confusable with other Latin letters only. */
-const ALL_LATIN_LETTERS: Alphabet = [['m', 'M', 'ｍ', 'rn', 'Rn', 'rN', 'RN'], ...LATIN_LETTERS];
+/**
+ * Latin letters, including those that are confusable with other Latin letters only. These come last, so that an index
+ * means the same letter in every alphabet.
+ */
+const ALL_LATIN_LETTERS: Alphabet = [...LATIN_LETTERS, ['m', 'M', 'ｍ', 'rn', 'Rn', 'rN', 'RN']];
 
 export const names: Trial = {
   promise: 'Of many concurrent claims to a username, in any spelling, exactly one succeeds.',

