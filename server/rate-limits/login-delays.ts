@@ -20,8 +20,8 @@ const UNDELAYED_FAILURES = 50;
 const DELAY_PER_FAILURE_MS = 100;
 const MAX_DELAY_MS = 2_000;
 
-/** Number of failures with the maximum delay. Further ones are counted, too, but do not increase the delay. */
-export const MAX_COUNTED_FAILURES = UNDELAYED_FAILURES + MAX_DELAY_MS / DELAY_PER_FAILURE_MS;
+/** Number of failures that cause the maximum delay. Further ones are counted, too, but do not increase the delay. */
+export const FAILURES_OF_MAX_DELAY = UNDELAYED_FAILURES + MAX_DELAY_MS / DELAY_PER_FAILURE_MS;
 
 export const LOGIN_DELAY_PERIOD_SECONDS = 15 * 60;
 

@@ -4,9 +4,9 @@ import type { StopDeadline } from '../database/kind.ts';
 import { openRateLimitStore } from '../database/open.ts';
 import {
   createLoginDelays,
+  FAILURES_OF_MAX_DELAY,
   LOGIN_DELAY_PERIOD_SECONDS,
   type LoginDelays,
-  MAX_COUNTED_FAILURES,
 } from './login-delays.ts';
 import { createRateLimit, type RateLimit, type RateLimitRule } from './rate-limit.ts';
 
@@ -96,7 +96,7 @@ export async function openRateLimits(
     login: await open('login', 30, 5 * MINUTE_SECONDS, failedLogins),
     loginFromNetwork: await open('login_from_network', 50, 5 * MINUTE_SECONDS, failedLogins),
     loginDelays: createLoginDelays(
-      await store.openCounter('login_delay', MAX_COUNTED_FAILURES, LOGIN_DELAY_PERIOD_SECONDS),
+      await store.openCounter('login_delay', FAILURES_OF_MAX_DELAY, LOGIN_DELAY_PERIOD_SECONDS),
       hashOf,
     ),
     register: await open('register', 60, MINUTE_SECONDS),
