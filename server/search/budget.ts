@@ -1,4 +1,4 @@
-import type { WordPattern, WordQuery } from '../database/word-index.ts';
+import type { WordPattern, WordQuery, WordScope } from '../database/word-index.ts';
 import { type Dictionary, documentsWith, documentsWithPrefix } from './dictionary/dictionary.ts';
 
 /**
@@ -34,12 +34,18 @@ const LOOKUP_COST = 10;
 /** About a third of the entries of a word are from titles. */
 const TITLE_SHARE = 1 / 3;
 
-/** Estimates how many entries the word index reads to run a query on this number of documents. */
+/**
+ * Estimates how many entries the word index reads to run a query on this number of documents, and to find `limit` of
+ * them.
+ */
 export function estimateEntries(
   dictionary: Dictionary,
   { pattern, scope, except = [] }: WordQuery,
   documents: number,
+  limit = Infinity,
 ): number {
+  if (except.length === 0)
+    return estimateUnionEntries(dictionary, pattern, scope, documents, limit);
   const candidates = Math.min(documents, estimateCandidates(dictionary, pattern));
   const entries = estimatePatternEntries(dictionary, pattern, documents);
   // Exceptions are looked up for candidates only.
@@ -52,6 +58,28 @@ export function estimateEntries(
     (sum, each) => sum + each,
     entries * (scope === 'title' ? TITLE_SHARE : 1),
   );
+}
+
+/**
+ * Estimates the entries of a pattern without exceptions. Each entry of a term is a match, and so is each entry of a
+ * union of terms, so the limit bounds how many of them the word index reads.
+ */
+function estimateUnionEntries(
+  dictionary: Dictionary,
+  pattern: WordPattern,
+  scope: WordScope,
+  documents: number,
+  limit: number,
+): number {
+  if ('anyOf' in pattern) {
+    return pattern.anyOf.reduce(
+      (sum, part) => sum + estimateUnionEntries(dictionary, part, scope, documents, limit),
+      0,
+    );
+  }
+  const entries =
+    estimatePatternEntries(dictionary, pattern, documents) * (scope === 'title' ? TITLE_SHARE : 1);
+  return 'term' in pattern ? Math.min(entries, limit) : entries;
 }
 
 function estimatePatternEntries(

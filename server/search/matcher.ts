@@ -136,7 +136,7 @@ function anyOf(matchers: Matcher[]): Matcher {
   };
 }
 
-// A pattern of one part is simplified to that part, because `findKeys` recognises single terms, which are cheap.
+// A pattern of one part is simplified to that part, because `estimateEntries` recognises terms, which are cheap.
 function allOfPatterns(patterns: WordPattern[]): WordPattern {
   return patterns.length === 1 ? (patterns[0] as WordPattern) : { allOf: patterns };
 }

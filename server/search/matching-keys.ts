@@ -49,10 +49,7 @@ export async function findKeys(
   mayOverdraw = false,
 ): Promise<FoundKeys | undefined> {
   const { dictionary, budget } = search;
-  const { pattern, except = [] } = query;
-  // A single term is not compared with others, so the limit bounds the number of entries.
-  const isSingleTerm = 'term' in pattern && except.length === 0;
-  const entries = isSingleTerm ? limit : estimateEntries(dictionary, query, dictionary.spaces);
+  const entries = estimateEntries(dictionary, query, dictionary.spaces, limit);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {
     if (!spend(budget, entries, mayOverdraw)) return undefined;
     const keys = await reader.find(query, { after, limit });

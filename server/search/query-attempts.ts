@@ -31,18 +31,19 @@ export const MIN_MATCHES = 10;
 const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
- * Tries the query that was probably meant and then, if `allowsPartialMatches`, partial queries, until there are
+ * Tries the query that was probably meant and then, if no space matches as typed, partial queries, until there are
  * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. Replaces the budget of the search.
  * @param words       the query as typed, without ignored words
  * @param inflections the other forms of each word
+ * @param typed       the first results of the query as typed
  * @param maxHits     at least `MIN_MATCHES`
- * @returns the first hits of these queries; undefined if no query has results
+ * @returns the first hits of these queries, none if they are on the next page; undefined if no query has results
  */
 export async function tryOtherQueries(
   search: ListSearch,
   words: readonly QueryWord[],
   inflections: readonly (readonly string[])[],
-  allowsPartialMatches: boolean,
+  typed: ReadResult,
   maxHits: number,
 ): Promise<ReadResult | undefined> {
   search.budget = newBudget();
@@ -51,12 +52,17 @@ export async function tryOtherQueries(
     alternatives,
     minWords: alternatives.length,
   });
-  let found = meant && (await readOtherQuery(search, allWords(meant), [], maxHits));
-  if (!allowsPartialMatches || isEnough(found)) return found;
   const base =
     meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
+  const triesPartialQueries = typed.hits.length === 0 && base.length > 1;
+  // Otherwise, the next page continues with the query as typed.
+  const mayContinue = typed.resumeAt === null;
+  const mayContinueMeant = mayContinue && !triesPartialQueries;
+  let found =
+    meant && (await readOtherQuery(search, allWords(meant), [], maxHits, mayContinueMeant));
+  if (!triesPartialQueries || isEnough(found)) return found;
   // Shorter queries have no partial queries to try.
-  if (base.length <= (found ? MIN_WORDS_FOR_MORE_RESULTS : 1)) return found;
+  if (found && base.length <= MIN_WORDS_FOR_MORE_RESULTS) return found;
   const documents: number[] = [];
   for (const alternative of base) documents.push(await countDocuments(search, alternative));
   for (const query of partialQueries(base, documents)) {
@@ -68,9 +74,11 @@ export async function tryOtherQueries(
     const share = isLast ? 0 : 1 / 2;
     search.budget.entries -= entries * share;
     search.budget.rejectedRows -= rejectedRows * share;
-    // The spaces that have been found match queries of fewer words, too.
-    if (found || (await mayMatch(search, query))) {
-      found = (await readOtherQuery(search, query, found?.hits ?? [], maxHits, isLast)) ?? found;
+    // The spaces that have been found match queries of fewer words, too. A single word has been counted.
+    if (found || query.minWords === 1 || (await mayMatch(search, query))) {
+      const closerHits = found?.hits ?? [];
+      const continues = isLast && (closerHits.length > 0 || mayContinue);
+      found = (await readOtherQuery(search, query, closerHits, maxHits, continues)) ?? found;
     }
     if (isEnough(found)) return found;
     search.budget.entries += entries * share;
@@ -86,8 +94,8 @@ function isEnough(found: ReadResult | undefined): boolean {
 /**
  * Reads the results of a query that are not among `closerHits`. If there are any, the query becomes
  * `search.otherQuery`.
- * @param closerHits the hits of queries of more words
- * @param isLast     whether no other query follows
+ * @param closerHits  the hits of queries of more words
+ * @param mayContinue whether the next page continues with this query if the budget is spent before its first result
  * @returns the closer hits, followed by these results; undefined if this query adds none
  */
 async function readOtherQuery(
@@ -95,7 +103,7 @@ async function readOtherQuery(
   { alternatives, minWords }: PartialQuery,
   closerHits: readonly Hit[],
   maxHits: number,
-  isLast = false,
+  mayContinue: boolean,
 ): Promise<ReadResult | undefined> {
   const otherQuery: OtherQuery = {
     text: search.otherQuery.text || probableText(alternatives),
@@ -104,10 +112,8 @@ async function readOtherQuery(
     closerMatches: closerHits.map(({ key }) => key),
   };
   const read = await readList({ ...search, otherQuery }, OTHER_QUERY_START, maxHits);
-  // If the budget of the last query is spent before its first result, the next page continues. Without closer matches,
-  // the query is dropped instead.
-  const mayContinue = isLast && closerHits.length > 0 && read.resumeAt !== null;
-  if (read.hits.length === 0 && !mayContinue) return undefined;
+  const continues = mayContinue && read.resumeAt !== null;
+  if (read.hits.length === 0 && !continues) return undefined;
   search.otherQuery = otherQuery;
   return { hits: [...toCloserMatches(closerHits), ...read.hits], resumeAt: read.resumeAt };
 }

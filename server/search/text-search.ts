@@ -161,7 +161,7 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
     search,
     search.words.filter(isRequired),
     inflections.filter(isRequired),
-    hits.length === 0,
+    typed,
     count,
   );
   return other ? { hits: [...hits, ...other.hits], resumeAt: other.resumeAt } : typed;

@@ -35,6 +35,23 @@ describe('estimateEntries', () => {
     expect(cost({ anyOf: [word('bread'), word('oven')] })).toBe(600 + 90);
   });
 
+  test('counts no more entries of each term of an alternative than the limit', () => {
+    const either: WordPattern = { anyOf: [word('bread'), word('rye')] };
+    const limited = (query: WordQuery) => estimateEntries(dictionary, query, 10_000, 40);
+    expect(limited({ pattern: word('bread'), scope: 'all' })).toBe(40);
+    expect(limited({ pattern: either, scope: 'all' })).toBe(40 + 30);
+    expect(limited({ pattern: either, scope: 'title' })).toBe(40 + 10);
+  });
+
+  test('counts all entries of conjunctions and exceptions, whatever the limit', () => {
+    const both: WordPattern = { allOf: [word('bread'), word('rye')] };
+    const limited = (query: WordQuery) => estimateEntries(dictionary, query, 10_000, 1);
+    expect(limited({ pattern: both, scope: 'all' })).toBe(10 * 30 + 30);
+    expect(limited({ pattern: { anyOf: [both, word('oven')] }, scope: 'all' })).toBe(330 + 1);
+    const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
+    expect(limited({ pattern: word('rye'), scope: 'all', except })).toBe(30 + 10 * 30);
+  });
+
   test('counts nested parts', () => {
     const either: WordPattern = { anyOf: [word('bread'), word('oven')] };
     expect(cost({ allOf: [either, word('rye')] })).toBe(10 * 30 + 90 + 30);

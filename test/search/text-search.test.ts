@@ -201,6 +201,26 @@ describe('A text search', () => {
     expect(pages[0]).toEqual(other.slice(0, 3));
   });
 
+  // With these factors, reading a frequent word costs between a small part and several times the budget.
+  test.each([5, 10, 14, 17, 20, 40, 100, 1_000])(
+    'finds spaces with a word %i times as frequent if the other word of the query is unknown',
+    async (factor) => {
+      const dictionary = scaleDictionary(index.dictionary, factor);
+      for (const text of ['breads zuk', 'zuk ovens', 'floour zuk']) {
+        const request = { limit: 10, position: undefined };
+        const query = { query: text, asTyped: false };
+        const { items } = await searchText(
+          index.resources,
+          dictionary,
+          query,
+          CURRENT_REVISION,
+          request,
+        );
+        expect(items, text).toHaveLength(10);
+      }
+    },
+  );
+
   // Their ranks are negative, so a page has them before any other match is read.
   test('returns no space twice on a page with title matches of 185,363 participants or more', async () => {
     const popular = Array.from({ length: 62 }, (_, i) => ({
