@@ -60,6 +60,7 @@ describe('npm run demo', () => {
     /** Opens a page. The returned array gets everything that it prints, such as violations of its policy. */
     async function open(path: string): Promise<{ page: Page; messages: string[] }> {
       const page = await browser.newPage();
+      page.setDefaultTimeout(60_000);
       const messages: string[] = [];
       page.on('console', (message) => messages.push(message.text()));
       page.on('pageerror', (error) => messages.push(error.message));

@@ -18,7 +18,7 @@ export function isUniqueViolation(error: unknown): boolean {
  * they come from the avatar folder. So are invalid arguments to Node.js, because they are programming errors.
  */
 const UNAVAILABLE_CODES =
-  /^(08...|53...|57P0.|57014|55P03|25006|25P03|40001|40P01|58030|E(?!RR_INVALID_|RR_OUT_OF_RANGE|NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
+  /^(08...|53...|57P0.|57014|55P03|25006|25P03|25P04|40001|40P01|58030|E(?!RR_INVALID_|RR_OUT_OF_RANGE|NOSPC|DQUOT|ROFS|IO$)[A-Z_]+)$/;
 
 /** Codes of rejected server certificates: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const CERTIFICATE_CODES =
@@ -33,6 +33,7 @@ export function isUnavailable(error: unknown): boolean {
   return (
     UNAVAILABLE_CODES.test(codeOf(error)) ||
     CERTIFICATE_CODES.test(codeOf(error)) ||
+    TLS_CODES.test(codeOf(error)) ||
     isLostConnection(error) ||
     isPoolExhausted(error)
   );
@@ -118,7 +119,7 @@ const EXPLANATIONS: readonly [RegExp, string][] = [
   ],
   [/^25006/, 'is a standby or read-only. Set DATABASE_URL to the primary.'],
   [/^(08|57P0|53|40)/, 'is temporarily unavailable. Try again later.'],
-  [/^(55P03|57014|25P03)/, 'did not finish a statement in time. Try again later.'],
+  [/^(55P03|57014|25P03|25P04)/, 'did not finish a statement in time. Try again later.'],
   [/^58030/, 'cannot read or write its files. Check its disk.'],
   [INTERNAL_ERROR, 'has an internal error. Check its log and its disk.'],
   [

@@ -8,6 +8,12 @@ test.each([
   ['a refused connection', { code: 'ECONNREFUSED' }],
   ['a TLS handshake that times out', { code: 'ERR_TLS_HANDSHAKE_TIMEOUT' }],
   ['a server that is shutting down', { code: '57P01' }],
+  [
+    'a TLS handshake with another protocol version',
+    { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' },
+  ],
+  ['a rejected TLS handshake', { code: 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE' }],
+  ['a transaction that takes longer than transaction_timeout', { code: '25P04' }],
   ['an expired certificate', { code: 'CERT_HAS_EXPIRED' }],
   ['a certificate of an unknown issuer', { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }],
 ])('The database is unavailable after %s', (_, properties) => {
