@@ -31,6 +31,8 @@ export function aggregateMetrics(instance: string): void {
   let aggregation: Promise<string> | undefined;
 
   cluster.on('message', (worker, message: WorkerMessage) => {
+    // Its counters are in `exitedCounters`.
+    if (worker.isDead()) return;
     if (message.metrics === 'snapshot') {
       snapshots.set(worker, message.snapshot);
       onSnapshot.get(worker)?.();
