@@ -30,6 +30,10 @@ if (options.length > 0) {
   else console.error(`Unknown option ${options[0]}.\n\n${USAGE}`);
   process.exit(isHelp ? 0 : 1);
 }
+if (known.includes(folder)) {
+  console.error(`The first argument is the folder: npm run build -- dist ${folder}`);
+  process.exit(1);
+}
 const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
 
 const unknown = names.filter((name) => !known.includes(name));

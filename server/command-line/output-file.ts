@@ -73,12 +73,12 @@ async function assertOutsideDataFolders(file: string, dataDir: string): Promise<
     if (dev === dataFolder?.dev && ino === dataFolder.ino) {
       throw new OperatorError(`${file} is in DATA_DIR. Choose a file outside of it.`);
     }
+    if (isDataFolder(folder)) {
+      throw new OperatorError(
+        `${file} is in the data folder of another service. Choose a file outside of it.`,
+      );
+    }
     if (folder === dirname(folder)) break;
-  }
-  if (isDataFolder(parent)) {
-    throw new OperatorError(
-      `${file} is in the data folder of another service. Choose a file outside of it.`,
-    );
   }
 }
 

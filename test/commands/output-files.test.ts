@@ -118,7 +118,13 @@ describe.each(commands)('%s', (command) => {
       expect((await stat(file)).ino).toBe(before.ino);
     }
     await using server = await startServer({ DATA_DIR: other });
-    for (const name of ['space-service.sqlite-wal', 'space-service.lock', 'new-file']) {
+    const names = [
+      'space-service.sqlite-wal',
+      'space-service.lock',
+      'new-file',
+      'avatars/new-file',
+    ];
+    for (const name of names) {
       expect(await refuse(command, join(other, name))).toContain('data folder');
     }
     expect(await server.stop()).toBe(0);

@@ -44,6 +44,13 @@ test('the build rejects an unknown package', async () => {
   });
 });
 
+test('the build rejects a package in place of the folder', async () => {
+  await expect(build('space-service')).rejects.toMatchObject({
+    code: 1,
+    stderr: 'The first argument is the folder: npm run build -- dist space-service\n',
+  });
+});
+
 test('the build rejects an unknown option and prints its usage with --help', async () => {
   await expect(build('--hlp')).rejects.toMatchObject({
     code: 1,
