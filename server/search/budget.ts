@@ -34,10 +34,7 @@ const LOOKUP_COST = 10;
 /** About a third of the entries of a word are from titles. */
 const TITLE_SHARE = 1 / 3;
 
-/**
- * Estimates how many entries the word index reads to run a query on this number of documents, and to find `limit` of
- * them.
- */
+/** Estimates how many entries the word index reads to find up to `limit` matches among this number of documents. */
 export function estimateEntries(
   dictionary: Dictionary,
   { pattern, scope, except = [] }: WordQuery,
@@ -61,8 +58,8 @@ export function estimateEntries(
 }
 
 /**
- * Estimates the entries of a pattern without exceptions. Each entry of a term is a match, and so is each entry of a
- * union of terms, so the limit bounds how many of them the word index reads.
+ * Like `estimateEntries`, for a query without exceptions. Every entry of a term is a match, also in a union, so the
+ * word index reads at most `limit` entries of each term.
  */
 function estimateUnionEntries(
   dictionary: Dictionary,

@@ -136,7 +136,8 @@ function anyOf(matchers: Matcher[]): Matcher {
   };
 }
 
-// A pattern of one part is simplified to that part, because `estimateEntries` recognises terms, which are cheap.
+// A pattern of one part is simplified to that part. Otherwise `estimateEntries` would take a term for a conjunction,
+// which can cost much more than its limit.
 function allOfPatterns(patterns: WordPattern[]): WordPattern {
   return patterns.length === 1 ? (patterns[0] as WordPattern) : { allOf: patterns };
 }

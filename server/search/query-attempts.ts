@@ -32,7 +32,8 @@ const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
  * Tries the query that was probably meant and then, if no space matches as typed, partial queries, until there are
- * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. Replaces the budget of the search.
+ * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. If the budget of the last query to
+ * try is spent before its first result, this query becomes it. Replaces the budget of the search.
  * @param words       the query as typed, without ignored words
  * @param inflections the other forms of each word
  * @param typed       the first results of the query as typed
@@ -55,7 +56,7 @@ export async function tryOtherQueries(
   const base =
     meant ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
   const triesPartialQueries = typed.hits.length === 0 && base.length > 1;
-  // Otherwise, the next page continues with the query as typed.
+  // If the budget of the query as typed is spent, the next page continues with that query instead.
   const mayContinue = typed.resumeAt === null;
   const mayContinueMeant = mayContinue && !triesPartialQueries;
   let found =
@@ -92,11 +93,11 @@ function isEnough(found: ReadResult | undefined): boolean {
 }
 
 /**
- * Reads the results of a query that are not among `closerHits`. If there are any, the query becomes
- * `search.otherQuery`.
+ * Reads the results of a query that are not among `closerHits`. If there are any, or may be on the next page, the query
+ * becomes `search.otherQuery`.
  * @param closerHits  the hits of queries of more words
  * @param mayContinue whether the next page continues with this query if the budget is spent before its first result
- * @returns the closer hits, followed by these results; undefined if this query adds none
+ * @returns the closer hits, followed by these results; undefined if this query adds none and does not continue
  */
 async function readOtherQuery(
   search: ListSearch,

@@ -31,7 +31,9 @@ export const OTHER_QUERY_START: ResumePoint = { section: OTHER_EXACT_TITLE, afte
 
 /** The query whose results follow those of the query as typed. */
 export interface OtherQuery {
-  /** What users see: the first other query that had results, in its most probable form. */
+  /**
+   * What users see: the first other query that had results or continues on the next page, in its most probable form.
+   */
   text: string;
   /** Empty if there is no other query. */
   alternatives: Alternatives;

@@ -201,6 +201,22 @@ describe('A text search', () => {
     expect(pages[0]).toEqual(other.slice(0, 3));
   });
 
+  test('continues on the next page if its budget is spent before the first result of the other query', async () => {
+    const query = { query: '京都東京 api', asTyped: false };
+    const { typed, other, answeredQuery } = expectedResults(
+      spaces,
+      index.dictionary,
+      query.query,
+      false,
+    );
+    expect(typed).toHaveLength(1);
+    expect(other).not.toEqual([]);
+    budget.full = { ...realBudget(), rejectedRows: 1 };
+    const found = await readPages(query, 100);
+    expect(found).toMatchObject({ ids: [...typed, ...other], answeredQuery });
+    expect(found.pages[0]).toEqual(typed);
+  });
+
   // With these factors, reading a frequent word costs between a small part and several times the budget.
   test.each([5, 10, 14, 17, 20, 40, 100, 1_000])(
     'finds spaces with a word %i times as frequent if the other word of the query is unknown',
