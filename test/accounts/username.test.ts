@@ -286,13 +286,13 @@ describe('usernameKey', () => {
   test('ignores case and Unicode normalisation form', () => {
     fc.assert(
       fc.property(fc.oneof(nearlyValidNames, singleScriptNames), (text) => {
-        // Iota subscript beside other marks: its capital is a letter, so the marks can end up on a different letter.
-        fc.pre(!text.normalize('NFD').includes('\u0345'));
         const key = usernameKey(text);
         expect(usernameKey(key)).toBe(key);
         for (const form of ['NFC', 'NFD', 'NFKC', 'NFKD']) {
           expect(usernameKey(text.normalize(form))).toBe(key);
         }
+        // The capital of an iota subscript is a letter of its own, to which other marks can move.
+        if (text.normalize('NFD').includes('\u0345')) return;
         // A separate combining mark has no case, so compose it with its letter first.
         const composed = text.normalize('NFKC');
         expect(usernameKey(composed.toUpperCase())).toBe(key);
