@@ -25,15 +25,12 @@ PROTOTYPES.set('\u04CF', 'l');
 /** The letters that NFKC replaces by one that looks different: ſ looks like f, and the lunate sigma like c. */
 const CHANGED_BY_NFKC = /[\u017F\u03F2\u03F9]/g;
 
-/**
- * Returns a key that ignores case and compatibility forms such as full width. Accepts any text. Exception: a Greek
- * letter with iota subscript (U+0345) and a mark that has no composed form with it can have different keys in upper and
- * lower case.
- */
+/** Returns a key that ignores case and compatibility forms such as full width, like D146 of Unicode. Accepts any text. */
 export function usernameKey(text: string): string {
+  // Decomposed, because the capital of an iota subscript is a letter: other marks of ῃ must be in front of it.
+  const decomposed = text.normalize('NFKD');
   // Full case folding, because lower case alone would distinguish ß from ss, and ς from σ.
-  const folded = text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase();
-  return folded.normalize('NFKC');
+  return decomposed.toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 }
 
 /** Returns a key that is equal for names that look alike, such as `modem` and `modern`. Accepts any text. */

@@ -269,6 +269,7 @@ describe('usernameKey', () => {
     ['ﾀﾞﾅｶ', 'ダナカ'],
     ['ꭰꭱ', 'ᎠᎡ'],
     ['ılya', 'ILYA'],
+    ['\u1FCC\u0342', '\u1FC7'],
   ])('is the same for %s and %s', (one, other) => {
     expect(usernameKey(one)).toBe(usernameKey(other));
   });
@@ -291,13 +292,10 @@ describe('usernameKey', () => {
         for (const form of ['NFC', 'NFD', 'NFKC', 'NFKD']) {
           expect(usernameKey(text.normalize(form))).toBe(key);
         }
-        // A separate combining mark has no case, so compose it with its letter first.
-        const composed = text.normalize('NFKC');
-        // The exception in the docstring of `usernameKey`.
-        const withSeparateMarks = composed.match(/\P{M}?\p{M}+/gu) ?? [];
-        if (withSeparateMarks.some((letter) => letter.normalize('NFD').includes('\u0345'))) return;
-        expect(usernameKey(composed.toUpperCase())).toBe(key);
-        expect(usernameKey(composed.toLowerCase())).toBe(key);
+        // Decomposed, because an iota subscript becomes a letter, to which a separate mark would move.
+        const decomposed = text.normalize('NFKD');
+        expect(usernameKey(decomposed.toUpperCase())).toBe(key);
+        expect(usernameKey(decomposed.toLowerCase())).toBe(key);
       }),
       { numRuns: 2000 },
     );

@@ -7,6 +7,7 @@ import * as quotas from './0005-quotas.ts';
 import * as moderation from './0006-moderation.ts';
 import * as removals from './0007-removals.ts';
 import * as usernameSkeletons from './0008-username-skeletons.ts';
+import * as usernameKeys from './0009-username-keys.ts';
 
 /** All migrations, in order. Never change an existing migration. */
 export const migrations: Record<string, Migration> = {
@@ -18,4 +19,5 @@ export const migrations: Record<string, Migration> = {
   '0006-moderation': moderation,
   '0007-removals': removals,
   '0008-username-skeletons': usernameSkeletons,
+  '0009-username-keys': usernameKeys,
 };

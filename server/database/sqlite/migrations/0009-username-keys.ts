@@ -1,0 +1,1 @@
+export { recomputeKeysWithIotaSubscript as up } from '../../username-keys.ts';

@@ -1,0 +1,84 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Kysely } from 'kysely';
+import { expect, test } from 'vitest';
+import type { Engine } from '../../server/database/engine.ts';
+import { openPostgresql } from '../../server/database/postgresql/open.ts';
+import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { recomputeKeysWithIotaSubscript } from '../../server/database/username-keys.ts';
+import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
+import { startPostgresql } from '../support/postgresql.ts';
+
+// Capital eta with a circumflex, which has no composed form, and the same letter in lower case.
+const CAPITAL = '\u1FCC\u0342';
+const SMALL = '\u1FC7';
+
+/** Adds users with keys that earlier versions stored, and recomputes them. */
+async function recompute(engine: Engine, usernames: string[]) {
+  for (const [i, username] of usernames.entries()) {
+    await engine.db
+      .insertInto('users')
+      .values({
+        user_id: `u${i}`,
+        username,
+        username_key: `key ${i}`,
+        username_skeleton: `skeleton ${i}`,
+        email: `u${i}@x.org`,
+        email_key: `u${i}@x.org`,
+        bio: '',
+        is_verified: 0,
+        created_at: '2026',
+        updated_at: '2026',
+      })
+      .execute();
+  }
+  await recomputeKeysWithIotaSubscript(engine.db as unknown as Kysely<unknown>);
+  return engine.db
+    .selectFrom('users')
+    .select(['username_key as key', 'username_skeleton as skeleton'])
+    .orderBy('pk')
+    .execute();
+}
+
+test.each([
+  ['SQLite', openSqliteDatabase],
+  ['PostgreSQL', openPostgresqlDatabase],
+])(
+  'an upgrade on %s recomputes keys of usernames with an iota subscript, and keeps equal ones',
+  async (_, open) => {
+    await using database = await open();
+    const fillers = Array.from({ length: 1_500 }, (_, i) => `user ${i}`);
+    const rows = await recompute(database.engine, [CAPITAL, ...fillers, SMALL, `${SMALL}α`]);
+    const key = usernameKey(CAPITAL);
+    const skeleton = usernameSkeleton(CAPITAL);
+    expect(rows[0]).toEqual({ key, skeleton });
+    expect(rows[1]).toEqual({ key: 'key 1', skeleton: 'skeleton 1' });
+    expect(rows[1_501]).toEqual({ key: 'key 1501', skeleton: usernameSkeleton(SMALL) });
+    expect(rows[1_502]).toEqual({
+      key: usernameKey(`${SMALL}α`),
+      skeleton: usernameSkeleton(`${SMALL}α`),
+    });
+  },
+);
+
+const OPTIONS = { migrate: true, runsMaintenance: false };
+
+async function openSqliteDatabase() {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await mkdtempDisposable(join(tmpdir(), 'username-keys-')));
+  const engine = stack.use(await openSqlite(join(folder.path, 'users.sqlite'), OPTIONS));
+  return withResources(engine, stack);
+}
+
+async function openPostgresqlDatabase() {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startPostgresql());
+  const engine = stack.use(await openPostgresql(await server.createDatabase('users'), OPTIONS));
+  return withResources(engine, stack);
+}
+
+function withResources(engine: Engine, stack: AsyncDisposableStack) {
+  const resources = stack.move();
+  return { engine, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+}
