@@ -25,7 +25,7 @@ PROTOTYPES.set('\u04CF', 'l');
 /** The letters that NFKC replaces by one that looks different: ſ looks like f, and the lunate sigma like c. */
 const CHANGED_BY_NFKC = /[\u017F\u03F2\u03F9]/g;
 
-/** Returns a key that ignores case and compatibility forms such as full width, like D146 of Unicode. Accepts any text. */
+/** Returns a key that ignores case and compatibility forms such as full width (Unicode D146). Accepts any text. */
 export function usernameKey(text: string): string {
   // Decomposed, because the capital of an iota subscript is a letter: other marks of ῃ must be in front of it.
   const decomposed = text.normalize('NFKD');
