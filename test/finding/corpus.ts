@@ -80,10 +80,11 @@ async function* readPackages(file: string): AsyncGenerator<Package> {
   for await (const line of readLines(file)) {
     const cells = line.split('\t');
     if (!columns) {
+      const columnOf = (title: string) => cells.findIndex((cell) => cell.startsWith(title));
       columns = {
         name: cells.indexOf('name'),
-        downloads: cells.findIndex((cell) => cell.startsWith('downloads')),
-        summary: cells.indexOf('summary'),
+        downloads: columnOf('downloads'),
+        summary: columnOf('summary'),
       };
       if (Object.values(columns).includes(-1)) {
         throw new Error(`${file} needs a header line with name, downloads and summary: ${line}`);
