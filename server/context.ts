@@ -15,7 +15,10 @@ import { openSearchState, type SearchState } from './search/search-state.ts';
 import { type OutageLog, openOutageLog } from './system/outage-log.ts';
 import { tasksModule } from './tasks.ts';
 
-/** Maximum time that a stopping server uses the database after its drain period, for pending requests and tasks. */
+/**
+ * Time after its drain period in which a stopping server normally finishes pending requests and tasks. A request that
+ * waits for the write lock can take longer.
+ */
 const STOP_TIMEOUT_MS = 10_000;
 
 /** The resources of the application. Each process opens one context. Disposing it closes the resources. */

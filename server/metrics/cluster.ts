@@ -64,7 +64,7 @@ export function aggregateMetrics(instance: string): void {
     const ownMetrics = await ownRegistry.getMetricsAsJSON();
     const ownResources = ownMetrics
       .filter(({ name }) => name.startsWith('process_'))
-      // By default, aggregation omits the start time. The earliest one is that of the supervisor, so of the service.
+      // By default, aggregation omits the start time. The earliest one is that of the supervisor.
       .map((metric) =>
         metric.aggregator === 'omit' ? { ...metric, aggregator: 'min' as const } : metric,
       );

@@ -15,7 +15,7 @@ export interface LoginDelays {
   recordFailure(emailKey: string): Promise<void>;
 }
 
-/** Failures in a period before logins are delayed. A network may cause as many in 5 minutes, see `loginFromNetwork`. */
+/** Failures in a period before logins are delayed: as many as `loginFromNetwork` allows one network in 5 minutes. */
 const UNDELAYED_FAILURES = 50;
 const DELAY_PER_FAILURE_MS = 100;
 const MAX_DELAY_MS = 2_000;
