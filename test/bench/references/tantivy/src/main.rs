@@ -1,7 +1,7 @@
 //! Tantivy as a reference: the twenty most popular rows that have all words of a query.
 //!
 //!     tantivy-reference index FOLDER < ROWS       {"id", "title", "description", "popularity"} per line
-//!     tantivy-reference search FOLDER < QUERIES   {"query", "words", "limit"} per line
+//!     tantivy-reference search FOLDER < QUERIES   {"query", "words", "order", "limit"} per line
 //!
 //! `search` prints {"ids", "ms"} per query. `words` says what a word of the query matches:
 //!
@@ -10,8 +10,13 @@
 //! - `indexedPrefix`: the same, but every beginning of up to 30 characters is indexed as a term. Of a longer word, only
 //!   the first 30 characters count.
 //!
-//! Rows are indexed by descending popularity into one segment, so that the order of documents is the order of results.
-//! A search stops at the last row of the page. No scores are computed; positions and frequencies are not indexed.
+//! `order` says how the most popular rows are found:
+//!
+//! - `popularity`: by the value of a fast field of each match, as in an index whose rows change.
+//! - `document`: Rows are indexed by descending popularity into one segment, so the first matches are the most popular
+//!   ones. A search stops at the last row of the page. An index whose rows change cannot keep this order.
+//!
+//! No scores are computed; positions and frequencies are not indexed. Ids are in a fast field.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -20,16 +25,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use tantivy::collector::TopDocs;
+use tantivy::columnar::Column;
 use tantivy::directory::MmapDirectory;
 use tantivy::query::{
     BooleanQuery, EmptyQuery, EnableScoring, InvertedIndexRangeQuery, Query, TermQuery,
 };
-use tantivy::schema::{
-    Field, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value,
-};
+use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{LowerCaser, SimpleTokenizer, TextAnalyzer, TokenStream};
-use tantivy::{DocAddress, Index, Searcher, TERMINATED, TantivyDocument, Term};
+use tantivy::{DocAddress, Index, Order, Searcher, TERMINATED, TantivyDocument, Term};
 
 /// With more words in the dictionary, a bitset of all their rows is faster than a union that reads on demand.
 const MAX_UNION: usize = 16;
@@ -38,7 +42,7 @@ const MAX_INDEXED_PREFIX: usize = 30;
 
 #[derive(Deserialize)]
 struct Row {
-    id: Json,
+    id: u64,
     title: String,
     description: String,
     popularity: u64,
@@ -49,6 +53,8 @@ struct Request {
     query: String,
     #[serde(default)]
     words: Words,
+    #[serde(default)]
+    order: RowOrder,
     #[serde(default = "default_limit")]
     limit: usize,
 }
@@ -62,18 +68,30 @@ enum Words {
     IndexedPrefix,
 }
 
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum RowOrder {
+    #[default]
+    Popularity,
+    Document,
+}
+
 fn default_limit() -> usize {
     20
 }
 
 #[derive(Serialize)]
 struct Response {
-    ids: Vec<Json>,
+    ids: Vec<u64>,
     ms: f64,
 }
 
+const ID: &str = "id";
+const POPULARITY: &str = "popularity";
+
 struct Fields {
     id: Field,
+    popularity: Field,
     words: Field,
     beginnings: Field,
 }
@@ -117,7 +135,8 @@ fn index(folder: &Path) -> Result<(), Box<dyn Error>> {
         beginnings.sort();
         beginnings.dedup();
         let mut document = TantivyDocument::default();
-        document.add_text(fields.id, row.id.to_string());
+        document.add_u64(fields.id, row.id);
+        document.add_u64(fields.popularity, row.popularity);
         for word in &words {
             document.add_text(fields.words, word);
         }
@@ -134,17 +153,21 @@ fn search(folder: &Path) -> Result<(), Box<dyn Error>> {
     let index = Index::open_in_dir(folder)?;
     let fields = schema().1;
     let searcher = index.reader()?.searcher();
+    let ids = searcher
+        .segment_readers()
+        .iter()
+        .map(|reader| reader.fast_fields().u64(ID))
+        .collect::<tantivy::Result<Vec<Column>>>()?;
     let mut analyzer = analyzer();
     let mut output = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let request: Request = serde_json::from_str(&line?)?;
         let start = Instant::now();
-        let found = find(&searcher, &fields, &mut analyzer, &request)?;
+        let ids = find(&searcher, &fields, &mut analyzer, &request)?
+            .iter()
+            .filter_map(|row| ids[row.segment_ord as usize].first(row.doc_id))
+            .collect();
         let ms = start.elapsed().as_secs_f64() * 1000.0;
-        let ids = found
-            .into_iter()
-            .map(|address| id_of(&searcher, fields.id, address))
-            .collect::<Result<Vec<Json>, Box<dyn Error>>>()?;
         serde_json::to_writer(&mut output, &Response { ids, ms })?;
         output.write_all(b"\n")?;
         output.flush()?;
@@ -165,12 +188,33 @@ fn find(
     if queries.is_empty() {
         return Ok(Vec::new());
     }
-    let weight = BooleanQuery::intersection(queries)
-        .weight(EnableScoring::disabled_from_searcher(searcher))?;
-    let mut found = Vec::with_capacity(request.limit);
+    let query = BooleanQuery::intersection(queries);
+    match request.order {
+        RowOrder::Popularity => most_popular(searcher, &query, request.limit),
+        RowOrder::Document => first(searcher, &query, request.limit),
+    }
+}
+
+fn most_popular(
+    searcher: &Searcher,
+    query: &BooleanQuery,
+    limit: usize,
+) -> tantivy::Result<Vec<DocAddress>> {
+    let top = TopDocs::with_limit(limit).order_by_fast_field::<u64>(POPULARITY, Order::Desc);
+    let found = searcher.search(query, &top)?;
+    Ok(found.into_iter().map(|(_, address)| address).collect())
+}
+
+fn first(
+    searcher: &Searcher,
+    query: &BooleanQuery,
+    limit: usize,
+) -> tantivy::Result<Vec<DocAddress>> {
+    let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
+    let mut found = Vec::with_capacity(limit);
     for (segment, reader) in searcher.segment_readers().iter().enumerate() {
         let mut rows = weight.scorer(reader, 1.0)?;
-        while rows.doc() != TERMINATED && found.len() < request.limit {
+        while rows.doc() != TERMINATED && found.len() < limit {
             found.push(DocAddress::new(segment as u32, rows.doc()));
             rows.advance();
         }
@@ -232,7 +276,8 @@ fn schema() -> (Schema, Fields) {
         .set_index_option(IndexRecordOption::Basic);
     let options = TextOptions::default().set_indexing_options(indexing);
     let fields = Fields {
-        id: builder.add_text_field("id", STORED),
+        id: builder.add_u64_field(ID, FAST),
+        popularity: builder.add_u64_field(POPULARITY, FAST),
         words: builder.add_text_field("words", options.clone()),
         beginnings: builder.add_text_field("beginnings", options),
     };
@@ -263,10 +308,4 @@ fn beginnings(word: &str) -> impl Iterator<Item = &str> {
 
 fn cut(word: &str) -> &str {
     beginnings(word).last().unwrap_or(word)
-}
-
-fn id_of(searcher: &Searcher, field: Field, address: DocAddress) -> Result<Json, Box<dyn Error>> {
-    let document: TantivyDocument = searcher.doc(address)?;
-    let id = document.get_first(field).and_then(|value| value.as_str());
-    Ok(serde_json::from_str(id.ok_or("A row has no id.")?)?)
 }
