@@ -163,7 +163,7 @@ interface TagHits {
 /** One row. See `search/dictionary/dictionary.ts`. */
 interface Dictionary {
   version: number;
-  /** The value of `search_revision` when the word index was read. */
+  /** The value of `search_revision` up to which it is current. */
   built_revision: number;
   spaces: number;
   min_documents: number;

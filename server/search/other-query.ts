@@ -238,7 +238,8 @@ function segmentWord({ word }: QueryWord): string[] {
 }
 
 /**
- * Returns a text that `queryWords` parses as this word. The parts of a joined word stay separated, to match separately.
+ * Returns the text of a word as typed, without a leading article. The parts of a joined word stay separated, to match
+ * separately, too.
  */
 export function typedText({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;

@@ -32,13 +32,13 @@ const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**
  * Tries the query that was probably meant and then, if no space matches as typed, partial queries, until there are
- * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`. If the budget of the last query to
- * try is spent before its first result, this query becomes it. Replaces the budget of the search.
+ * `MIN_MATCHES` results. The last one that adds results becomes `search.otherQuery`, or the very last one if its budget
+ * is spent before its first result. Replaces the budget of the search.
  * @param words       the query as typed, without ignored words
  * @param inflections the other forms of each word
  * @param typed       the first results of the query as typed
  * @param maxHits     at least `MIN_MATCHES`
- * @returns the first hits of these queries, none if they are on the next page; undefined if no query has results
+ * @returns the first hits of these queries, which may all be on the next page; undefined if no query has results
  */
 export async function tryOtherQueries(
   search: ListSearch,

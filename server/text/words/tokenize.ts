@@ -1,8 +1,8 @@
 /**
  * Splits text into words, in the same way for the index and for queries.
  *
- * - A query word matches any prefix of an indexed word. A word of one or two letters does so only at the end of a
- *   query. Elsewhere it matches whole words: `go lang` does not find `good language`.
+ * - A query word matches every indexed word that begins with it. A word of one or two letters does so only at the end
+ *   of a query. Elsewhere it matches whole words: `go lang` does not find `good language`.
  * - A word of several parts (`node.js`, `wi-fi`, `l'eau`, `foo_bar`, `R&B`) is indexed without the signs between them.
  *   Each part is indexed, too, and so is the rest of the word from each part on: `nodejs`, `node`, `js`. So `nodejs`,
  *   `node.j`, `node` and `js` all find it. In a query, the parts may also match separately: `wi-fi` finds `wifi` and

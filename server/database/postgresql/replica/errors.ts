@@ -31,7 +31,7 @@ export function isTemporary(error: unknown): boolean {
   );
 }
 
-/** Returns whether a read found too many others, on the replica or on the primary. */
+/** Returns whether all connections, to the replica or to the primary, were occupied by other queries. */
 export function isBusy(error: unknown): boolean {
   if (error instanceof UnreadablePrimaryError) return isPoolExhausted(error.cause);
   return isPoolExhausted(error) || error instanceof BusyReplicaError;
