@@ -12,7 +12,8 @@ test.each(['package.json', 'client/package.json', 'examples/web/package.json'])(
   },
 );
 
-test('The changelog begins with the version of the contract', () => {
-  const [, newest] = /^## (.+)$/m.exec(readFileSync('CHANGELOG.md', 'utf8')) ?? [];
+test('The newest release in the changelog has the version of the contract', () => {
+  const changelog = readFileSync('CHANGELOG.md', 'utf8');
+  const [, newest] = /^## (?!Unreleased$)(.+)$/m.exec(changelog) ?? [];
   expect(newest).toBe(version);
 });

@@ -5,12 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Database, Engine } from '../../server/database/engine.ts';
+import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { SqliteMaintenance } from '../../server/database/sqlite/maintenance/maintenance.ts';
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 import { tasksModule } from '../../server/tasks.ts';
+import { spaceRow } from './spaces.ts';
 import { insertSession, insertUser, usernames, userRow } from './users.ts';
 
 let dataDir: string;
@@ -180,7 +181,7 @@ describe('runTask', () => {
     const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     await sql`DROP TABLE pending_purges`.execute(engine.db);
     await expect.poll(() => emitWarning.mock.calls.length).toBeGreaterThan(0);
-    await insertSpace(engine.db);
+    await engine.db.insertInto('spaces').values(spaceRow('s1', 1)).execute();
     await engine.runTask('eraseSpace', { pk: 1, sessionPk });
     expect(await engine.db.selectFrom('spaces').select('space_id').execute()).toEqual([]);
   });
@@ -212,22 +213,6 @@ describe('runTask', () => {
     expect(await usernames(engine.db)).toEqual(['ada']);
   });
 });
-
-/** Inserts a space of the first user. */
-async function insertSpace(db: Database): Promise<void> {
-  const row = { title: 'Tea', description: '', visibility: 'private' as const };
-  await db
-    .insertInto('spaces')
-    .values({
-      ...row,
-      space_id: 's1',
-      creator_pk: 1,
-      invitation_code: 'code',
-      participant_count: 0,
-      created_at: '2026-01-01T00:00:00.000Z',
-    })
-    .execute();
-}
 
 /** Adds 300 documents to the word index. Each has its own transaction, which adds a segment. */
 async function addSegments(): Promise<void> {

@@ -20,6 +20,7 @@ import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
 import { CURRENT_REVISION } from '../search/generated-index.ts';
+import { spaceRow } from './spaces.ts';
 import { userRow } from './users.ts';
 
 // A search reads its results from an index in order and stops at the limit, so its cost does not depend on the size of
@@ -154,7 +155,6 @@ describe.each(states)('The query planner, in %s,', (_, prepare) => {
 });
 
 async function fill(): Promise<void> {
-  const now = new Date().toISOString();
   await engine.db.transaction().execute(async (trx) => {
     const users = await trx
       .insertInto('users')
@@ -165,14 +165,10 @@ async function fill(): Promise<void> {
       const { pk } = await trx
         .insertInto('spaces')
         .values({
-          space_id: `s${i}`,
-          creator_pk: users[i % 100]?.pk as number,
+          ...spaceRow(`s${i}`, users[i % 100]?.pk as number),
           title: i % 3 ? `Common no. ${i}` : `山川町 ${i}`,
           description: 'Common text.',
-          visibility: 'public',
-          invitation_code: null,
           participant_count: i % 57,
-          created_at: now,
         })
         .returning('pk')
         .executeTakeFirstOrThrow();

@@ -10,6 +10,7 @@ import {
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/index-queue.ts';
+import { spaceRow } from '../database/spaces.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
@@ -44,18 +45,11 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
       .returning('pk')
       .executeTakeFirstOrThrow();
     for (const { pk, title, description, participants } of spaces) {
-      const space = {
-        pk,
-        space_id: String(pk),
-        creator_pk,
-        title,
-        description,
-        visibility: 'public' as const,
-        invitation_code: null,
-        participant_count: participants,
-        created_at: '2026-01-01T00:00:00.000Z',
-      };
-      await trx.insertInto('spaces').values(space).execute();
+      const row = { ...spaceRow(String(pk), creator_pk), pk, title, description };
+      await trx
+        .insertInto('spaces')
+        .values({ ...row, participant_count: participants })
+        .execute();
       await enqueueSpaces(engine, trx, [pk]);
     }
     await indexQueuedSpaces(engine, trx);

@@ -21,7 +21,7 @@ describe('findIgnoredWords', () => {
   const ignored = (dictionary: Dictionary, query: string) =>
     findIgnoredWords(dictionary, queryWords(query));
 
-  test('finds stop words that are in at least one of fifty spaces', async () => {
+  test('finds stop words that at least 2% of the spaces contain', async () => {
     const dictionary = await dictionaryOf(
       { router: 5, vue: 3, for: 20, the: 19 },
       { spaces: 1_000 },

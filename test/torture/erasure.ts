@@ -22,7 +22,10 @@ const PURGE_TIMEOUT_MS = 300_000;
 /** Maximum latency of other users' reads and writes during a deletion. */
 const MAX_LATENCY_MS = 1_000;
 
-/** With rate limits, because their counters could contain traces of an account, but without limits for the load. */
+/**
+ * Rate limits are on, because their counters could contain traces of an account. Those that the bystander would exceed
+ * are raised or off.
+ */
 const SETTINGS = {
   RATE_LIMITS: 'on',
   PUBLIC_RATE_LIMIT: 'off',

@@ -37,7 +37,9 @@ export type Write = keyof typeof writeShares;
 
 /** Creates each write of a person; undefined if it needs a target and none exists. */
 export interface Writes {
-  /** `own` are all people of the writer: only one journal may contain a fact. */
+  /**
+   * `own` are all people of the writer. A write changes only facts about them, so that each fact is in a single journal.
+   */
   create(operation: Write, person: TrafficUser, own: TrafficUser[]): Attempt | undefined;
   /** Creates a registration, which adds a person to `own`. */
   register(own: TrafficUser[]): Attempt;

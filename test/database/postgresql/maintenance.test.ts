@@ -5,6 +5,7 @@ import { PostgresqlMaintenance } from '../../../server/database/postgresql/maint
 import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { countRows } from './count-rows.ts';
 
 let server: PostgresqlServer;
 let databases = 0;
@@ -22,14 +23,6 @@ afterEach(() => engine.close());
 
 const documentOf = (key: number, word: string) => ({ key, words: { title: [word], all: [word] } });
 
-const countRows = async (table: string) => {
-  const { count } = await engine.db
-    .selectFrom(table as never)
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow();
-  return count;
-};
-
 const raiseRevision = () => sql`SELECT raise_search_revision()`.execute(engine.db);
 
 test('Changes of the word index are merged after a time without writes', async () => {
@@ -39,10 +32,10 @@ test('Changes of the word index are merged after a time without writes', async (
   await maintenance.runRound();
   await raiseRevision();
   await maintenance.runRound();
-  expect(await countRows('word_changes')).toBe(2);
+  expect(await countRows(engine.db, 'word_changes')).toBe(2);
   await maintenance.runRound();
-  expect(await countRows('word_changes')).toBe(0);
-  expect(await countRows('word_blocks')).toBe(1);
+  expect(await countRows(engine.db, 'word_changes')).toBe(0);
+  expect(await countRows(engine.db, 'word_blocks')).toBe(1);
 });
 
 test('Another process takes over as soon as the one that runs maintenance stops', async () => {
@@ -76,7 +69,7 @@ test('After a failed merge, merges continue during a refresh of the dictionary',
       async refreshDictionary() {
         await waitUntil(
           'The second merge is done',
-          async () => (await countRows('word_changes')) === 0,
+          async () => (await countRows(engine.db, 'word_changes')) === 0,
         );
         return true;
       },

@@ -11,6 +11,7 @@ import { startApp, type TestApp } from '../../support/app.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { openRaw } from '../../support/raw.ts';
 import { createSpace } from '../../support/spaces.ts';
+import { waitForLockWaits } from './lock-waits.ts';
 
 let server: PostgresqlServer;
 let url: string;
@@ -87,9 +88,9 @@ test('A lost connection fails the request of its transaction, and the transactio
   await other.query('BEGIN');
   await other.query('LOCK TABLE users IN EXCLUSIVE MODE');
   const change = api.changeBio({ client, body: { bio: 'Lost' } });
-  const waiting = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-  await expect.poll(async () => (await other.query(`SELECT ${waiting}`)).rowCount).toBe(1);
-  await other.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
+  await waitForLockWaits(app.context.engine, 1);
+  await other.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = current_database()`);
   expect((await change).error).toMatchObject({ status: 503, code: 'unavailable' });
   await other.query('ROLLBACK');
   await other.end();

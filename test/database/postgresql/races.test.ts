@@ -369,8 +369,8 @@ describe('Of concurrent requests to two processes,', () => {
     await assertConsistent(first.context.engine);
   });
 
-  // PostgreSQL releases the lock shortly before it forgets what the transaction has read. So, rarely, a change conflicts
-  // with an earlier one and runs again.
+  // Does not count runs. PostgreSQL releases the lock shortly before it forgets what the transaction has read, so
+  // sometimes a change conflicts with an earlier one and runs again.
   test('changes of the search index run one after the other', async () => {
     let running = 0;
     let maxRunning = 0;

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DatabaseTransaction, Engine } from '../../../server/database/engine.ts';
@@ -14,6 +13,7 @@ import {
 import type { IndexedDocument, WordReader } from '../../../server/database/word-index.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { type RandomInteger, randomIntegers } from '../../support/random.ts';
+import { countRows } from './count-rows.ts';
 import { waitForLockWaits } from './lock-waits.ts';
 
 /** More than `MAX_CHANGES`: a call with so many documents changes the blocks directly. */
@@ -67,12 +67,6 @@ const find = (word: string, isPrefix = false) =>
   findWord(engine.wordIndex.openReader(engine.db, []), word, isPrefix);
 
 const keysOf = (documents: readonly IndexedDocument[]) => documents.map(({ key }) => key);
-
-async function countRows(table: 'word_changes' | 'word_blocks'): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    SELECT count(*) AS count FROM ${sql.table(table)}`.execute(engine.db);
-  return rows[0]?.count as number;
-}
 
 /** Starts a merge that cannot write blocks until `meanwhile` has ended. Returns whether it was committed. */
 async function mergeDuring(meanwhile: () => Promise<unknown>): Promise<boolean> {
@@ -128,10 +122,10 @@ describe('Maintenance', () => {
     const maintenance = createMaintenance();
     await addOneByOne(documentsOf(1, 16, 'rye'));
     await maintenance.runRound();
-    expect(await countRows('word_changes')).toBe(16);
+    expect(await countRows(engine.db, 'word_changes')).toBe(16);
     await addOneByOne(documentsOf(17, 1, 'rye'));
     await maintenance.runRound();
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
   });
 
   test('merges changes while it refreshes the dictionary', async () => {
@@ -139,7 +133,7 @@ describe('Maintenance', () => {
     const round = createMaintenance(() => refresh.promise).runRound();
     await addOneByOne(documentsOf(1, MANY, 'rye'));
     try {
-      await expect.poll(() => countRows('word_changes')).toBe(0);
+      await expect.poll(() => countRows(engine.db, 'word_changes')).toBe(0);
     } finally {
       refresh.resolve(true);
     }
@@ -151,19 +145,19 @@ describe('Maintenance', () => {
     await addOneByOne(documentsOf(1, MANY, 'rye'));
     await blocker.query('BEGIN; UPDATE search_index SET version = version');
     await maintenance.runRound();
-    expect(await countRows('word_changes')).toBe(MANY);
+    expect(await countRows(engine.db, 'word_changes')).toBe(MANY);
     await blocker.query('COMMIT');
     await maintenance.runRound();
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
   });
 });
 
 describe('A writer', () => {
   test('leaves changes to maintenance, and merges them itself if maintenance does not run', async () => {
     await addOneByOne(documentsOf(1, MAX_UNMAINTAINED_CHANGES, 'rye'));
-    expect(await countRows('word_changes')).toBe(MAX_UNMAINTAINED_CHANGES);
+    expect(await countRows(engine.db, 'word_changes')).toBe(MAX_UNMAINTAINED_CHANGES);
     await addOneByOne([documentOf(1_000, 'rye')]);
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
     expect(await find('rye')).toHaveLength(MAX_UNMAINTAINED_CHANGES + 1);
   });
 
@@ -176,7 +170,7 @@ describe('A writer', () => {
       await change((trx) => engine.wordIndex.remove(trx, others.slice(0, 1)));
     });
     expect(isMerged).toBe(true);
-    expect(await countRows('word_changes')).toBe(others.length - 1);
+    expect(await countRows(engine.db, 'word_changes')).toBe(others.length - 1);
     expect(await find('rye')).toEqual(keysOf([...first, ...others.slice(1)]));
   });
 
@@ -191,10 +185,10 @@ describe('A writer', () => {
         }),
       async () => {
         expect(await merge()).toBe(true);
-        expect(await countRows('word_changes')).toBe(1);
+        expect(await countRows(engine.db, 'word_changes')).toBe(1);
       },
     );
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
     expect(await find('rye')).toEqual(keysOf(others));
   });
 });
@@ -221,7 +215,7 @@ describe('A change of a key that is being merged is not lost if it', () => {
       }
       await merge();
     }
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
   }
 
   test('removes an added document', async () => {
@@ -275,7 +269,7 @@ describe('A change of many documents', () => {
     const [first, second] = [documentsOf(1, MANY, 'rye'), documentsOf(100, MANY, 'rye', 'oats')];
     await addOneByOne(first);
     await mergeBefore(() => change((trx) => engine.wordIndex.add(trx, second)));
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
     expect(await find('rye')).toEqual(keysOf([...first, ...second]));
     expect(await find('oats')).toEqual(keysOf(second));
   });
@@ -311,11 +305,11 @@ describe('A change of many documents', () => {
       async () => {
         await addOneByOne(second);
         await merge();
-        expect(await countRows('word_changes')).toBe(1);
+        expect(await countRows(engine.db, 'word_changes')).toBe(1);
       },
     );
     expect(await merge()).toBe(true);
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
     expect(await find('rye')).toEqual(keysOf([...first, ...second]));
   });
 });
@@ -323,8 +317,8 @@ describe('A change of many documents', () => {
 test('Removing an unmerged document leaves no trace of it', async () => {
   await engine.wordIndex.add(engine.db, [documentOf(1, 'rye')]);
   await engine.wordIndex.remove(engine.db, [documentOf(1, 'rye')]);
-  expect(await countRows('word_changes')).toBe(0);
-  expect(await countRows('word_blocks')).toBe(0);
+  expect(await countRows(engine.db, 'word_changes')).toBe(0);
+  expect(await countRows(engine.db, 'word_blocks')).toBe(0);
 });
 
 test('Of two merges at the same time, one does nothing', async () => {
@@ -333,10 +327,10 @@ test('Of two merges at the same time, one does nothing', async () => {
   const isMerged = await mergeDuring(async () => {
     await addOneByOne(documentsOf(100, 1, 'rye'));
     await merge();
-    expect(await countRows('word_changes')).toBe(MANY + 1);
+    expect(await countRows(engine.db, 'word_changes')).toBe(MANY + 1);
   });
   expect(isMerged).toBe(true);
-  expect(await countRows('word_changes')).toBe(1);
+  expect(await countRows(engine.db, 'word_changes')).toBe(1);
 });
 
 describe('A search', () => {
@@ -359,7 +353,7 @@ describe('A search', () => {
       expect(await find('rye')).toEqual(expected);
     });
     expect(isMerged).toBe(true);
-    expect(await countRows('word_changes')).toBe(0);
+    expect(await countRows(engine.db, 'word_changes')).toBe(0);
     expect(await find('rye')).toEqual(expected);
   });
 
@@ -428,7 +422,7 @@ describe('With several writers and continuous merges,', () => {
     let merges = 0;
     const mergeAll = async () => {
       while (performance.now() < until) {
-        const before = await countRows('word_changes');
+        const before = await countRows(engine.db, 'word_changes');
         if ((await merge()) && before > 0) merges += 1;
         await sleep(5);
       }
@@ -457,7 +451,7 @@ describe('With several writers and continuous merges,', () => {
       }
       expect(terms).toEqual([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
       expect(await merge()).toBe(true);
-      expect(await countRows('word_changes')).toBe(0);
+      expect(await countRows(engine.db, 'word_changes')).toBe(0);
     }
   });
 });

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { openDatabase } from '../../../server/database/open.ts';
 import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
+import { spaceRow } from '../../database/spaces.ts';
 import { insertUser } from '../../database/users.ts';
 
 let dataDir: string;
@@ -31,16 +32,7 @@ test('A refresh does nothing and returns false while the word index has words of
   await insertUser(db, 'ada');
   const [space] = await db
     .insertInto('spaces')
-    .values({
-      space_id: 'erased:1',
-      creator_pk: 1,
-      title: 'Tea',
-      description: '',
-      visibility: 'public',
-      invitation_code: null,
-      participant_count: 0,
-      created_at: '2026-01-01T00:00:00.000Z',
-    })
+    .values(spaceRow('erased:1', 1))
     .returning('pk')
     .execute();
   await db
