@@ -6,7 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../server/config.ts';
 import { contractText } from '../../server/contract.ts';
-import { migrations } from '../../server/database/sqlite/migrations/index.ts';
+import { migrations as postgresqlMigrations } from '../../server/database/postgresql/migrations/index.ts';
+import { migrations as sqliteMigrations } from '../../server/database/sqlite/migrations/index.ts';
 import { importChain, pathsMatching, root, sourceAt, sources, sourcesIn } from './sources.ts';
 
 test('The source scanner finds the files of the repository and their imports', () => {
@@ -166,19 +167,25 @@ describe('Each tag of the contract', () => {
   });
 });
 
-test('Every migration of SQLite is listed in index.ts, in the order of its number', async () => {
-  const folder = 'server/database/sqlite/migrations';
-  const files = sourcesIn(folder)
-    .map(({ path }) => relative(folder, path).replace(/\.ts$/, ''))
-    .filter((name) => name !== 'index')
-    .sort();
-  expect(Object.keys(migrations)).toEqual(files);
-  for (const [i, name] of files.entries()) {
-    expect(name.startsWith(`${String(i + 1).padStart(4, '0')}-`), name).toBe(true);
-    const { up } = await import(join(root, folder, `${name}.ts`));
-    expect(migrations[name]?.up).toBe(up);
-  }
-});
+test.each([
+  { kind: 'sqlite', migrations: sqliteMigrations },
+  { kind: 'postgresql', migrations: postgresqlMigrations },
+])(
+  'index.ts lists every migration of $kind, in the order of its number',
+  async ({ kind, migrations }) => {
+    const folder = `server/database/${kind}/migrations`;
+    const files = sourcesIn(folder)
+      .map(({ path }) => relative(folder, path).replace(/\.ts$/, ''))
+      .filter((name) => name !== 'index')
+      .sort();
+    expect(Object.keys(migrations)).toEqual(files);
+    for (const [i, name] of files.entries()) {
+      expect(name.startsWith(`${String(i + 1).padStart(4, '0')}-`), name).toBe(true);
+      const { up } = await import(join(root, folder, `${name}.ts`));
+      expect(migrations[name]?.up).toBe(up);
+    }
+  },
+);
 
 // Detects downloads and build results that were committed by mistake.
 test.skipIf(!existsSync(join(root, '.git')))('Only two images are binary files', () => {
