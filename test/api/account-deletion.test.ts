@@ -11,7 +11,13 @@ import { avatarFile } from '../support/avatar.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { getError } from '../support/errors.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
+import {
+  createSpace,
+  joinSpace,
+  leaveSpace,
+  sendMessage,
+  spaceCreation,
+} from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -167,7 +173,7 @@ describe('The deletion of an account', () => {
     const [gone, other] = [await app.register(), await app.register()];
     const space = await createSpace(other);
     await joinSpace(gone, space);
-    await api.leaveSpace({ client: gone.client, path: { space_id: space.space_id } });
+    await leaveSpace(gone, space);
     await deleteAccount(gone);
     const { data } = await api.getSpace({
       client: other.client,
