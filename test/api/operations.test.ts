@@ -108,7 +108,7 @@ describe('with a working database', () => {
       const body = operation.method === 'GET' ? {} : { body: '{'.padEnd(40_000) };
       const { problem } = await send(operation, { 'content-type': 'text/plain' }, body);
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated' });
-      const path = operation.path.replace(/\{\w+\}/, '%20');
+      const path = operation.path.replace(/\{\w+\}/g, '%20');
       const response = await app.fetch(`${path}?limit=x&everywhere=x`, {
         method: operation.method,
       });

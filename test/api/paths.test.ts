@@ -35,7 +35,7 @@ function send(method: string, path: string, headers: Record<string, string> = {}
 describe('Unsupported methods', () => {
   const paths = new Map(
     operations.map(({ path }) => [
-      path.replace(/\{\w+\}/, 'some-id'),
+      path.replace(/\{\w+\}/g, 'some-id'),
       operations.filter((each) => each.path === path).map(({ method }) => method),
     ]),
   );

@@ -126,7 +126,7 @@ describe('Login', () => {
 });
 
 describe('Login from many addresses', () => {
-  /** Fails logins from networks of their own, so that only the account has many failures. */
+  /** Sends failing logins, each from its own network, so that only the account has many failures. */
   const failLogins = (email: string, count: number) =>
     repeat(count, (i) => login(email, 'a wrong one', `2001:db8:${i.toString(16)}::1`));
   const timed = async (call: Promise<Result>) => {
