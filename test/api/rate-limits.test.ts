@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
@@ -12,6 +11,7 @@ import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { parseMetrics } from '../support/metrics.ts';
+import { recordLog } from '../support/record-log.ts';
 
 let app: TestApp;
 
@@ -405,13 +405,9 @@ describe.skipIf(isPostgresql)('Damaged counters', () => {
     dataDir: string;
     runsMaintenance?: boolean;
   }) {
-    const warnings: string[] = [];
-    const log = pino(
-      { level: 'warn' },
-      { write: (line) => void warnings.push(JSON.parse(line).msg) },
-    );
+    const { log, lines } = recordLog<{ msg: string }>('warn');
     const started = await startApp({ ...settings, DATA_DIR: dataDir }, { log, runsMaintenance });
-    return { started, warnings };
+    return { started, warnings: () => lines.map(({ msg }) => msg) };
   }
 
   const temporaryFolder = async (cleanup: AsyncDisposableStack) => {
@@ -434,7 +430,7 @@ describe.skipIf(isPostgresql)('Damaged counters', () => {
     const result = await failLogin(started);
     expect(result.response?.status).toBe(401);
     expect(remaining(result)).toBe('29 of 30');
-    expect(warnings).toEqual(
+    expect(warnings()).toEqual(
       isEmpty ? [] : ['the counters of rate limits were damaged and have been reset'],
     );
   });
