@@ -170,26 +170,26 @@ describe('verifyPassword', () => {
 
 describe('isPasswordHash', () => {
   test.each([
-    ['Argon2id', '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$', true],
-    ['Argon2i', '$argon2i$v=19$m=4096,t=3,p=1$c29tZXNhbHQ$', true],
-    ['Argon2id with 4 TiB of memory', '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$', false],
-    ['Argon2id with four lanes', '$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$', true],
-    ['Argon2id with 4,000 passes', '$argon2id$v=19$m=19456,t=4000,p=1$c29tZXNhbHQ$', false],
+    ['Argon2id', true, '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$'],
+    ['Argon2i', true, '$argon2i$v=19$m=4096,t=3,p=1$c29tZXNhbHQ$'],
+    ['Argon2id with 4 TiB of memory', false, '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$'],
+    ['Argon2id with four lanes', true, '$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$'],
+    ['Argon2id with 4,000 passes', false, '$argon2id$v=19$m=19456,t=4000,p=1$c29tZXNhbHQ$'],
     [
       'Argon2id with the parameters of Django',
-      '$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$',
       true,
+      '$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$',
     ],
-    ['Argon2id with over 100 MiB', '$argon2id$v=19$m=102401,t=1,p=1$c29tZXNhbHQ$', false],
-    ['Argon2id with the parameters of PHP', '$argon2id$v=19$m=65536,t=4,p=1$c29tZXNhbHQ$', true],
-    ['Argon2id with five passes on 64 MiB', '$argon2id$v=19$m=65536,t=5,p=1$c29tZXNhbHQ$', false],
-    ['Argon2id with 64 passes', '$argon2id$v=19$m=4096,t=64,p=16$c29tZXNhbHQ$', true],
-    ['Argon2id with 65 passes', '$argon2id$v=19$m=128,t=65,p=16$c29tZXNhbHQ$', false],
-    ['Argon2id with 64 lanes', '$argon2id$v=19$m=19456,t=2,p=64$c29tZXNhbHQ$', false],
-    ['Argon2id with too short a salt', '$argon2id$v=19$m=19456,t=2,p=1$AA$', false],
-    ['bcrypt', '$2b$10$N9qo8uLOickgx2ZMRZoMye', false],
-    ['an empty string', '', false],
-  ])('checks algorithm and parameters: %s', (_, parameters, expected) => {
+    ['Argon2id with over 100 MiB', false, '$argon2id$v=19$m=102401,t=1,p=1$c29tZXNhbHQ$'],
+    ['Argon2id with the parameters of PHP', true, '$argon2id$v=19$m=65536,t=4,p=1$c29tZXNhbHQ$'],
+    ['Argon2id with five passes on 64 MiB', false, '$argon2id$v=19$m=65536,t=5,p=1$c29tZXNhbHQ$'],
+    ['Argon2id with 64 passes', true, '$argon2id$v=19$m=4096,t=64,p=16$c29tZXNhbHQ$'],
+    ['Argon2id with 65 passes', false, '$argon2id$v=19$m=128,t=65,p=16$c29tZXNhbHQ$'],
+    ['Argon2id with 64 lanes', false, '$argon2id$v=19$m=19456,t=2,p=64$c29tZXNhbHQ$'],
+    ['Argon2id with too short a salt', false, '$argon2id$v=19$m=19456,t=2,p=1$AA$'],
+    ['bcrypt', false, '$2b$10$N9qo8uLOickgx2ZMRZoMye'],
+    ['an empty string', false, ''],
+  ])('of %s is %s', (_, expected, parameters) => {
     expect(isPasswordHash(parameters && `${parameters}${'A'.repeat(43)}`)).toBe(expected);
   });
 });
@@ -204,17 +204,19 @@ describe('The most expensive hashes that an import accepts', () => {
     expect(isPasswordHash(stored)).toBe(true);
     // Compared with the service's own hashes, because the machine may be busy.
     const own = await hashPassword(PASSWORD);
-    const times: { own: number[]; stored: number[] } = { own: [], stored: [] };
-    const measure = async (hashed: string) => {
+    const fastest = { own: Number.POSITIVE_INFINITY, stored: Number.POSITIVE_INFINITY };
+    const measure = async (kind: keyof typeof fastest, hashed: string) => {
       const startedAt = performance.now();
       await verifyPassword(hashed, PASSWORD);
-      return performance.now() - startedAt;
+      fastest[kind] = Math.min(fastest[kind], performance.now() - startedAt);
     };
-    for (let i = 0; i < 5; i += 1) {
-      times.own.push(await measure(own));
-      times.stored.push(await measure(stored));
+    const isBelowLimit = () => fastest.stored / fastest.own < 16;
+    // On a busy machine, the minimum of each kind needs several attempts to settle.
+    for (let i = 0; i < 5 || (i < 30 && !isBelowLimit()); i += 1) {
+      await measure('own', own);
+      await measure('stored', stored);
     }
-    expect(Math.min(...times.stored) / Math.min(...times.own)).toBeLessThan(16);
+    expect(isBelowLimit(), JSON.stringify(fastest)).toBe(true);
   });
 });
 

@@ -52,7 +52,7 @@ const texts: [string, TextSchema | undefined, (text: string) => unknown, string[
   [
     'an invitation code',
     componentSchema('Invitation', 'invitation_code'),
-    // A code that is wrong is ignored by public spaces.
+    // Public spaces ignore the code, so the server accepts any storable text.
     (text) => expect(isStorable(text)).toBe(true),
     ['a\0'],
   ],

@@ -1,17 +1,20 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { operations } from '../../server/contract.ts';
 import { documentsWith, readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { avatarFile } from '../support/avatar.ts';
+import { avatarFile, listAvatarFiles } from '../support/avatar.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { getError } from '../support/errors.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
+import {
+  createSpace,
+  joinSpace,
+  leaveSpace,
+  sendMessage,
+  spaceCreation,
+} from '../support/spaces.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -167,7 +170,7 @@ describe('The deletion of an account', () => {
     const [gone, other] = [await app.register(), await app.register()];
     const space = await createSpace(other);
     await joinSpace(gone, space);
-    await api.leaveSpace({ client: gone.client, path: { space_id: space.space_id } });
+    await leaveSpace(gone, space);
     await deleteAccount(gone);
     const { data } = await api.getSpace({
       client: other.client,
@@ -220,7 +223,7 @@ describe('The deletion of an account', () => {
     expect(space.data?.participant_count).toBe(1);
     const belated = await api.searchSpaces({ client: other.client, query: { q: 'belated' } });
     expect(belated.data).toEqual([]);
-    expect(await listAvatarFiles(app)).toEqual(['default.webp']);
+    expect(await listAvatarFiles(app)).toEqual([]);
   });
 
   test('leaves no avatar from an upload in progress during the deletion', async () => {
@@ -240,13 +243,6 @@ describe('The deletion of an account', () => {
     } finally {
       avatars.put = put;
     }
-    expect(await listAvatarFiles(app)).toEqual(['default.webp']);
+    expect(await listAvatarFiles(app)).toEqual([]);
   });
 });
-
-/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the marker. */
-async function listAvatarFiles({ context }: TestApp): Promise<string[]> {
-  await context.housekeeping.run();
-  const names = await readdir(join(context.config.dataDir, 'avatars'));
-  return names.filter((name) => name !== MARKER_NAME);
-}

@@ -1,9 +1,9 @@
 import type { InjectOptions } from 'fastify';
-import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile, uploadAvatar } from '../support/avatar.ts';
+import { recordLog } from '../support/record-log.ts';
 import {
   awsEnvironment,
   type BucketSettings,
@@ -209,9 +209,8 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     const avatar = await upload(await app.register());
     await server.makeOld(settings.AVATARS_BUCKET);
     await server.kill();
-    const log: { level: number; err?: { message: string } }[] = [];
-    const write = (line: string) => void log.push(JSON.parse(line));
-    const starting = startApp(settings, { log: pino({ level: 'warn' }, { write }) });
+    const { log, lines } = recordLog<{ level: number; err?: { message: string } }>('warn');
+    const starting = startApp(settings, { log });
     await using other = await starting.finally(() => server.start());
     const { client } = await other.register();
     await other.context.housekeeping.run();
@@ -220,7 +219,7 @@ describe.skipIf(!hasS3Server)('Avatars in a bucket', () => {
     const { error } = await api.changeProfilePicture({ client, body });
     expect(error).toMatchObject({ status: 503, code: 'unavailable' });
     expect(await listAvatars()).toEqual([avatar]);
-    const failures = log.filter(({ level }) => level === 50);
+    const failures = lines.filter(({ level }) => level === 50);
     expect(failures.map(({ err }) => err?.message)).toEqual([
       expect.stringContaining('belongs to another database'),
     ]);

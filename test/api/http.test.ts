@@ -1,24 +1,23 @@
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
+import { recordLog } from '../support/record-log.ts';
 import { problemOf, UUID } from './raw-problem.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
 let app: TestApp;
 let caller: TestUser;
-const log: { reqId: string; status: number }[] = [];
+const { log, lines } = recordLog<{ reqId: string; status: number }>();
 beforeAll(async () => {
-  const write = (line: string) => void log.push(JSON.parse(line));
-  app = await startApp({}, { log: pino({ level: 'info' }, { write }) });
+  app = await startApp({}, { log });
   caller = await app.register();
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** Waits for the log line of a request. */
 async function expectLogged(id: string, line: object) {
-  await expect.poll(() => log.find(({ reqId }) => reqId === id)).toMatchObject(line);
+  await expect.poll(() => lines.find(({ reqId }) => reqId === id)).toMatchObject(line);
 }
 
 describe('The server', () => {

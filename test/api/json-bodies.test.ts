@@ -70,7 +70,7 @@ function invalidValues({ type, nullable }: Schema): unknown[] {
 
 describe.each(operationsWithJson)('the JSON body of $operationId', (operation) => {
   const { method, path, isBodyRequired, example, schema } = operation;
-  const url = path.replace(/\{\w+\}/, 'some-id');
+  const url = path.replace(/\{\w+\}/g, 'some-id');
   const send = async (body?: BodyInit, user = caller) => {
     const headers = { ...user.headers, 'content-type': 'application/json' };
     const response = await app.fetch(url, { method, headers, ...(body && { body }) });

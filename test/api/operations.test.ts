@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
@@ -6,6 +5,7 @@ import { declaredStatuses } from '../support/contract.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
+import { recordLog } from '../support/record-log.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 
 const operationsRequiringToken = operations.filter((each) => each.authentication === 'required');
@@ -108,7 +108,7 @@ describe('with a working database', () => {
       const body = operation.method === 'GET' ? {} : { body: '{'.padEnd(40_000) };
       const { problem } = await send(operation, { 'content-type': 'text/plain' }, body);
       expect(problem).toMatchObject({ status: 401, code: 'unauthenticated' });
-      const path = operation.path.replace(/\{\w+\}/, '%20');
+      const path = operation.path.replace(/\{\w+\}/g, '%20');
       const response = await app.fetch(`${path}?limit=x&everywhere=x`, {
         method: operation.method,
       });
@@ -260,15 +260,9 @@ describe('with a failing database', () => {
   let app: TestApp;
   let caller: TestUser;
   let failure: Failure | undefined;
-  const log: string[] = [];
+  const { log, lines } = recordLog<{ reqId?: string; err?: { message: string } }>('warn');
   beforeAll(async () => {
-    app = await startApp(
-      {},
-      {
-        log: pino({ level: 'warn' }, { write: (line: string) => void log.push(line) }),
-        engine: (real) => failingEngine(real, () => failure),
-      },
-    );
+    app = await startApp({}, { log, engine: (real) => failingEngine(real, () => failure) });
     caller = await app.register();
   });
   afterAll(() => {
@@ -307,8 +301,8 @@ describe('with a failing database', () => {
         errors: [],
       });
       expect(response.headers.get('retry-after')).toBeNull();
-      const logged = log.find((line) => line.includes(request_id));
-      expect(logged).toContain('no such column: password of /srv/data');
+      const logged = lines.find(({ reqId }) => reqId === request_id);
+      expect(logged?.err?.message).toBe('no such column: password of /srv/data');
     });
 
     test.each(UNAVAILABLE_CODES)('returns 503 with Retry-After for %s', async (code) => {

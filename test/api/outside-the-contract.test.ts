@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { contractText } from '../../server/contract.ts';
@@ -12,6 +11,7 @@ import {
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
+import { recordLog } from '../support/record-log.ts';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -180,8 +180,7 @@ describe('/metrics', () => {
   });
 
   test('counts and logs requests whose connection closes before the response ends', async () => {
-    const lines: Record<string, unknown>[] = [];
-    const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) });
+    const { log, lines } = recordLog();
     await using logging = await startApp({ METRICS_TOKEN: 'sesame' }, { log });
     const arrived = new Promise<void>((resolve) => {
       logging.app.server.on(

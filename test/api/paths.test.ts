@@ -1,18 +1,17 @@
 import { METHODS, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { head, type RawResponse, sendRaw } from '../support/raw.ts';
+import { recordLog } from '../support/record-log.ts';
 import { problemOf } from './raw-problem.ts';
 
 let app: TestApp;
 let caller: TestUser;
-const log: { reqId: string }[] = [];
+const { log, lines } = recordLog<{ reqId: string }>();
 beforeAll(async () => {
-  const write = (line: string) => void log.push(JSON.parse(line));
-  app = await startApp({ METRICS_TOKEN: 'sesame' }, { log: pino({ level: 'info' }, { write }) });
+  app = await startApp({ METRICS_TOKEN: 'sesame' }, { log });
   caller = await app.register();
 });
 afterAll(() => app[Symbol.asyncDispose]());
@@ -35,7 +34,7 @@ function send(method: string, path: string, headers: Record<string, string> = {}
 describe('Unsupported methods', () => {
   const paths = new Map(
     operations.map(({ path }) => [
-      path.replace(/\{\w+\}/, 'some-id'),
+      path.replace(/\{\w+\}/g, 'some-id'),
       operations.filter((each) => each.path === path).map(({ method }) => method),
     ]),
   );
@@ -155,7 +154,7 @@ describe('Malformed percent-encoding', () => {
   test('is logged like every request', async () => {
     const { request_id } = problemOf(await sendRaw(app.url, head('GET', '/%FF')));
     await expect
-      .poll(() => log.find(({ reqId }) => reqId === request_id))
+      .poll(() => lines.find(({ reqId }) => reqId === request_id))
       .toMatchObject({ status: 400, url: '/%FF' });
   });
 

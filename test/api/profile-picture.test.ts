@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, rename } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { listAvatarFiles } from '../support/avatar.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
@@ -35,13 +35,6 @@ const upload = (bytes: Buffer<ArrayBuffer> | string, type = 'image/jpeg') =>
 
 const getAvatarUrl = async () =>
   (await api.getProfile({ client: user.client, throwOnError: true })).data.profile_picture;
-
-/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default and the marker. */
-const listAvatarFiles = async () => {
-  await app.context.housekeeping.run();
-  const names = await readdir(join(app.context.config.dataDir, 'avatars'));
-  return names.filter((name) => name !== 'default.webp' && name !== MARKER_NAME);
-};
 
 const download = async (url: string) => {
   const response = await app.fetch(new URL(url).pathname);
@@ -95,13 +88,13 @@ describe('changeProfilePicture', () => {
   });
 
   test('deletes the file of the previous avatar', async () => {
-    const before = await listAvatarFiles();
+    const before = await listAvatarFiles(app);
     const first = (await upload(jpeg)).data?.profile_picture ?? '';
     const second = (await upload(jpeg)).data?.profile_picture ?? '';
     expect(second).not.toBe(first);
     await expect.poll(async () => (await download(first)).status).toBe(404);
     expect((await download(second)).status).toBe(200);
-    expect(await listAvatarFiles()).toHaveLength(before.length + 1);
+    expect(await listAvatarFiles(app)).toHaveLength(before.length + 1);
   });
 
   test.each(['jpeg', 'png', 'webp', 'gif'] as const)(
@@ -192,21 +185,21 @@ describe('changeProfilePicture', () => {
 
   test('keeps the previous avatar and stores no file if the upload is rejected', async () => {
     const { data } = await upload(jpeg);
-    const before = await listAvatarFiles();
+    const before = await listAvatarFiles(app);
     await upload('not an image');
     await upload(jpeg.subarray(0, 100));
     await upload(Buffer.alloc(MAX_AVATAR_BYTES + 1));
     expect(await getAvatarUrl()).toBe(data?.profile_picture);
-    expect(await listAvatarFiles()).toEqual(before);
+    expect(await listAvatarFiles(app)).toEqual(before);
   });
 
   test('keeps one of several concurrent uploads and deletes the files of the others', async () => {
-    const before = await listAvatarFiles();
+    const before = await listAvatarFiles(app);
     const responses = await Promise.all(Array.from({ length: 6 }, () => upload(jpeg)));
     const urls = responses.map(({ data }) => data?.profile_picture);
     expect(new Set(urls).size).toBe(6);
     expect(urls).toContain(await getAvatarUrl());
-    expect(await listAvatarFiles()).toHaveLength(before.length + 1);
+    expect(await listAvatarFiles(app)).toHaveLength(before.length + 1);
     expect((await download(await getAvatarUrl())).status).toBe(200);
   });
 });
@@ -294,10 +287,10 @@ describe('the form of changeProfilePicture', () => {
   });
 
   test('leaves no data if the connection closes early', async () => {
-    const before = await listAvatarFiles();
+    const before = await listAvatarFiles(app);
     await abandon(form(part('name="avatar"; filename="a.jpg"', randomBytes(MEBIBYTE))));
     expect(await getAvatarUrl()).toBe(defaultAvatarUrl());
-    expect(await listAvatarFiles()).toEqual(before);
+    expect(await listAvatarFiles(app)).toEqual(before);
     const { db } = app.context.engine;
     expect(await db.selectFrom('discarded_avatars').selectAll().execute()).toEqual([]);
   });
@@ -335,14 +328,14 @@ describe('the form of changeProfilePicture', () => {
 
 describe('removeProfilePicture', () => {
   test('restores the default avatar and deletes the file', async () => {
-    const before = await listAvatarFiles();
+    const before = await listAvatarFiles(app);
     const { data } = await upload(jpeg);
     const removed = await api.removeProfilePicture({ client: user.client });
     expect(removed.response?.status).toBe(200);
     expect(removed.data).toEqual({ profile_picture: defaultAvatarUrl() });
     expect(await getAvatarUrl()).toBe(defaultAvatarUrl());
     expect((await download(data?.profile_picture ?? '')).status).toBe(404);
-    expect(await listAvatarFiles()).toEqual(before);
+    expect(await listAvatarFiles(app)).toEqual(before);
   });
 
   test('succeeds for each of several concurrent requests', async () => {

@@ -1,22 +1,21 @@
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { startApp } from '../support/app.ts';
+import { recordLog } from '../support/record-log.ts';
 
 /**
  * Sends requests with forwarding headers.
  * @returns the client addresses and the warnings in the log
  */
 async function logOf(settings: Record<string, string>, forwarded: string[]) {
-  const log: { msg: string; level: number; ip?: string }[] = [];
-  const write = (line: string) => void log.push(JSON.parse(line));
-  await using app = await startApp(settings, { log: pino({ level: 'info' }, { write }) });
+  const { log, lines } = recordLog<{ msg: string; level: number; ip?: string }>();
+  await using app = await startApp(settings, { log });
   for (const each of forwarded) {
     await app.fetch('/healthz', { headers: { 'x-forwarded-for': each, 'x-real-ip': each } });
   }
-  await expect.poll(() => log.filter(({ ip }) => ip).length).toBe(forwarded.length);
+  await expect.poll(() => lines.filter(({ ip }) => ip).length).toBe(forwarded.length);
   return {
-    addresses: log.flatMap(({ ip }) => ip ?? []),
-    warnings: log.filter(({ level }) => level >= 40).map(({ msg }) => msg),
+    addresses: lines.flatMap(({ ip }) => ip ?? []),
+    warnings: lines.filter(({ level }) => level >= 40).map(({ msg }) => msg),
   };
 }
 

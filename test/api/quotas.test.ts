@@ -304,20 +304,22 @@ describe('The quotas of an account in total', () => {
     expect(await getError(update(['a', 'b', 'c']))).toBe('409 quota_exceeded');
   });
 
+  /** Returns the access token of a new session. */
+  const openSession = async ({ email, password }: TestUser) => {
+    const body = { email, password };
+    return (await api.login({ client: app.client(), body, throwOnError: true })).data.access_token;
+  };
+
   test('end the sessions that were not used for the longest time', async () => {
-    const { email, password, token } = await app.register();
-    const login = async () => {
-      const { data } = await api.login({ client: app.client(), body: { email, password } });
-      return data?.access_token as string;
-    };
+    const user = await app.register();
     const isValid = async (each: string) =>
       (await statusOf(api.getProfile({ client: app.client(each) }))) === 200;
     const startedAt = Date.now();
-    const second = await login();
-    const third = await login();
+    const second = await openSession(user);
+    const third = await openSession(user);
     // The first session is used again later.
     vi.useFakeTimers({ toFake: ['Date'], now: startedAt + 2 * HOUR_MS });
-    expect(await isValid(token)).toBe(true);
+    expect(await isValid(user.token)).toBe(true);
     const { db } = app.context.engine;
     const used = db
       .selectFrom('sessions')
@@ -325,22 +327,18 @@ describe('The quotas of an account in total', () => {
       .where('last_used_at', '>', new Date().toISOString().slice(0, 13));
     // The time of the last use is stored without delaying the response.
     await expect.poll(async () => (await used.execute()).length).toBe(1);
-    const fourth = await login();
+    const fourth = await openSession(user);
     expect(await isValid(second)).toBe(false);
-    for (const each of [token, third, fourth]) expect(await isValid(each)).toBe(true);
+    for (const each of [user.token, third, fourth]) expect(await isValid(each)).toBe(true);
   });
 
   test('never end the session of the login, even if a clock was ahead when the others were used', async () => {
-    const { email, password } = await app.register();
-    const login = async () => {
-      const { data } = await api.login({ client: app.client(), body: { email, password } });
-      return data?.access_token as string;
-    };
+    const user = await app.register();
     const statusWith = (token: string) => statusOf(api.getProfile({ client: app.client(token) }));
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS });
-    const earlier = [await login(), await login(), await login()];
+    const earlier = [await openSession(user), await openSession(user), await openSession(user)];
     vi.useRealTimers();
-    expect(await statusWith(await login())).toBe(200);
+    expect(await statusWith(await openSession(user))).toBe(200);
     expect(await Promise.all(earlier.map(statusWith))).toEqual([401, 200, 200]);
   });
 });

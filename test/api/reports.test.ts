@@ -144,7 +144,7 @@ describe('closeReports', () => {
   });
 });
 
-describe('A report is deleted with', () => {
+describe('Reports', () => {
   const openReports = async () => {
     const [user, writer] = [await app.register(), await app.register()];
     const space = await createSpace(writer);
@@ -160,31 +160,31 @@ describe('A report is deleted with', () => {
     return { user, writer, space, foreign, inOwn, inForeign };
   };
 
-  test('the account of the reporter', async () => {
+  test('are deleted with the account of the reporter', async () => {
     const { user } = await openReports();
     await api.deleteAccount({ client: user.client, throwOnError: true });
     expect(await reportsBy(user)).toEqual([]);
   });
 
-  test('the reported account', async () => {
+  test('are deleted with the account of the author', async () => {
     const { user, writer } = await openReports();
     await api.deleteAccount({ client: writer.client, throwOnError: true });
     expect(await reportsBy(user)).toEqual([]);
   });
 
-  test('the reported space', async () => {
+  test('are deleted with the reported space', async () => {
     const { user, writer, space, inForeign } = await openReports();
     await api.deleteSpace({ client: writer.client, path: space, throwOnError: true });
     expect(await reportsBy(user)).toMatchObject([{ message_id: inForeign.message_id }]);
   });
 
-  test('the reported message', async () => {
+  test('are deleted with the reported message', async () => {
     const { user, writer, inOwn } = await openReports();
     await api.deleteMessage({ client: writer.client, path: inOwn, throwOnError: true });
     expect(await reportsBy(user)).toHaveLength(2);
   });
 
-  test('the space or message that the operator removes', async () => {
+  test('are deleted with a space or message that the operator removes', async () => {
     const { user, foreign, inOwn } = await openReports();
     const { engine } = app.context;
     expect(await removeMessage(engine, inOwn.message_id)).toBe(true);
@@ -195,7 +195,7 @@ describe('A report is deleted with', () => {
     expect(await removeSpace(engine, foreign.space_id)).toBe(false);
   });
 
-  test('nothing else: a suspension keeps reports', async () => {
+  test('are kept when the author and the reporter are suspended', async () => {
     const { user, writer } = await openReports();
     const before = await reportsBy(user);
     await suspendAccount(app.context.engine, writer.userId);

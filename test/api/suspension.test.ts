@@ -266,8 +266,8 @@ describe('A suspended account', () => {
   });
 });
 
-describe('The deletion of a suspended account by the operator', () => {
-  test('is refused for an account that is not suspended', async () => {
+describe('deleteSuspendedAccount', () => {
+  test('refuses an account that is not suspended or does not exist', async () => {
     const user = await app.register();
     const { engine } = app.context;
     expect(await deleteSuspendedAccount(engine, user.email)).toBe('not suspended');
@@ -275,7 +275,7 @@ describe('The deletion of a suspended account by the operator', () => {
     expect((await api.getProfile({ client: user.client })).response?.status).toBe(200);
   });
 
-  test('removes the same as a deletion by the user', async () => {
+  test('deletes the account with its spaces and messages, and makes its username available', async () => {
     const user = await app.register();
     const own = await createSpace(user, { title: 'Numbat watching' });
     await joinSpace(user, foreignSpace);
@@ -285,6 +285,8 @@ describe('The deletion of a suspended account by the operator', () => {
     expect(await deleteSuspendedAccount(app.context.engine, user.userId)).toBe('deleted');
 
     expect(await suspend(user.userId)).toBe(false);
+    const space = api.getSpace({ client: other.client, path: { space_id: own.space_id } });
+    expect(await getError(space)).toBe('404 space_not_found');
     const { data } = await api.listMessages({
       client: other.client,
       query: { space_id: foreignSpace.space_id },

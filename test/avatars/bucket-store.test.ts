@@ -249,7 +249,7 @@ describe('openAvatarBucket', () => {
     ['responds with 500', (_, response) => response.writeHead(500).end()],
     ['asks to slow down', (_, response) => response.writeHead(503).end()],
     ['closes connections', (request) => request.socket.destroy()],
-  ])('opens and fails in a few seconds if the server %s', async (_, respond) => {
+  ])('opens, but reads and writes fail within seconds, if the server %s', async (_, respond) => {
     await using storage = await startStorage(respond);
     const unavailable: Error[] = [];
     const store = await openAvatarBucket(storage.location, DATABASE_ID, BASE_URL, (error) =>
@@ -261,7 +261,7 @@ describe('openAvatarBucket', () => {
     await expectUnavailable(store, () => readAny(store));
   });
 
-  test('fails in a few seconds if the content of an avatar never ends', async () => {
+  test('a read fails within seconds if the content of an avatar never ends', async () => {
     await using storage = await startStorage(({ url }, response) => {
       if (isListing(url)) response.end(emptyList);
       else if (url?.includes(MARKER_NAME)) response.end(DATABASE_ID);

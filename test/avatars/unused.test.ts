@@ -88,7 +88,7 @@ describe('removeUnusedAvatars', () => {
     expect(existsSync(join(folder, name))).toBe(true);
   });
 
-  test('deletes the unused avatars of all batches, and stops when it is told to', async () => {
+  test('deletes the unused avatars of all batches, and stops when it is aborted', async () => {
     const used = await writeOld(newAvatarName());
     await setAvatar(used);
     for (let i = 0; i < 1_500; i += 1) await writeOld(newAvatarName());

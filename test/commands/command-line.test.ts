@@ -71,8 +71,10 @@ describe('Wrong arguments', () => {
     ['export', ['--force'], 'Unknown option --force.'],
     ['export', ['-f'], 'Unknown option -f.'],
     ['export', [''], 'FILE.ndjson is empty.'],
+    ['export', ['a', 'b'], 'Unexpected argument b.'],
     ['import', ['spaces.ndjson', '--skipBad'], 'Unknown option --skipBad.'],
     ['import', [], 'FILE.ndjson is missing.'],
+    ['backup', [], 'FILE is missing.'],
     ['backup', [''], 'FILE is empty.'],
     ['backup', ['a', 'b\u001b'], 'Unexpected argument b\\u{1b}.'],
     ['set-password', ['a', 'b'], 'Unexpected argument b.'],
@@ -81,6 +83,7 @@ describe('Wrong arguments', () => {
     ['verify-account', ['--all'], 'Unknown option --all.'],
     ['reports', ['--close'], 'REPORT_ID is missing.'],
     ['reports', ['id'], 'To close reports, add --close.'],
+    ['reports', ['--open'], 'Unknown option --open.'],
   ];
   test.each(wrong)(
     'of %s are rejected with the reason and the usage: %j',

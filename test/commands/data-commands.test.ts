@@ -304,22 +304,8 @@ describe('verify-account and set-password', () => {
 });
 
 test.each([
-  [
-    'commands/verify-account',
-    ['nobody@example.com'],
-    /no account with the email address or user id nobody@example.com/,
-  ],
-  ['commands/set-password', ['nobody@example.com'], /no account/],
   ['commands/set-password', ['ada@example.com'], /8 to 256/],
-  ['commands/verify-account', [], /Usage/],
-  ['commands/set-password', [], /Usage/],
-  ['commands/import', [], /Usage/],
-  ['commands/import', ['a', '--skipbad'], /Usage/],
-  ['commands/import', ['no-such-file'], /no such file or directory, open 'no-such-file'/],
-  ['commands/export', ['a', 'b'], /Usage/],
   ['commands/export', ['no-such-folder/a'], /The folder no-such-folder does not exist/],
-  ['commands/backup', [], /Usage/],
-  ['commands/compact', ['a'], /Usage/],
 ])('%s %j prints an error message without a stack trace', async (script, args, message) => {
   const { code, stderr } = await run(script, args, {}, 'short\n');
   expect(code).toBe(1);

@@ -219,14 +219,6 @@ describe('The commands for takedowns', () => {
 
   test.each([
     ['set-email', ['unknown', 'a@example.com'], /^There is no account .* unknown\.\n$/],
-    [
-      'set-email',
-      ['unknown'],
-      /^NEW_ADDRESS is missing\.\nUsage: npm run set-email -- ADDRESS\|USER_ID NEW_ADDRESS\n$/,
-    ],
-    ['reports', ['--close'], /^REPORT_ID is missing\.\nUsage: npm run reports .*\n$/],
-    ['reports', ['id'], /^To close reports, add --close\.\nUsage: npm run reports .*\n$/],
-    ['reports', ['--open'], /^Unknown option --open\.\nUsage: npm run reports .*\n$/],
     ['remove-space', ['--', '--help'], /^There is no space with the id --help\.\n$/],
   ])('%s %j prints what is wrong and exits with 1', async (command, args, message) => {
     expect(await run(command, ...args)).toEqual({

@@ -94,7 +94,7 @@ describe('importRecords', () => {
     expect(report).toEqual({ added: 0, unchanged: 3, bad: [] });
   });
 
-  test('gives users without an id one that does not reveal their email address', async () => {
+  test('assigns random ids to users without one, so that they do not reveal email addresses', async () => {
     const user = { type: 'user', username: 'cleo', email: 'Cleo@example.com' };
     const importedId = async () => {
       await using engine = await databases.open();

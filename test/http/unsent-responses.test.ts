@@ -7,15 +7,15 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { limitUnsentResponses } from '../../server/http/unsent-responses.ts';
 
-const MB = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 /** More than the buffers of two sockets hold. */
-const LARGE_BYTES = 32 * MB;
+const LARGE_BYTES = 32 * MEBIBYTE;
 
-/** Starts a server with a limit of 100 MB. */
+/** Starts a server with a limit of 100 MiB. */
 async function startServer() {
   const app = Fastify({ forceCloseConnections: true });
-  limitUnsentResponses(app, 100 * MB);
+  limitUnsentResponses(app, 100 * MEBIBYTE);
   app.get('/large', async () => Buffer.alloc(LARGE_BYTES, 'x'));
   app.get('/failing', async () => Buffer.alloc(LARGE_BYTES, 'x'));
   app.addHook('onSend', async ({ url }, reply) => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { startHousekeeping } from '../../server/housekeeping.ts';
 import { openOutageLog } from '../../server/system/outage-log.ts';
 import { startApp } from '../support/app.ts';
 import { failingEngine } from '../support/failing-engine.ts';
+import { recordLog } from '../support/record-log.ts';
 
 const WARN = 40;
 const ERROR = 50;
@@ -16,8 +16,7 @@ test.each([
   await using app = await startApp();
   const { config, avatars, rateLimits, engine } = app.context;
   const error = Object.assign(new Error('failed on purpose'), { code });
-  const levels: number[] = [];
-  const log = pino({}, { write: (line) => void levels.push(JSON.parse(line).level) });
+  const { log, lines } = recordLog<{ level: number }>();
   const outageLog = openOutageLog(log);
   const housekeeping = startHousekeeping({
     config,
@@ -30,8 +29,7 @@ test.each([
   await housekeeping.run();
   await housekeeping.stop();
   outageLog.stop();
-  expect(levels.length).toBeGreaterThan(0);
-  expect([...new Set(levels)]).toEqual([level]);
+  expect(new Set(lines.map((line) => line.level))).toEqual(new Set([level]));
 });
 
 test('Housekeeping runs once at a time, and stops after the last run', async () => {

@@ -8,14 +8,14 @@ afterEach(() => void vi.useRealTimers());
 const open = () =>
   createRateLimit({ counter: new RateLimiterMemory({ points: 3, duration: 60 }) }, (key) => key);
 
-test('An attempt that turns out not to count is taken back', async () => {
+test('Removes an uncounted attempt from the count', async () => {
   const limit = open();
   const first = await limit.beginAttempt('ada');
   await first.end('uncounted');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
 });
 
-test('An attempt that ends after its period does not change the count of the next one', async () => {
+test('An uncounted attempt that ends after its period does not change the count of the next period', async () => {
   const limit = open();
   const first = await limit.beginAttempt('ada');
   vi.advanceTimersByTime(60_000);
@@ -24,7 +24,7 @@ test('An attempt that ends after its period does not change the count of the nex
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 1 });
 });
 
-test('An attempt that a success has already taken back is not taken back again', async () => {
+test('An uncounted attempt that ends after a success has reset the count is not removed from it again', async () => {
   const counter = new RateLimiterMemory({ points: 3, duration: 60 });
   const overflowCounter = new RateLimiterMemory({ points: 1, duration: 5 });
   const rule = { counter, overflowCounter, isResetBySuccess: true };
@@ -32,7 +32,7 @@ test('An attempt that a success has already taken back is not taken back again',
   const attempts = [];
   for (let i = 0; i < 4; i += 1) attempts.push(await limit.beginAttempt('ada'));
   await attempts[0]?.end('success');
-  // The last attempt is counted by both counters.
+  // Both counters have counted the last attempt.
   await attempts[3]?.end('uncounted');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
   expect(await overflowCounter.get('ada')).toBeNull();

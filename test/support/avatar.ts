@@ -1,6 +1,10 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import * as api from '../../generated/sdk.gen.ts';
-import type { TestUser } from './app.ts';
+import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
+import { DEFAULT_AVATAR_NAME } from '../../server/avatars/store.ts';
+import type { TestApp, TestUser } from './app.ts';
 
 /** Returns a small PNG to upload. */
 export async function avatarFile(): Promise<Blob> {
@@ -13,4 +17,11 @@ export async function uploadAvatar({ client }: Pick<TestUser, 'client'>): Promis
   const body = { avatar: await avatarFile() };
   const { data } = await api.changeProfilePicture({ client, body, throwOnError: true });
   return data.profile_picture;
+}
+
+/** Deletes discarded avatars. Returns the remaining files in the avatar folder, except the default and the marker. */
+export async function listAvatarFiles({ context }: Pick<TestApp, 'context'>): Promise<string[]> {
+  await context.housekeeping.run();
+  const names = await readdir(join(context.config.dataDir, 'avatars'));
+  return names.filter((name) => name !== DEFAULT_AVATAR_NAME && name !== MARKER_NAME);
 }

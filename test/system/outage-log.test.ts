@@ -1,13 +1,21 @@
-import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type OutageLog, openOutageLog } from '../../server/system/outage-log.ts';
+import { recordLog } from '../support/record-log.ts';
 
-let lines: { level: number; msg: string; failures?: number; err?: { message: string } }[];
+interface Line {
+  level: number;
+  msg: string;
+  failures?: number;
+  err?: { message: string };
+}
+
+let lines: Line[];
 let outageLog: OutageLog;
 beforeEach(() => {
   vi.useFakeTimers();
-  lines = [];
-  outageLog = openOutageLog(pino({}, { write: (line) => void lines.push(JSON.parse(line)) }));
+  const recorded = recordLog<Line>();
+  lines = recorded.lines;
+  outageLog = openOutageLog(recorded.log);
 });
 afterEach(() => {
   outageLog.stop();
