@@ -37,7 +37,7 @@ try {
   console.log(options.isStateful ? describeStatefulMock(url) : describeMock(url));
 } catch (error) {
   if (!(error instanceof Error && 'syscall' in error)) throw error;
-  console.error(explainListenError(error as NodeJS.ErrnoException, options));
+  console.error(explain(error as NodeJS.ErrnoException, options));
   process.exit(1);
 }
 
@@ -67,7 +67,9 @@ function readArguments(): MockOptions {
   process.exit(1);
 }
 
-function explainListenError(error: NodeJS.ErrnoException, { host, port }: MockOptions): string {
+/** Explains an error of a system call. Those while listening are about the address. */
+function explain(error: NodeJS.ErrnoException, { host, port }: MockOptions): string {
+  if (error.syscall !== 'listen' && error.syscall !== 'getaddrinfo') return error.message;
   switch (error.code) {
     case 'EADDRINUSE':
       return `Port ${port} of ${host} is in use. Choose another with --port.`;

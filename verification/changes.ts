@@ -41,8 +41,8 @@ const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an 
  * Changes by the id of the declared response. For 429, the request must count against the limit.
  */
 export const changes: Record<string, Change> = {
-  // The response must have Answered-Query. No space matches the query with the stop word `what`, so results of the other
-  // query follow, which does not have it.
+  // The response must have Answered-Query. No space matches the query with its stop word, `what`, so the results of the
+  // query without it follow.
   'searchSpaces 200': (t, { word }) => replaceInPath(t, /q=[^&]+/, `q=what%20${word}`),
   'searchSpacesByTag 404': (t) => replaceInPath(t, '/tag/baking', '/tag/'),
 

@@ -321,6 +321,24 @@ test('prints one line and exits if the port is in use', async () => {
   });
 });
 
+test('prints one line and exits if it may not create its temporary folder', async () => {
+  // As root, the tests can write to every folder.
+  const hook = `import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    fs.mkdtempSync = () => {
+      const error = new Error("EACCES: permission denied, mkdtemp '/tmp/x'");
+      throw Object.assign(error, { code: 'EACCES', syscall: 'mkdtemp' });
+    };
+    syncBuiltinESMExports();`;
+  const command = ['mock/serve.ts', '--stateful', '--port', '0'];
+  await using mock = startProcess(process.execPath, command, preload(hook));
+  expect(await mock.result).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: "EACCES: permission denied, mkdtemp '/tmp/x'\n",
+  });
+});
+
 test('prints one line and exits if the address does not exist', async () => {
   for (const host of ['192.0.2.1', 'no.such.host.invalid']) {
     await using mock = start('--host', host, '--port', '0');
