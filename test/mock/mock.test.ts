@@ -71,6 +71,14 @@ describe('The mock server', () => {
       { pointer: '/password', message: 'is missing' },
       { pointer: '/username', message: expect.stringContaining('must') },
     ]);
+    const unknownField = await request('/api/profile/bio', {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: '{"bio":"","a/b~c":1}',
+    });
+    expect(unknownField.body.errors).toEqual([
+      { pointer: '/a~1b~0c', message: 'is not a known field' },
+    ]);
     const search = await request('/api/spaces/search?limit=0');
     expect(search.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
       '?limit',
