@@ -101,7 +101,10 @@ export async function openWorld(
   const fetchInTime: typeof fetch = async (input, init) => {
     // A request in progress continues, because its response shows what to delete.
     if (!isClosing) interruption?.throwIfAborted();
-    return fetch(input, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    const request = new Request(input, init);
+    // While Dredd loads, this process can miss that the server has closed an idle connection.
+    request.headers.set('connection', 'close');
+    return fetch(request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   };
   const client: CreateClient = (token = '') =>
     createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
