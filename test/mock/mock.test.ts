@@ -282,15 +282,18 @@ describe('With --stateful, the mock server', () => {
     expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
   });
 
-  test('deletes its data when it is stopped', async () => {
+  test('deletes its data when it is stopped by two signals, as by Ctrl+C in a terminal', async () => {
     await using folders = new AsyncDisposableStack();
     const folder = folders.adopt(mkdtempSync(join(tmpdir(), 'mock-test-')), (name) =>
       rmSync(name, { recursive: true }),
     );
+    // The second signal arrives before the data is deleted.
+    const hook = `import { isMainThread } from 'node:worker_threads';
+      if (isMainThread) process.on('exit', () => process.kill(process.pid, 'SIGINT'));`;
     await using other = startProcess(
       process.execPath,
       ['mock/serve.ts', '--stateful', '--port', '0'],
-      { TMPDIR: folder },
+      { TMPDIR: folder, ...preload(hook) },
     );
     await expect.poll(other.stdout).toContain('http://');
     expect(readdirSync(folder)).toHaveLength(1);
