@@ -37,7 +37,7 @@ export class ProfileAPI {
 
   /**
    * Changes the bio. An empty string clears it.
-   * @param bio at most 500 characters
+   * @param bio at most 500 characters (grapheme clusters) and 2,000 code points
    * @throws {@link ApiError}
    */
   changeBio(bio: string): Promise<Confirmation> {

@@ -38,7 +38,16 @@ const COMPARED_SEPARATELY = [
   'default',
 ];
 
-const INTEGER_BITS: Record<string, number> = { int32: 32, int64: 64 };
+interface Range {
+  min: number;
+  max: number;
+}
+
+/** The values of integers by their format. */
+const INTEGER_RANGES: Record<string, Range> = {
+  int32: { min: -(2 ** 31), max: 2 ** 31 - 1 },
+  int64: { min: -(2 ** 63), max: 2 ** 63 - 1 },
+};
 
 const REMEDIES = {
   request: 'Accept every value that the released contract accepts.',
@@ -139,7 +148,7 @@ function compareKeywords(
     if (COMPARED_SEPARATELY.includes(keyword) || ANNOTATIONS.test(keyword)) continue;
     const effect =
       keyword === 'format'
-        ? effectOf(keyword, restrictiveFormat(old), restrictiveFormat(now))
+        ? effectOfFormat(old, now)
         : effectOf(keyword, old[keyword], now[keyword]);
     if (effect === undefined || effect === compatible) continue;
     report(place, describeChange(keyword, old[keyword], now[keyword]), REMEDIES[direction]);
@@ -150,12 +159,27 @@ function compareKeywords(
   }
 }
 
-/** Returns the format of a schema; undefined if the bounds of an integer allow no values outside its format. */
-function restrictiveFormat({ type, format, minimum, maximum }: Schema): unknown {
-  const bits = type === 'integer' ? INTEGER_BITS[String(format)] : undefined;
-  if (bits === undefined) return format;
-  const isWithin = Number(minimum) >= -(2 ** (bits - 1)) && Number(maximum) < 2 ** (bits - 1);
-  return isWithin ? undefined : format;
+/** A format of integers has an effect only on values within the bounds of the schema. */
+function effectOfFormat(old: Schema, now: Schema): Effect | undefined {
+  const range = rangeOfFormat(old);
+  const rangeNow = rangeOfFormat(now);
+  if (!range || !rangeNow) return effectOf('format', old.format, now.format);
+  if (exceeds(old, range, rangeNow)) return 'narrower';
+  return exceeds(now, rangeNow, range) ? 'wider' : undefined;
+}
+
+/** Returns the values that the format allows; undefined if it is not a format of integers. */
+function rangeOfFormat({ type, format }: Schema): Range | undefined {
+  if (format === undefined) return { min: -Infinity, max: Infinity };
+  return type === 'integer' ? INTEGER_RANGES[String(format)] : undefined;
+}
+
+/** Returns whether a schema with this range of its format allows values outside another range. */
+function exceeds({ minimum, maximum }: Schema, { min, max }: Range, other: Range): boolean {
+  return (
+    Math.max(min, Number(minimum ?? -Infinity)) < other.min ||
+    Math.min(max, Number(maximum ?? Infinity)) > other.max
+  );
 }
 
 /** Returns undefined if the keyword allows the same values as before. */
@@ -174,8 +198,6 @@ function effectOf(keyword: string, old: unknown, now: unknown): Effect | undefin
   if (keyword === 'enum') return effectOfEnum(old as unknown[], now as unknown[]);
   if (keyword === 'type' && old === 'number' && now === 'integer') return 'narrower';
   if (keyword === 'type' && old === 'integer' && now === 'number') return 'wider';
-  if (keyword === 'format' && old === 'int64' && now === 'int32') return 'narrower';
-  if (keyword === 'format' && old === 'int32' && now === 'int64') return 'wider';
   const isRaised = Number(now) > Number(old);
   if (keyword.startsWith('max')) return isRaised ? 'wider' : 'narrower';
   if (keyword.startsWith('min')) return isRaised ? 'narrower' : 'wider';

@@ -23,7 +23,8 @@ Headers of requests, in both modes:
   Prefer: delay-ms=1500             Wait before the response, at most 20,000 ms`;
 
 // Without a listener, a signal would end the process without its exit handlers, which delete the data of --stateful.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
+// Not with `once`, because Ctrl+C causes two signals: one from the terminal and one from npm.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(0));
 
 const options = readArguments();
 if (options.isStateful && !isServerInstalled()) {
@@ -37,7 +38,7 @@ try {
   console.log(options.isStateful ? describeStatefulMock(url) : describeMock(url));
 } catch (error) {
   if (!(error instanceof Error && 'syscall' in error)) throw error;
-  console.error(explainListenError(error as NodeJS.ErrnoException, options));
+  console.error(explain(error as NodeJS.ErrnoException, options));
   process.exit(1);
 }
 
@@ -67,7 +68,9 @@ function readArguments(): MockOptions {
   process.exit(1);
 }
 
-function explainListenError(error: NodeJS.ErrnoException, { host, port }: MockOptions): string {
+/** Explains an error of a system call. Those while listening are about the address. */
+function explain(error: NodeJS.ErrnoException, { host, port }: MockOptions): string {
+  if (error.syscall !== 'listen' && error.syscall !== 'getaddrinfo') return error.message;
   switch (error.code) {
     case 'EADDRINUSE':
       return `Port ${port} of ${host} is in use. Choose another with --port.`;

@@ -1,5 +1,6 @@
 import type { Pointer } from '../server/errors.ts';
 import { type HttpProblem, invalidValues } from '../server/http/problems.ts';
+import { escapePointer } from '../server/text/storable.ts';
 import type { Violation } from './prism.ts';
 
 /**
@@ -45,5 +46,5 @@ function explainViolation({ path: [part, ...steps] = [], code, message }: Violat
 function pointerTo(part: string | undefined, steps: string[]): string {
   if (part === 'query') return `?${steps.join('/')}`;
   if (part === 'path') return `{${steps.join('/')}}`;
-  return steps.map((step) => `/${step}`).join('');
+  return steps.map((step) => `/${escapePointer(step)}`).join('');
 }

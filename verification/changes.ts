@@ -41,9 +41,9 @@ const unsupportedAvatar: Change = (t) => setAvatar(t, new Blob(['This is not an 
  * Changes by the id of the declared response. For 429, the request must count against the limit.
  */
 export const changes: Record<string, Change> = {
-  // The response must have Answered-Query. It contains the other query, which here is the query without its stop word,
-  // `what`.
-  'searchSpaces 200': (t) => replaceInPath(t, 'q=sourdough', 'q=what%20sourdough'),
+  // The response must have Answered-Query. No space matches the query with its stop word, `what`, so the results of the
+  // query without it follow.
+  'searchSpaces 200': (t, { word }) => replaceInPath(t, /q=[^&]+/, `q=what%20${word}`),
   'searchSpacesByTag 404': (t) => replaceInPath(t, '/tag/baking', '/tag/'),
 
   'changeUsername 200': (t) => setBody(t, { username: newUsername() }),
@@ -153,7 +153,11 @@ export const requiredItems: Record<string, (world: World) => unknown> = {
 };
 
 /** Replaces a part of the path and query. */
-export function replaceInPath(transaction: Transaction, part: string, replacement: string): void {
+export function replaceInPath(
+  transaction: Transaction,
+  part: string | RegExp,
+  replacement: string,
+): void {
   transaction.fullPath = transaction.fullPath.replace(part, replacement);
 }
 

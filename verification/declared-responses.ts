@@ -2,7 +2,7 @@ import { contract, type Media, type Operation, operations } from './contract.ts'
 
 /** A response that the contract declares. */
 export interface DeclaredResponse {
-  /** `changeUsername 409`, followed by the type or the example if several responses have that status. */
+  /** `changeUsername 409`. Ids of further types and examples of the same status also contain their name. */
   id: string;
   operation: Operation;
   status: string;

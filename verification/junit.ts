@@ -4,10 +4,11 @@ import type { Verification } from './verify.ts';
 /** Formats a verification as JUnit XML, with a test case per check, per blocked check and per omitted response. */
 export function formatJunit({ checks, omitted, blocked }: Verification): string {
   const failures = checks.filter(({ causes }) => causes.length > 0);
-  const checkLines = checks.map(({ name, causes, request = '', response = 'no response' }) => {
+  const checkLines = checks.map(({ name, causes, request, response = 'no response' }) => {
     if (causes.length === 0) return `${openTestCase(name)} />`;
     const explanations = causes.map((cause) => explainCauses([cause]));
-    const text = [...explanations, `> ${request}`, `< ${response}`].join('\n');
+    const exchange = request === undefined ? [] : [`> ${request}`, `< ${response}`];
+    const text = [...explanations, ...exchange].join('\n');
     return `${openTestCase(name)}><failure message="${escapeXml(explanations.join('; '))}">${escapeXml(text)}</failure></testcase>`;
   });
   const skipped = [

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type { Message, Registration, Space, SpaceCreation } from '../generated/types.gen.ts';
@@ -24,6 +25,8 @@ export interface World {
   /** The creator of `space`, of a second space like it, of `message`, and of a second message in `space`. */
   creator: Account;
   space: Space;
+  /** A word in the description of every space of this world. No other space contains it. */
+  word: string;
   message: Message;
   /**
    * The creator of `otherSpace`, at first not a participant of `space`. Requests of the check make this user join and
@@ -98,7 +101,10 @@ export async function openWorld(
   const fetchInTime: typeof fetch = async (input, init) => {
     // A request in progress continues, because its response shows what to delete.
     if (!isClosing) interruption?.throwIfAborted();
-    return fetch(input, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    const request = new Request(input, init);
+    // While Dredd loads, this process can miss that the server has closed an idle connection.
+    request.headers.set('connection', 'close');
+    return fetch(request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   };
   const client: CreateClient = (token = '') =>
     createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
@@ -111,6 +117,7 @@ export async function openWorld(
   const world = {
     url,
     fetch: fetchInTime,
+    word: `contract${randomBytes(6).toString('hex')}`,
     client,
     register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
@@ -213,11 +220,12 @@ async function openSession({ client, logIn, creator }: World): Promise<string> {
 }
 
 function createSpace(
-  { client }: Clients,
+  { client, word }: World,
   { token }: Account,
   visibility: Space['visibility'] = 'public',
 ): Promise<Space> {
-  return dataOf(api.createSpace({ client: client(token), body: { ...SPACE, visibility } }));
+  const body = { ...SPACE, description: `${SPACE.description} ${word}`, visibility };
+  return dataOf(api.createSpace({ client: client(token), body }));
 }
 
 async function joinSpace(

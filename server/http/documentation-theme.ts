@@ -25,13 +25,13 @@ interface Tag {
 }
 
 interface Tags {
-  map(change: (tag: Tag) => Tag): Tags;
+  map(change: (tag: Tag, name: string) => Tag): Tags;
   filter(predicate: (tag: Tag) => boolean): Tags;
 }
 
 /**
  * A plugin of Swagger UI that shows each error response as one line, which opens to its example and headers. It also
- * extends the filter, which otherwise compares only tags and paths.
+ * extends the filter, which otherwise compares only tags and paths, to names and summaries of operations.
  *
  * It runs in the browser: its source text is part of the page's script, so it must not use anything outside itself.
  */
@@ -57,7 +57,11 @@ export function themePlugin({ React }: SwaggerUi) {
     const isWanted = (operation: Operation) =>
       fields.some((path) => operation.getIn(path)?.toLowerCase().includes(wanted));
     return tags
-      .map((tag) => tag.set('operations', tag.get('operations').filter(isWanted)))
+      .map((tag, name) =>
+        name.toLowerCase().includes(wanted)
+          ? tag
+          : tag.set('operations', tag.get('operations').filter(isWanted)),
+      )
       .filter((tag) => tag.get('operations').size > 0);
   };
   return { wrapComponents: { response: collapseError }, fn: { opsFilter } };

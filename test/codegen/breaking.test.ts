@@ -80,6 +80,18 @@ const schemaChanges: [string, Schema, Schema, Direction[]][] = [
     [],
   ],
   [
+    'a removed maximum of int32',
+    integer({ ...bounds, ...int32 }),
+    integer({ minimum: 1, ...int32 }),
+    ['response'],
+  ],
+  [
+    'an added maximum of int32',
+    integer({ minimum: 1, ...int32 }),
+    integer({ ...bounds, ...int32 }),
+    ['request'],
+  ],
+  [
     'int32 without a maximum',
     integer({ minimum: 1 }),
     integer({ minimum: 1, ...int32 }),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { prepareServer } from '../../verification/server.ts';
 import { verify } from '../../verification/verify.ts';
 import { startApp, type TestApp } from '../support/app.ts';
+import { createSpace } from '../support/spaces.ts';
 import { type ProxiedExchange, startProxy } from './proxy.ts';
 
 // Proxies plant faults into the responses of a server that implements the contract. The faults of one group do not
@@ -231,4 +232,18 @@ describe.each([
     const expected = faults.flatMap(({ found }) => Object.keys(found));
     expect([...failures.keys()].sort()).toEqual(expected.sort());
   });
+});
+
+test('The contract check finds no fault of a search among many spaces with the words of the examples', async () => {
+  const user = await app.register();
+  for (let i = 0; i < 10; i += 1) await createSpace(user, { title: 'What is sourdough bread?' });
+  await using cleanup = new AsyncDisposableStack();
+  const servers = await prepareServer(app.url, undefined, cleanup);
+  const { checks } = await verify(
+    servers,
+    cleanup,
+    (operationId) => operationId === 'searchSpaces',
+  );
+  expect(checks.map(({ name }) => name)).toContain('searchSpaces 200');
+  expect(checks.filter(({ causes }) => causes.length > 0)).toEqual([]);
 });

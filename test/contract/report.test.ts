@@ -176,6 +176,13 @@ test('writes a test case of JUnit XML for every check and every omitted response
   );
 });
 
+test('writes no request and response of a failed check without a request into JUnit XML', () => {
+  const checks = [{ name: 'getUser 404', causes: [{ text: 'Dredd sent no request' }] }];
+  expect(formatJunit({ checks, omitted: new Map(), blocked: new Map() })).toContain(
+    '<failure message="Dredd sent no request">Dredd sent no request</failure>',
+  );
+});
+
 test('marks checks that could not run as skipped in JUnit XML', () => {
   const blocked = new Map([['getSpace 200', 'register']]);
   expect(formatJunit({ checks: [], omitted: new Map(), blocked })).toContain(

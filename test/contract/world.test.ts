@@ -4,6 +4,7 @@ import { operations } from '../../server/contract.ts';
 import { existingIds } from '../../verification/preparation.ts';
 import { openWorld, type World } from '../../verification/world.ts';
 import { startApp, type TestApp } from '../support/app.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { startProxy } from './proxy.ts';
 
@@ -56,4 +57,15 @@ test('openSession returns the session that it has opened, even if another client
   const { data } = await api.listSessions({ client, throwOnError: true });
   expect(data.find(({ is_current }) => is_current)?.session_id).toBe(sessionId);
   await own.close();
+});
+
+test('openWorld opens a connection for each request, because the server can close an idle one', async () => {
+  const sockets: unknown[] = [];
+  await using server = await startHttpServer((request, response) => {
+    sockets.push(request.socket);
+    response.writeHead(501).end();
+  });
+  await openWorld(server.url);
+  expect(sockets.length).toBeGreaterThan(1);
+  expect(new Set(sockets).size).toBe(sockets.length);
 });

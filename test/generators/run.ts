@@ -32,8 +32,9 @@ if (values.help || unknown.length > 0) {
   process.exit(unknown.length > 0 ? 1 : 0);
 }
 
-// The exit handler stops the server. A signal does not run it without this.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+// The exit handler stops the server. A signal does not run it without this. Not with `once`, because Ctrl+C causes two
+// signals: one from the terminal and one from npm.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 await mkdir(cacheFolder, { recursive: true });

@@ -71,6 +71,14 @@ describe('The mock server', () => {
       { pointer: '/password', message: 'is missing' },
       { pointer: '/username', message: expect.stringContaining('must') },
     ]);
+    const unknownField = await request('/api/profile/bio', {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: '{"bio":"","a/b~c":1}',
+    });
+    expect(unknownField.body.errors).toEqual([
+      { pointer: '/a~1b~0c', message: 'is not a known field' },
+    ]);
     const search = await request('/api/spaces/search?limit=0');
     expect(search.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
       '?limit',
@@ -274,15 +282,18 @@ describe('With --stateful, the mock server', () => {
     expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
   });
 
-  test('deletes its data when it is stopped', async () => {
+  test('deletes its data when it is stopped by two signals, as by Ctrl+C in a terminal', async () => {
     await using folders = new AsyncDisposableStack();
     const folder = folders.adopt(mkdtempSync(join(tmpdir(), 'mock-test-')), (name) =>
       rmSync(name, { recursive: true }),
     );
+    // The second signal arrives before the data is deleted.
+    const hook = `import { isMainThread } from 'node:worker_threads';
+      if (isMainThread) process.on('exit', () => process.kill(process.pid, 'SIGINT'));`;
     await using other = startProcess(
       process.execPath,
       ['mock/serve.ts', '--stateful', '--port', '0'],
-      { TMPDIR: folder },
+      { TMPDIR: folder, ...preload(hook) },
     );
     await expect.poll(other.stdout).toContain('http://');
     expect(readdirSync(folder)).toHaveLength(1);
@@ -318,6 +329,24 @@ test('prints one line and exits if the port is in use', async () => {
     code: 1,
     stdout: '',
     stderr: `Port ${occupied.port} of 127.0.0.1 is in use. Choose another with --port.\n`,
+  });
+});
+
+test('prints one line and exits if it may not create its temporary folder', async () => {
+  // As root, the tests can write to every folder.
+  const hook = `import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    fs.mkdtempSync = () => {
+      const error = new Error("EACCES: permission denied, mkdtemp '/tmp/x'");
+      throw Object.assign(error, { code: 'EACCES', syscall: 'mkdtemp' });
+    };
+    syncBuiltinESMExports();`;
+  const command = ['mock/serve.ts', '--stateful', '--port', '0'];
+  await using mock = startProcess(process.execPath, command, preload(hook));
+  expect(await mock.result).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: "EACCES: permission denied, mkdtemp '/tmp/x'\n",
   });
 });
 

@@ -101,6 +101,13 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
         ),
       );
       await appears(page.getByRole('link', { name: 'Learning Rust', exact: true }));
+
+      await page.locator('#by-text').getByRole('link', { name: 'Show all' }).click();
+      await appears(
+        page.getByRole('heading', {
+          name: 'Spaces about “Learn Rust, bread, garden” or some of the words',
+        }),
+      );
     });
 
     test('and shows the results of one search if the other one fails', async () => {

@@ -1,4 +1,5 @@
 import { type CombinedSearchResults, SearchError, type SearchResult } from 'space-service';
+import { hasSameWords } from './answered-query.ts';
 import { searchApi } from './api.ts';
 import { spaceCard, tagAddress } from './cards.ts';
 import { find } from './dom.ts';
@@ -102,15 +103,8 @@ function showCorrection(query: string, answeredQuery: string): void {
   link.textContent = query;
 }
 
-/** If the other query has the same words, its results match only some of them. */
 function describeOther(query: string, answeredQuery: string): string {
-  return foldWords(answeredQuery) === foldWords(query) ? 'some of the words' : answeredQuery;
-}
-
-/** Returns the words in lower case, without accents and punctuation. */
-function foldWords(text: string): string {
-  const folded = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
-  return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
+  return hasSameWords(query, answeredQuery) ? 'some of the words' : answeredQuery;
 }
 
 /** Returns what screen readers announce after a search. */

@@ -1,4 +1,5 @@
 import { pages, searchSpaces, searchSpacesByTag } from 'space-service';
+import { hasSameWords } from './answered-query.ts';
 import { client } from './api.ts';
 import { spaceCard } from './cards.ts';
 import { find } from './dom.ts';
@@ -20,9 +21,11 @@ export const spacesView: View = {
     const heading = find('h1', view);
     heading.textContent = tag === null ? `Spaces about “${q}”` : `Spaces tagged “${tag}”`;
     const showOtherQuery = ({ response }: { response?: Response }) => {
-      const other = response?.headers.get('Answered-Query');
-      if (!other || signal.aborted) return;
-      heading.textContent = `Spaces about “${q}” or “${decodeURIComponent(other)}”`;
+      const header = response?.headers.get('Answered-Query');
+      if (!header || signal.aborted) return;
+      const other = decodeURIComponent(header);
+      const description = hasSameWords(q, other) ? 'some of the words' : `“${other}”`;
+      heading.textContent = `Spaces about “${q}” or ${description}`;
     };
     const results = pages((cursor) => {
       if (tag !== null) {
