@@ -19,8 +19,9 @@ response, press *Authorize* and paste it. The ids in the examples exist.`;
 readArguments('demo');
 
 const dataDir = createTemporaryFolder('space-service-demo-');
-// Exits immediately, even while the demo is being prepared. `serve` would finish requests first.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(0));
+// Exits immediately, even while the demo is being prepared. `serve` would finish requests first. Not with `once`,
+// because Ctrl+C causes two signals: one from the terminal and one from npm.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(0));
 
 await runProgram(async () => {
   const config = await configForDemo();

@@ -70,7 +70,7 @@ const limits: Record<string, string> = values.limits
   ? { RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1000000000' }
   : {};
 // The exit handler stops the servers. A signal does not run it without this.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
 const results: Results = {
   measuredAt: new Date().toISOString(),

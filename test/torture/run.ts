@@ -50,7 +50,7 @@ if (values.help || unknown.length > 0) {
 }
 
 // The exit handler stops the servers. A signal does not run it without this.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
 // The trials are imported later, because `databases.ts` reads the URL of the server that this starts.
 const tearDown = values.postgresql ? await setUpPostgresql() : async () => {};

@@ -28,7 +28,7 @@ const [WARM_UP, DURATION] = [0.5, 1.5];
 const [email, password] = ['bench@example.org', 'bench bench bench'];
 
 // The exit handler ends the servers. A signal alone does not run it.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
 await using cleanup = new AsyncDisposableStack();
 const folder = await mkdtemp(join(tmpdir(), 'pocketbase-'));
