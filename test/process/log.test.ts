@@ -19,10 +19,12 @@ test.each([
   [{ HOST: '::', PORT: '80' }, true],
   [{ PORT: '0' }, true],
   [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://spaces.example.org' }, false],
+  [{ PUBLIC_URL: 'http://0.0.0.0' }, true],
   [{ PORT: '80' }, false],
 ])('warns about a public URL that clients cannot reach: %o %s', (settings, isWarned) => {
   const log = logOf({ ...settings, DATA_DIR: '/missing' });
-  expect(log.includes('PUBLIC_URL is not set')).toBe(isWarned);
+  expect(log.includes('Set PUBLIC_URL')).toBe(isWarned);
+  expect(log).not.toContain('not set');
 });
 
 test('logs whether the database exists and can be read', async () => {
