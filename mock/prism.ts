@@ -102,9 +102,18 @@ function valuesByName(query: URLSearchParams): Record<string, string | string[]>
   // Prism ignores the case of names. The names in the contract are in lower case.
   const names = new Set([...query.keys()].filter((name) => name === name.toLowerCase()));
   const entries = [...names].map((name) => {
-    // Prism ignores empty values, so they become a blank text, which is not a number or a boolean either.
-    const values = query.getAll(name).map((value) => value || ' ');
+    // Prism ignores empty values, so they become a blank text, which is not a number or a boolean either. It also accepts
+    // other notations of integers, such as `0x5`. With a letter in front, they are not numbers.
+    const values = query
+      .getAll(name)
+      .map((value) => (isOtherNotation(value) ? `x${value}` : value || ' '));
     return [name, values.length > 1 ? values : values[0]];
   });
   return Object.fromEntries(entries);
+}
+
+function isOtherNotation(value: string): boolean {
+  return (
+    value.trim() !== '' && Number.isInteger(Number(value)) && !/^-?(?:0|[1-9]\d*)$/.test(value)
+  );
 }

@@ -3,7 +3,7 @@ import { readArguments } from '../command-line/arguments.ts';
 import { printable } from '../command-line/printable.ts';
 import { isDatabaseFile, openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { type BadLine, ImportError, importRecords } from '../exchange/import.ts';
+import { type BadLine, ImportError, importRecords, MAX_BAD_LINES } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
 import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { plural, quantity } from '../text/quantity.ts';
@@ -54,9 +54,14 @@ await runWithConfig(async (config) => {
     );
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
-    await listBadLines(error.report.bad);
+    const { bad } = error.report;
+    await listBadLines(bad);
+    const more =
+      bad.length === MAX_BAD_LINES
+        ? ` The import stopped after ${MAX_BAD_LINES} bad lines, so there may be more.`
+        : '';
     throw new OperatorError(
-      'Nothing was imported. Correct these lines, or skip them with --skip-bad.',
+      `Nothing was imported.${more} Correct these lines, or skip them with --skip-bad.`,
     );
   }
 });

@@ -34,11 +34,13 @@ export interface OpenOptions {
   onReplicaUsable?: () => void;
 }
 
-/** The time by which a stopping process must be done with a database server. A file needs no such limit. */
+/** The time by which a stopping process must be done with the database. */
 export interface StopDeadline {
-  /** When it is aborted, pending and later queries fail. */
+  /** When it is aborted, pending and later queries fail. With a file, only those that wait for another process do. */
   signal: AbortSignal;
-  /** Called if queries, tasks or maintenance were still running then. May be called several times. */
+  /**
+   * Called if queries, tasks or maintenance of a database server were still running then. May be called several times.
+   */
   onMissed(): void;
 }
 

@@ -29,7 +29,7 @@ export class ImportError extends Error {
 const MIN_SPACES_TO_OPTIMIZE = 1_000;
 
 /** Without `skipBad`, an import stops after this many bad lines. */
-const MAX_BAD_LINES = 100;
+export const MAX_BAD_LINES = 100;
 
 export interface ImportOptions {
   /** Whether to skip bad lines instead of throwing. */

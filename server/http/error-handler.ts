@@ -61,7 +61,7 @@ function problemOf(error: unknown, isUnavailable: boolean): HttpProblem {
 function logFailure(error: unknown, problem: HttpProblem, request: FastifyRequest): void {
   const status = PROBLEM_STATUSES[problem.code];
   if (status === 500) request.log.error({ err: error }, 'request failed');
-  // Rejections under overload are not logged, because the log would add to the load.
+  // Rejections under overload have only their line of `logRequests`, because another one would add to the load.
   else if (status === 503 && !isDeliberate(error)) request.log.warn({ err: error }, 'unavailable');
 }
 

@@ -4,8 +4,8 @@ import { pingDatabase } from '../database/ping.ts';
 import { unavailable } from './problems.ts';
 
 /**
- * Serves `/healthz` (the process is alive) and `/readyz` (it is not stopping, and its database can be read and is not a
- * standby).
+ * Serves `/healthz` (the process is alive) and `/readyz` (it is neither stopping nor overloaded, and its database can
+ * be read and is not a standby).
  */
 export async function serveHealth(
   app: FastifyInstance,

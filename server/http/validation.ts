@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type Options } from 'ajv';
+import { Ajv, type ErrorObject } from 'ajv';
 import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
 import { EMAIL_PATTERN } from '../accounts/email.ts';
 import type { Pointer } from '../errors.ts';
@@ -7,29 +7,40 @@ import { escapePointer } from '../text/storable.ts';
 import { isPercentEncodedUtf8, malformedQuery } from './percent-encoding.ts';
 import { type HttpProblem, invalidValues } from './problems.ts';
 
-const AJV_OPTIONS: Options = {
+/** Values are not coerced: a number is not a valid username. */
+const validator = new Ajv({
   allErrors: true,
   removeAdditional: false,
   useDefaults: true,
+  coerceTypes: false,
   keywords: ['example'],
   // The formats of integers only choose types in generated clients. Their bounds are keywords of their own.
   formats: { int32: true, int64: true },
-};
-
-/** JSON has types, so values are not coerced: a number is not a valid username. */
-const bodyValidator = new Ajv({ ...AJV_OPTIONS, coerceTypes: false });
-
-/**
- * Parameters are always strings, so they are coerced. With `strictNumbers`, Ajv would not check the bounds of Infinity,
- * the value of `1e400`.
- */
-const parameterValidator = new Ajv({ ...AJV_OPTIONS, coerceTypes: true, strictNumbers: false });
+});
 
 /** @throws Error if the schema has a pattern without a message in `PATTERN_MESSAGES` */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   assertPatternsHaveMessages(schema);
-  return (httpPart === 'body' ? bodyValidator : parameterValidator).compile(schema);
+  const validate = validator.compile(schema);
+  if (httpPart === 'body') return validate;
+  const { properties } = schema as { properties: Record<string, { type?: string }> };
+  const parsedNames = Object.keys(properties).filter((name) => properties[name]?.type !== 'string');
+  return (parameters: Record<string, unknown>) => {
+    for (const name of parsedNames) parameters[name] = parseParameter(parameters[name]);
+    return validate(parameters) || { error: validate.errors ?? [] };
+  };
 };
+
+/** An integer or boolean of JSON. */
+const JSON_VALUE = /^(?:true|false|-?(?:0|[1-9]\d*))$/;
+
+/**
+ * Parses an integer or boolean parameter, and returns everything else unchanged. The coercion of Ajv would also accept
+ * other notations, such as `0x5`, `1e1` and ` 5`.
+ */
+function parseParameter(value: unknown): unknown {
+  return typeof value === 'string' && JSON_VALUE.test(value) ? JSON.parse(value) : value;
+}
 
 function assertPatternsHaveMessages(schema: object): void {
   for (const [keyword, value] of Object.entries(schema)) {

@@ -22,7 +22,7 @@ export function logStart(config: Config, log: FastifyBaseLogger): void {
   if (isUnreachable) {
     log.warn(
       { host, port, publicUrl },
-      'PUBLIC_URL is not set, and clients cannot reach its default, so they cannot load avatars. Set it to the URL of this server.',
+      'Clients cannot reach this publicUrl, so they cannot load avatars. Set PUBLIC_URL to the URL of this server.',
     );
   }
 }

@@ -64,11 +64,13 @@ export function createRateLimit(
       }
       const { result, isAllowed } = consumption;
       const periodEndsAt = Date.now() + result.msBeforeNext;
-      // If one of the pending attempts succeeds, the count is reset.
+      // Pending attempts that succeed will not count.
       const pending = pendingAttempts.get(hash) ?? 0;
       const mayBeAllowedSoon =
-        isResetBySuccess && !isAllowed && result.consumedPoints - pending <= counter.points;
+        counts === 'failures' && !isAllowed && result.consumedPoints - pending <= counter.points;
       if (isAllowed) addPending(hash, 1);
+      // Otherwise, it would still count after pending attempts have been taken back.
+      else await forget(hash, result);
       return {
         isAllowed,
         limit: counter.points,

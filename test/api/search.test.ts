@@ -212,15 +212,19 @@ describe('limit', () => {
       expect(nextPage(response) === undefined).toBe(limit >= 22);
     });
 
-    test.each(['0', '101', '-1', '1.5', 'ten', '', ' ', '1&limit=2', 'NaN', '1e400', '-1e400'])(
-      'rejects "%s"',
-      async (limit) => {
-        const response = await app.fetch(`${path}limit=${limit}`);
-        expect(response.status).toBe(400);
-        const { errors } = (await response.json()) as Problem;
-        expect(new Set(errors.map(({ pointer }) => pointer))).toEqual(new Set(['?limit']));
-      },
-    );
+    test.each([
+      ...['0', '101', '-1', '1.5', 'ten', '', ' ', '1&limit=2', 'NaN', '1e400', '-1e400'],
+      ...['0x5', '0b1', '1e1', '5.0', '5.', '05', '%205', '5%20', '%2B5', '5n'],
+    ])('rejects "%s"', async (limit) => {
+      const response = await app.fetch(`${path}limit=${limit}`);
+      expect(response.status).toBe(400);
+      const { errors } = (await response.json()) as Problem;
+      expect(new Set(errors.map(({ pointer }) => pointer))).toEqual(new Set(['?limit']));
+    });
+
+    test('rejects 400 digits', async () => {
+      expect((await app.fetch(`${path}limit=${'9'.repeat(400)}`)).status).toBe(400);
+    });
   });
 });
 

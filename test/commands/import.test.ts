@@ -147,6 +147,19 @@ test.each([[[]], [['--skip-bad']]])(
   },
 );
 
+test.each([
+  [99, 'Nothing was imported. Correct these lines, or skip them with --skip-bad.'],
+  [
+    101,
+    'Nothing was imported. The import stopped after 100 bad lines, so there may be more. Correct these lines, or skip them with --skip-bad.',
+  ],
+])('An import of %i bad lines says whether there may be more', async (count, message) => {
+  const { stderr } = await importContent('file', 'bad\n'.repeat(count));
+  const lines = stderr.trimEnd().split('\n');
+  expect(lines).toHaveLength(Math.min(count, 100) + 1);
+  expect(lines.at(-1)).toBe(message);
+});
+
 test('An import lists many bad lines in little memory', async () => {
   const LINES = 300_000;
   const file = join(folder, 'bad.ndjson');

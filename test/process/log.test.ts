@@ -13,14 +13,15 @@ function logOf(settings: Record<string, string>): string {
   return lines.join('');
 }
 
-const WARNING = 'PUBLIC_URL is not set';
+const WARNING = 'Set PUBLIC_URL';
 
 test.each<Record<string, string>>([
   { HOST: '0.0.0.0' },
   { HOST: '0.0.0.0', PORT: '80' },
   { HOST: '::', PORT: '80' },
   { PORT: '0' },
-])('warns that clients cannot reach the default public URL with %o', (settings) => {
+  { PUBLIC_URL: 'http://0.0.0.0' },
+])('warns that clients cannot reach the public URL with %o', (settings) => {
   expect(logOf({ ...settings, DATA_DIR: '/missing' })).toContain(WARNING);
 });
 

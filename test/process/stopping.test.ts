@@ -4,8 +4,12 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { createClient, createConfig } from '../../generated/client/index.ts';
+import * as api from '../../generated/sdk.gen.ts';
 import { startCommand } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
@@ -88,4 +92,35 @@ test('exits on a signal although a client does not finish its request', async ()
   const headers = { 'Content-Type': 'application/json', 'Content-Length': 9 };
   await connection.write(`${head('POST', '/api/auth/login', headers)}{`);
   expect(await server.stop()).toBe(0);
+});
+
+test('stops waiting for a database that another program has locked, and sends 503 to pending requests', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'stopping-'));
+  cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
+  const settings = { DATA_DIR, DRAIN_SECONDS: '0' };
+  const register = (url: string, username: string) =>
+    api.register({
+      client: createClient(createConfig({ baseUrl: url })),
+      body: { username, email: `${username}@example.com`, password: 'correct horse battery' },
+    });
+  const first = cleanup.use(await startServer(settings));
+  await register(first.url, 'ada');
+  expect(await first.stop()).toBe(0);
+  const program = new Sqlite(join(DATA_DIR, 'space-service.sqlite'));
+  cleanup.defer(() => void program.close());
+  // Work for maintenance and housekeeping. Each of them waits for the lock, too.
+  program.exec('INSERT INTO erased_users SELECT pk FROM users');
+  program.exec(
+    "INSERT INTO discarded_avatars VALUES ('no-avatar.webp', '2000-01-01T00:00:00.000Z')",
+  );
+  program.exec('BEGIN IMMEDIATE');
+  const server = cleanup.use(await startServer(settings));
+  const pending = register(server.url, 'bob');
+  await sleep(500);
+  const startedAt = performance.now();
+  expect(await server.stop()).toBe(0);
+  // Without a stop request, each of them would wait for 30 seconds.
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
+  expect((await pending).response?.status).toBe(503);
 });

@@ -15,6 +15,17 @@ test('Removes an uncounted attempt from the count', async () => {
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
 });
 
+test('Rejected attempts do not count once pending attempts have been taken back', async () => {
+  const limit = open();
+  const pending = [];
+  for (let i = 0; i < 3; i += 1) pending.push(await limit.beginAttempt('ada'));
+  for (let i = 0; i < 3; i += 1) {
+    expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: false, remaining: 0 });
+  }
+  for (const attempt of pending) await attempt.end('uncounted');
+  expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
+});
+
 test('An uncounted attempt that ends after its period does not change the count of the next period', async () => {
   const limit = open();
   const first = await limit.beginAttempt('ada');

@@ -33,6 +33,11 @@ interface ThreadWork {
 /** The settings of the current thread. */
 export const settings = workerData as ThreadSettings;
 
+const stopping = new AbortController();
+
+/** Aborted by a stop request. */
+export const stopSignal = stopping.signal;
+
 /** Runs tasks and maintenance in the current thread until a stop request. Then closes the engine. */
 export async function runThread(work: ThreadWork): Promise<void> {
   const { engine, unavailableError } = work;
@@ -40,9 +45,8 @@ export async function runThread(work: ThreadWork): Promise<void> {
   if (!port) throw new Error('This module must run in a worker thread.');
   const { runsMaintenance, tasksModule } = settings;
   const tasks = await loadTasks(tasksModule);
-  const stopping = new AbortController();
   const respond = port.postMessage.bind(port);
-  const taskRunner = new TaskRunner(engine, tasks, stopping.signal, respond, unavailableError);
+  const taskRunner = new TaskRunner(engine, tasks, stopSignal, respond, unavailableError);
   const receive = (request: ThreadRequest) => {
     if (request.kind === 'stop') stopping.abort();
     else taskRunner.enqueue(request);
@@ -51,10 +55,10 @@ export async function runThread(work: ThreadWork): Promise<void> {
 
   const maintenanceTasks = {
     refreshDictionary: async () => (await tasks.refreshDictionary?.(engine)) ?? true,
-    eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopping.signal)) ?? true,
+    eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopSignal)) ?? true,
   };
-  const maintenance = work.createMaintenance(maintenanceTasks, stopping.signal);
-  while (!stopping.signal.aborted) {
+  const maintenance = work.createMaintenance(maintenanceTasks, stopSignal);
+  while (!stopSignal.aborted) {
     try {
       if (runsMaintenance) await maintenance.runRound();
     } catch (error) {

@@ -25,6 +25,8 @@ export interface SharedResources {
   /** For reads outside transactions, which never wait for a writer. */
   reader: SqliteHandle;
   meter: Meter;
+  /** Once it is aborted, writes no longer wait for other processes. */
+  stopSignal: AbortSignal | undefined;
 }
 
 /**
@@ -48,12 +50,12 @@ export class SqliteConnection implements DatabaseConnection {
       }
       return this.#transaction.execute(query);
     }
-    const { reader, writer, writeMutex, meter } = this.#shared;
+    const { reader, writer, writeMutex } = this.#shared;
     if (reader.isReadOnly(query.sql)) return reader.execute(query);
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
-      return await retryWhileBusy(() => writer.execute<R>(query), deadline, meter);
+      return await retryWhileBusy(() => writer.execute<R>(query), deadline, this.#shared);
     } finally {
       writeMutex.release();
     }
@@ -73,11 +75,11 @@ export class SqliteConnection implements DatabaseConnection {
    * would fail if another process had written since its first read.
    */
   async beginReadWrite(): Promise<void> {
-    const { writer, writeMutex, meter } = this.#shared;
+    const { writer, writeMutex } = this.#shared;
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
-      await retryWhileBusy(() => writer.exec('BEGIN IMMEDIATE'), deadline, meter);
+      await retryWhileBusy(() => writer.exec('BEGIN IMMEDIATE'), deadline, this.#shared);
     } catch (error) {
       writeMutex.release();
       throw error;
@@ -124,13 +126,17 @@ export class SqliteConnection implements DatabaseConnection {
   }
 }
 
-/** Retries `attempt` while another process or thread holds the write lock, until the deadline. */
-async function retryWhileBusy<T>(attempt: () => T, deadline: number, meter: Meter): Promise<T> {
+/** Retries `attempt` while another process or thread holds the write lock, until the deadline or the stop signal. */
+async function retryWhileBusy<T>(
+  attempt: () => T,
+  deadline: number,
+  { meter, stopSignal }: Pick<SharedResources, 'meter' | 'stopSignal'>,
+): Promise<T> {
   for (let intervalMs = 1; ; intervalMs = Math.min(intervalMs * 2, MAX_RETRY_INTERVAL_MS)) {
     try {
       return attempt();
     } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error;
+      if (!isBusy(error) || performance.now() > deadline || stopSignal?.aborted) throw error;
       // Jitter, so that waiting processes do not retry at the same time.
       await meter.measureWait(sleep(intervalMs * (0.5 + Math.random())));
     }

@@ -31,11 +31,18 @@ export const sqlite: DatabaseKind = {
       lockTimeoutMs = LOCK_TIMEOUT_MS,
       onLockWait = () => {},
       prepare,
+      stopDeadline,
     },
   ) {
     await createDataFolder(location.dataDir);
     const open = () =>
-      openSqlite(databaseFile(location), { migrate: true, runsMaintenance, tasksModule, prepare });
+      openSqlite(databaseFile(location), {
+        migrate: true,
+        runsMaintenance,
+        tasksModule,
+        prepare,
+        stopSignal: stopDeadline?.signal,
+      });
     // The process that runs the maintenance for this one has locked the folder.
     if (!runsMaintenance) return open();
     const lock = await acquireFileLock(lockFile(location), {

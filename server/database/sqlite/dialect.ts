@@ -10,9 +10,12 @@ import type { Schema } from '../schema.ts';
 import { SqliteDriver } from './driver.ts';
 import { type Meter, startMeter } from './meter.ts';
 
-/** Connects Kysely to a SQLite file. */
-export function connect(file: string, meter?: Meter): Database {
-  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter) });
+/**
+ * Connects Kysely to a SQLite file.
+ * @param stopSignal once it is aborted, writes no longer wait for other processes
+ */
+export function connect(file: string, meter?: Meter, stopSignal?: AbortSignal): Database {
+  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter, stopSignal) });
 }
 
 /**
@@ -22,10 +25,14 @@ export function connect(file: string, meter?: Meter): Database {
  * - prepares each statement once,
  * - runs reads outside transactions on a separate handle, so that they never wait for a writer.
  */
-export function sqliteDialect(file: string, meter: Meter = startMeter()): Dialect {
+export function sqliteDialect(
+  file: string,
+  meter: Meter = startMeter(),
+  stopSignal?: AbortSignal,
+): Dialect {
   return {
     createAdapter: () => new ConcurrentSqliteAdapter(),
-    createDriver: () => new SqliteDriver(file, meter),
+    createDriver: () => new SqliteDriver(file, meter, stopSignal),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };

@@ -8,11 +8,13 @@ import { Mutex } from './mutex.ts';
 export class SqliteDriver implements Driver {
   readonly #file: string;
   readonly #meter: Meter;
+  readonly #stopSignal: AbortSignal | undefined;
   #shared: SharedResources | undefined;
 
-  constructor(file: string, meter: Meter) {
+  constructor(file: string, meter: Meter, stopSignal: AbortSignal | undefined) {
     this.#file = file;
     this.#meter = meter;
+    this.#stopSignal = stopSignal;
   }
 
   async init(): Promise<void> {
@@ -24,6 +26,7 @@ export class SqliteDriver implements Driver {
       writeMutex: new Mutex(meter),
       reader: new SqliteHandle(file, 'read only', meter),
       meter,
+      stopSignal: this.#stopSignal,
     };
   }
 

@@ -19,6 +19,8 @@ export interface SqliteOptions {
   tasksModule?: URL | undefined;
   /** Work before the maintenance begins, such as a rebuild of the search index. */
   prepare?: (engine: Engine) => Promise<void>;
+  /** Once it is aborted, writes no longer wait for other processes. */
+  stopSignal?: AbortSignal | undefined;
 }
 
 /**
@@ -27,10 +29,10 @@ export interface SqliteOptions {
  */
 export async function openSqlite(
   file: string,
-  { migrate, runsMaintenance, tasksModule, prepare }: SqliteOptions,
+  { migrate, runsMaintenance, tasksModule, prepare, stopSignal }: SqliteOptions,
 ): Promise<Engine> {
   const meter = startMeter();
-  const db = connect(file, meter);
+  const db = connect(file, meter, stopSignal);
   try {
     // First, because it throws for files that must not be migrated.
     const isCurrent = isMigrated(file);
