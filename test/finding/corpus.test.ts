@@ -18,7 +18,10 @@ afterAll(() => rm(folder, { recursive: true }));
 
 async function convert(...rows: string[]): Promise<string[]> {
   const file = join(folder, 'packages.tsv');
-  await writeFile(file, `${['name\tversion\tdownloads_a_month\tsummary (English)', ...rows].join('\n')}\n`);
+  await writeFile(
+    file,
+    `${['name\tversion\tdownloads_a_month\tsummary (English)', ...rows].join('\n')}\n`,
+  );
   return readAll(file);
 }
 
