@@ -26,21 +26,19 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   const { properties } = schema as { properties: Record<string, { type?: string }> };
   const parsedNames = Object.keys(properties).filter((name) => properties[name]?.type !== 'string');
   return (parameters: Record<string, unknown>) => {
-    for (const name of parsedNames) parameters[name] = parseParameter(parameters[name]);
+    for (const name of parsedNames) {
+      const value = parameters[name];
+      if (typeof value === 'string' && JSON_VALUE.test(value)) parameters[name] = JSON.parse(value);
+    }
     return validate(parameters) || { error: validate.errors ?? [] };
   };
 };
 
-/** An integer or boolean of JSON. */
-const JSON_VALUE = /^(?:true|false|-?(?:0|[1-9]\d*))$/;
-
 /**
- * Parses an integer or boolean parameter, and returns everything else unchanged. The coercion of Ajv would also accept
- * other notations, such as `0x5`, `1e1` and ` 5`.
+ * An integer or boolean in the notation of JSON. Parameters are strings, and the coercion of Ajv would also accept other
+ * notations, such as `0x5`, `1e1` and ` 5`.
  */
-function parseParameter(value: unknown): unknown {
-  return typeof value === 'string' && JSON_VALUE.test(value) ? JSON.parse(value) : value;
-}
+const JSON_VALUE = /^(?:true|false|-?(?:0|[1-9]\d*))$/;
 
 function assertPatternsHaveMessages(schema: object): void {
   for (const [keyword, value] of Object.entries(schema)) {
