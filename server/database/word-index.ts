@@ -72,8 +72,8 @@ export interface WordIndex {
   changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
   /**
    * Merges the index in one step, for fast searches after many additions. On SQLite, this also deletes the words of
-   * removed documents, and maintenance merges in small steps instead. On PostgreSQL, this merges only recent changes,
-   * and maintenance calls it. There, other transactions can change the index meanwhile.
+   * removed documents. Maintenance does not call it there, but merges in small steps. On PostgreSQL, this merges only
+   * recent changes, and maintenance calls it. Other transactions can change the index meanwhile.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

@@ -69,7 +69,7 @@ export function createRateLimit(
       const mayBeAllowedSoon =
         counts === 'failures' && !isAllowed && result.consumedPoints - pending <= counter.points;
       if (isAllowed) addPending(hash, 1);
-      // Otherwise, it would still count after pending attempts have been taken back.
+      // A rejected attempt must not count any more when pending attempts have been taken back.
       else await forget(hash, result);
       return {
         isAllowed,

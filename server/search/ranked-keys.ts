@@ -1,5 +1,5 @@
 import type { WordQuery, WordReader, WordScope } from '../database/word-index.ts';
-import { KEYS_PER_STEP } from './keys.ts';
+import { KEYS_PER_STEP, spacePkOf } from './keys.ts';
 import type { Matcher } from './matcher.ts';
 import { findKeys, type KeySearch } from './matching-keys.ts';
 
@@ -13,8 +13,8 @@ interface Stream {
   offset: number;
   /** Keys that have been read but not merged. */
   keys: number[];
-  /** Keys that belong to the other stream. */
-  omitted: Set<number>;
+  /** The `space_pk` of matches that belong to the other stream. Not their keys, because a space can move meanwhile. */
+  omittedSpaces: Set<number>;
   /** The last key that was searched; Infinity at the end. */
   reached: number;
 }
@@ -87,29 +87,35 @@ export class RankedKeys {
   async readMore(limit: number, mayOverdraw: boolean): Promise<boolean> {
     const stream =
       rankReached(this.#others) < rankReached(this.#titles) ? this.#others : this.#titles;
-    const range = { after: stream.reached, limit: limit + stream.omitted.size };
+    const range = { after: stream.reached, limit: limit + stream.omittedSpaces.size };
     const found = await findKeys(this.#search, this.#reader, stream.query, range, mayOverdraw);
     if (!found) return false;
-    stream.keys.push(...found.keys.filter((key) => !stream.omitted.has(key)));
+    stream.keys.push(...found.keys.filter((key) => !stream.omittedSpaces.has(spacePkOf(key))));
     stream.reached = found.reached;
     this.#omitTitles();
     return true;
   }
 
   /**
-   * If all title matches are known before the first other match is read, omits their keys. This costs less than
+   * If all title matches are known before the first other match is read, omits their spaces. This costs less than
    * excluding the matches of a pattern.
    */
   #omitTitles(): void {
     const hasAllTitles = this.#titles.reached === Infinity && this.#others.reached < 0;
     if (!this.#canOmitTitles || !hasAllTitles) return;
     this.#others.query = { ...this.#others.query, except: [] };
-    this.#others.omitted = new Set(this.#titles.keys);
+    this.#others.omittedSpaces = new Set(this.#titles.keys.map(spacePkOf));
   }
 }
 
 function openStream(query: WordQuery, offset: number, after: number): Stream {
-  return { query, offset, keys: [], omitted: new Set(), reached: Math.max(-1, after - offset) };
+  return {
+    query,
+    offset,
+    keys: [],
+    omittedSpaces: new Set(),
+    reached: Math.max(-1, after - offset),
+  };
 }
 
 function rankReached({ reached, offset }: Stream): number {

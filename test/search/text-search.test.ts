@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { transactOnIndex } from '../../server/database/transaction.ts';
 import type { WordIndex, WordQuery, WordRange } from '../../server/database/word-index.ts';
 import type { Position } from '../../server/pagination.ts';
 import type { Budget } from '../../server/search/budget.ts';
 import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';
+import { moveSpace } from '../../server/search/documents.ts';
 import { documentKey } from '../../server/search/keys.ts';
 import { sliceTerm } from '../../server/search/slices.ts';
 import { searchText, type TextQuery } from '../../server/search/text-search.ts';
@@ -254,6 +256,47 @@ describe('A text search', () => {
       expect(ids).toHaveLength(limit);
       expect(new Set(ids).size).toBe(limit);
     }
+  });
+
+  test('returns a title match once if it moves up before the other matches are read', async () => {
+    const pk = 1;
+    await using music = await generateIndex([
+      { pk, title: 'Music hall', description: '', participants: 200_000 },
+      { pk: 2, title: 'Concerts', description: 'music', participants: 1 },
+    ]);
+    const { dictionary } = music;
+    const { engine, avatars } = music.resources;
+    const gainParticipants = () =>
+      transactOnIndex(engine, async (trx) => {
+        await trx
+          .updateTable('spaces')
+          .set({ participant_count: 300_000 })
+          .where('pk', '=', pk)
+          .execute();
+        await moveSpace(engine, trx, pk);
+      });
+    let moved: Promise<void> | undefined;
+    const openReader: WordIndex['openReader'] = (db, planned) => {
+      const reader = engine.wordIndex.openReader(db, planned);
+      return {
+        async find(searched, range) {
+          if (searched.scope === 'all') {
+            moved ??= gainParticipants();
+            await moved;
+          }
+          return reader.find(searched, range);
+        },
+      };
+    };
+    const resources = {
+      avatars,
+      engine: { ...engine, wordIndex: { ...engine.wordIndex, openReader } },
+    };
+    const query = { query: 'music', asTyped: true };
+    const page = await searchText(resources, dictionary, query, CURRENT_REVISION, { limit: 20 });
+    const titles = page.items.map((item) => JSON.parse(item).title);
+    expect(moved).toBeDefined();
+    expect(titles).toEqual(['Music hall', 'Concerts']);
   });
 });
 
